@@ -11,6 +11,14 @@ import sys
 _NOT_FROM_HERE = "import sys; sys.path[:] = [p for p in sys.path if p]"
 
 
-def own_process(module: str) -> tuple[str, ...]:
-    """Return the command that runs ``main`` of a module of this program; arguments may follow."""
-    return (sys.executable, "-c", f"{_NOT_FROM_HERE}; from {module} import main; main()")
+def own_process(module: str, niceness: int = 0) -> tuple[str, ...]:
+    """Return the command that runs ``main`` of a module of this program; arguments may follow. The process gives way by
+    ``niceness`` from its first import on."""
+    gives_way = f"; import os; os.nice({niceness})" if niceness else ""
+    return (sys.executable, "-c", f"{_NOT_FROM_HERE}{gives_way}; from {module} import main; main()")
+
+
+#: The editor and the server that answers it come first: on 2 cores, 99 % of its answers take 7 ms while the
+#: backend and the kernels that it runs have nothing else beside them, and 10 ms with a niceness of 5.
+BACKEND = own_process("accelopt_lsp.backend.process_main", niceness=15)
+PARSER = own_process("accelopt_lsp.backend.parser_main")

@@ -106,3 +106,12 @@ def m009_text_search(db: Database) -> None:
     ):
         if not db.table(name).detect_fts():
             db.table(name).enable_fts(columns, create_triggers=True)
+
+
+@_migration
+def m010_edits(db: Database) -> None:
+    pairs = db.table("pairs")
+    if "edit" not in pairs.columns_dict:
+        pairs.add_column("edit", str, not_null_default="")
+    if "example" not in pairs.columns_dict:
+        pairs.add_column("example", int, not_null_default=0)

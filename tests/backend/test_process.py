@@ -81,7 +81,7 @@ async def test_closing_a_stream_stops_the_work_and_others_go_on(engine: ProcessB
 async def test_callbacks_reach_the_server(engine: ProcessBackend) -> None:
     said: list[str] = []
     engine.memory_problem = said.append
-    await engine.remembered(file())
+    await engine.stored_searches(file())
     assert said == ["the disk is full"]
 
 
@@ -139,7 +139,7 @@ async def test_a_child_that_dies_fails_what_waits_and_is_started_again(engine: P
     async with aclosing(engine.profile(file(KERNEL + "HOLD = 1\n"))) as held:
         await asyncio.wait_for(held.__anext__(), PATIENCE)
         with pytest.raises(UserError, match="code 7"):
-            await asyncio.wait_for(engine.remembered(file("DIE = 1\n")), PATIENCE)
+            await asyncio.wait_for(engine.stored_searches(file("DIE = 1\n")), PATIENCE)
         with pytest.raises(UserError, match="ended"):
             await asyncio.wait_for(held.__anext__(), PATIENCE)
     assert [r.complete async for r in engine.profile(file())] == [False, True]
@@ -149,4 +149,4 @@ async def test_nothing_starts_after_the_end(engine: ProcessBackend) -> None:
     await engine.start()
     await engine.close()
     with pytest.raises(UserError, match="ending"):
-        await engine.remembered(file())
+        await engine.stored_searches(file())

@@ -134,3 +134,4 @@ def test_what_goes_wrong_with_inferred_arguments_is_no_error_of_the_kernel(
     outside = next(f for f in kernel["findings"] if f["code"] == "out-of-bounds")
     assert outside["severity"] == "information"
     assert outside["message"].startswith("With the inferred arguments: The load reads outside x")
+    assert "Give real values" in outside["message"]

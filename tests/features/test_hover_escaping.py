@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from accelopt_lsp.features.explanation import plain
 from accelopt_lsp.features.hover import _kernel, _line
+from accelopt_lsp.features.wording import escaped
 from accelopt_lsp.state.state_store import KernelState
 from accelopt_profiling.kernels import kernels_in
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, LineCost
@@ -40,5 +40,5 @@ def test_no_part_of_a_hover_can_be_markup(what: str) -> None:
 
 
 def test_names_stay_readable() -> None:
-    assert plain("softmax_kernel at x 4096x1024, a < b") == r"softmax_kernel at x 4096x1024, a \< b"
-    assert plain("_private __all__") == r"\_private \__all_\_"
+    assert escaped("softmax_kernel at x 4096x1024, a < b") == r"softmax_kernel at x 4096x1024, a \< b"
+    assert escaped("_private __all__") == r"\_private \__all_\_"

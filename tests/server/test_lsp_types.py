@@ -10,7 +10,7 @@ from typing import Any
 import attrs
 from lsprotocol import types as t
 
-from accelopt_lsp.server.server import ready_converter
+from accelopt_lsp.server.server import message_converter
 
 LATER = """
 import json, sys
@@ -38,7 +38,7 @@ def later(code: str) -> Any:
 
 
 def test_every_type_has_the_same_fields() -> None:
-    ready_converter()  # resolves the names in the types' annotations
+    message_converter()  # resolves the names in the types' annotations
     here: dict[str, Any] = {}
     exec(SHOW, here)  # noqa: S102
     assert later(SHOW + "print(json.dumps(shown(t)))") == here["shown"](t)
@@ -56,8 +56,8 @@ def test_nothing_is_built_that_is_not_used_and_messages_read_the_same() -> None:
         "edit": {"documentChanges": [{"textDocument": {"uri": "file:///k.py", "version": 3}, "edits": []}]},
     }
     code = f"""
-from accelopt_lsp.server.server import ready_converter
-converter = ready_converter()
+from accelopt_lsp.server.server import message_converter
+converter = message_converter()
 classes = [c for c in t.ALL_TYPES_MAP.values() if isinstance(c, type)]
 unbuilt = sum('__init__' in vars(c) and not callable(vars(c)['__init__']) for c in classes)
 action = converter.structure(json.loads({json.dumps(json.dumps(action))}), t.CodeAction)
@@ -67,6 +67,6 @@ print(json.dumps([unbuilt, converter.unstructure(action), same]))
     unbuilt, answer, same = later(code)
     assert unbuilt > 400
     assert same
-    converter = ready_converter()
+    converter = message_converter()
     assert answer == json.loads(json.dumps(converter.unstructure(converter.structure(action, t.CodeAction))))
     assert attrs.has(t.CodeAction)

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types as t
+from pygls.exceptions import JsonRpcInternalError
 from support.editor import CLIENTS, capabilities
 
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.process import ProcessBackend
 from accelopt_lsp.server.capabilities import initialize_result
-from accelopt_lsp.server.first_message import AnsweredWriter, answer_first, encoded, read_first
-from accelopt_lsp.server.server import ready_converter
+from accelopt_lsp.server.first_message import answer_first, encoded, read_first
+from accelopt_lsp.server.server import message_converter
 from accelopt_lsp.server.setup import build
+from accelopt_lsp.settings.load import load_settings
+from accelopt_memory.connection import Connection
+from accelopt_memory.profile_cache import ProfileCache
+from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known
 
 REQUEST = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"capabilities": {}}}
 
@@ -45,7 +53,7 @@ async def test_the_first_answer_is_the_one_of_pygls(name: str) -> None:
     written = Written()
     server.protocol.set_writer(written)
     client = t.InitializeParams(capabilities=capabilities(name))
-    params = json.loads(json.dumps(ready_converter().unstructure(client)))
+    params = json.loads(json.dumps(message_converter().unstructure(client)))
     message = json.dumps({**REQUEST, "params": params})
     server.protocol.handle_message(json.loads(message, object_hook=server.protocol.structure_message))
     await asyncio.sleep(0)
@@ -102,25 +110,35 @@ def test_the_first_message_only_is_read() -> None:
     assert stream.read() == second
 
 
-def test_the_second_answer_to_the_first_request_is_left_out() -> None:
-    written = Written()
-    writer = AnsweredWriter(written, 1)
-    for message in (
-        {"method": "window/logMessage"},
-        {"id": 1, "method": "mine"},
-        {"id": 1, "result": {}},
-        {"id": 1},
-    ):
-        writer.write(encoded(message))
-    assert written.messages == [{"method": "window/logMessage"}, {"id": 1, "method": "mine"}, {"id": 1}]
+def served(*messages: dict[str, Any], answered: int | str | None) -> list[dict[str, Any]]:
+    """Return what a server writes that ``first_message`` has answered ``answered`` for."""
+    server, written = build(Unstarted(), ParserProcess()), Written()
+    server.protocol.answered = answered
+    server.protocol.set_writer(written)
+    for message in messages:
+        with contextlib.suppress(JsonRpcInternalError):  # which pygls' reader logs
+            text = json.dumps(message)
+            server.protocol.handle_message(json.loads(text, object_hook=server.protocol.structure_message))
+    return written.messages
 
 
-def test_an_error_after_the_first_answer_is_shown() -> None:
-    written = Written()
-    AnsweredWriter(written, 1).write(encoded({"id": 1, "error": {"code": -32602, "message": "no such kind"}}))
-    (shown,) = written.messages
+async def test_the_second_answer_to_the_first_request_is_left_out() -> None:
+    later = {
+        "jsonrpc": "2.0",
+        "method": "textDocument/codeLens",
+        "params": {"textDocument": {"uri": "file:///k"}},
+    }
+    assert served(REQUEST, {**later, "id": 2}, {**later, "id": 1}, answered=1) == [
+        {"jsonrpc": "2.0", "id": number, "result": []} for number in (2, 1)
+    ]
+    (first,) = served(REQUEST, answered=None)
+    assert first["id"] == 1
+
+
+async def test_an_error_after_the_first_answer_is_shown() -> None:
+    (shown,) = served({**REQUEST, "params": {"capabilities": 3}}, answered=1)
     assert shown["method"] == "window/showMessage"
-    assert "no such kind" in shown["params"]["message"]
+    assert "initialize" in shown["params"]["message"]
 
 
 def test_the_backend_starts_without_what_it_seldom_needs() -> None:
@@ -128,3 +146,102 @@ def test_the_backend_starts_without_what_it_seldom_needs() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     seldom = {"sqlite_utils", "numpy", "libcst", "lsprotocol", "pygls", "attrs"}
     assert not {name.partition(".")[0] for name in done.stdout.split()} & seldom
+
+
+def test_the_server_starts_without_what_it_seldom_needs() -> None:
+    code = "import sys, accelopt_lsp.server.setup, accelopt_lsp.backend.process; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    seldom = {"libcst", "sqlite3", "sqlite_utils", "numpy"}
+    assert not set(done.stdout.split()) & seldom
+
+
+#: A server whose backend never answers shows the lens of a profiled file, and says what it took to get there.
+FIRST_LENS = """
+import asyncio, json, sys
+from pathlib import Path
+from accelopt_lsp.server.lsp_types import import_lsp_types
+import_lsp_types()
+from accelopt_lsp.backend.parser import ParserProcess
+from accelopt_lsp.backend.process import ProcessBackend
+import accelopt_lsp.server.server as whole
+from accelopt_lsp.server.setup import build
+whole.PREPARE_AFTER = 100  # on a busy machine that would begin before the lens is there
+
+class Silent(ProcessBackend):
+    async def _running(self):
+        await asyncio.Event().wait()
+
+titles = []
+
+class Writer:
+    def write(self, data):
+        message = json.loads(data.partition(b"\\r\\n\\r\\n")[2])
+        if message.get("id") == 2:
+            titles[:] = [lens["command"]["title"] for lens in message["result"]]
+
+async def main(path):
+    server = build(Silent(), ParserProcess())
+    server.protocol.answered = 1
+    server.protocol.set_writer(Writer())
+    document = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": path.read_text()}
+    trusted = {"trusted": True}
+    begin = {"rootUri": path.parent.as_uri(), "capabilities": {}, "processId": None, "initializationOptions": trusted}
+    messages = [
+        {"id": 1, "method": "initialize", "params": begin},
+        {"method": "initialized", "params": {}},
+        {"method": "textDocument/didOpen", "params": {"textDocument": document}},
+    ]
+    lens = {"id": 2, "method": "textDocument/codeLens", "params": {"textDocument": {"uri": path.as_uri()}}}
+    while "us" not in " ".join(titles):
+        for message in [*messages, lens]:
+            text = json.dumps({"jsonrpc": "2.0", **message})
+            server.protocol.handle_message(json.loads(text, object_hook=server.protocol.structure_message))
+        messages = []
+        await asyncio.sleep(0.01)
+    loaded = sorted(sys.modules)
+    from lsprotocol import types
+    classes = [c for c in types.ALL_TYPES_MAP.values() if isinstance(c, type)]
+    built = [c.__name__ for c in classes if callable(vars(c).get("__init__"))]
+    print(json.dumps({"titles": titles, "modules": loaded, "types": built}))
+    server.parser.close()
+
+asyncio.run(asyncio.wait_for(main(Path(sys.argv[1])), 60))
+"""
+
+KERNEL = """
+import neuronxcc.nki as nki
+
+
+@nki.jit
+def double(x):
+    return x
+"""
+
+
+async def test_the_first_lens_of_a_profiled_file_waits_for_little(
+    tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does not wait for the backend, and takes few modules and types: raise a limit only for what a lens needs."""
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    kernel, parser = tmp_path / "double.py", ParserProcess()
+    kernel.write_text(KERNEL)
+    file = await parser.examine(kernel, KERNEL, load_settings(kernel, trusted=True))
+    parser.close()
+    assert file.stored is None
+    latency = Latency(12.0, 11.0, 13.0, Known.ESTIMATED)
+    measured = KernelMeasurement(
+        "double", 6, "nki", "trn1", latency=latency, content_hash=file.found.kernels[0].content_hash
+    )
+    connection = Connection(Path(environment["ACCELOPT_DB"]))
+    ProfileCache(connection).put(file.key, FileMeasurement(file.path, [measured]))
+    connection.close()
+    command = [sys.executable, "-c", FIRST_LENS, str(kernel)]
+    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    took = json.loads(done.stdout)
+    assert took["titles"][0].startswith("est. 12 us on trn1")
+    ours = [name for name in took["modules"] if name.startswith(("accelopt_", "nkibench"))]
+    assert len(ours) <= 98, ours
+    assert len(took["modules"]) <= 350, took["modules"]
+    assert len(took["types"]) <= 25, took["types"]

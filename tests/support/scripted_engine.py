@@ -6,16 +6,16 @@ import asyncio
 import os
 
 from accelopt_lsp.backend.process_main import serve
-from accelopt_lsp.backend.protocol import FileText, StoredResults
+from accelopt_lsp.backend.protocol import FileText, StoredSearches
 from support.scripted_server import Scripted
 
 
 class Loud(Scripted):
-    async def remembered(self, file: FileText) -> StoredResults:
+    async def stored_searches(self, file: FileText) -> StoredSearches:
         if "DIE = 1" in file.text:
             os._exit(7)
         self.memory_problem("the disk is full")
-        return await super().remembered(file)
+        return await super().stored_searches(file)
 
 
 def main() -> None:

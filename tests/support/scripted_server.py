@@ -30,11 +30,14 @@ from accelopt_lsp.backend.protocol import (
     SearchEvent,
     SearchProgress,
     SearchRequest,
-    StoredResults,
+    StoredSearches,
 )
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.main import start
 from accelopt_lsp.settings.load import Settings
+from accelopt_memory.connection import Connection
+from accelopt_memory.location import default_path
+from accelopt_memory.profile_cache import ProfileCache
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
@@ -57,21 +60,19 @@ class Scripted:
         self.isolation_problem: Callable[[str], None] = lambda line: None
         self.complete: Complete = no_models
         self._suggestions: dict[str, Suggestion] = {}
-        self._kept: dict[str, FileMeasurement] = {}
         self._going: dict[str, asyncio.Event] = {}
 
     async def start(self) -> None:
         pass
 
-    async def remembered(self, file: FileText) -> StoredResults:
-        kept = self._kept.get(file.text)
+    async def stored_searches(self, file: FileText) -> StoredSearches:
         own = [s for s in self._suggestions.values() if s.file == file.path]
         stopped = [
             ResumableRun("run0", k.name, k.content_hash, 7)
             for k in file.found.kernels
             if _says(file.text, "INTERRUPTED")
         ]
-        return StoredResults(kept, own, stopped)
+        return StoredSearches(own, stopped)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         self._follow(file.text)
@@ -93,8 +94,10 @@ class Scripted:
             findings.append(
                 Finding("timeout", file.found.kernels[0].line, "information", message, "raiseLimit")
             )
-        self._kept[file.text] = FileMeasurement(file.path, kernels, findings, complete=True)
-        yield self._kept[file.text]
+        complete = FileMeasurement(file.path, kernels, findings, complete=True)
+        if file.key and _says(file.text, "STORE"):
+            await asyncio.to_thread(_store, file, complete)
+        yield complete
 
     async def optimize(
         self, file: FileText, kernel: str, request: SearchRequest
@@ -171,6 +174,12 @@ class Scripted:
         with open(os.environ["SCRIPTED_LOG"], "a") as log:
             log.write(json.dumps({"what": what, "id": suggestion.id, "kernel": suggestion.kernel}) + "\n")
         return f"{what} {suggestion.id}"
+
+
+def _store(file: FileText, results: FileMeasurement) -> None:
+    connection = Connection(file.settings.memory_path or default_path())
+    ProfileCache(connection).put(file.key, results)
+    connection.close()
 
 
 def _says(text: str, word: str) -> bool:

@@ -6,36 +6,36 @@ import hashlib
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from accelopt_lsp.backend.protocol import FileText
-from accelopt_lsp.settings.load import Settings
 from accelopt_profiling import __version__
+from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import to_plain
+
+if TYPE_CHECKING:
+    from accelopt_lsp.settings.load import Settings  # the process that computes keys has no use for it
 
 
 def targets_of(settings: Settings) -> dict[Dialect, str]:
     return {"triton": settings.target.triton, "nki": settings.target.nki}
 
 
-def _sources(file: FileText) -> dict[str, str]:
-    """Return every text the results depend on: the file, its problem, and the project's modules that they
-    import."""
-    source = file.examined.source(ship_imports=True)
-    return {**source.files, "problem": json.dumps(to_plain(file.examined.problem.ref))}
+def run_conditions(settings: Settings) -> list[Any]:
+    """Return what results come from besides texts, as plain data: targets, host, Python, and this program's version."""
+    return [targets_of(settings), [settings.host, settings.interpreter.path, settings.env], __version__]
 
 
-def content_key(file: FileText) -> str:
-    """Return a hash of everything that results come from: texts, targets, host, and this program's
-    version."""
-    settings = file.settings
-    where = [settings.host, settings.interpreter.path, settings.env]
-    parts = [_sources(file), targets_of(settings), where, __version__]
-    return "profile:" + hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+def content_key(examined: KernelFile, conditions: list[Any]) -> str:
+    """Return a hash of everything that results come from: the file, its problem, the project's modules that they
+    import, and the ``run_conditions``."""
+    source = examined.source(ship_imports=True)
+    sources = {**source.files, "problem": json.dumps(to_plain(examined.problem.ref))}
+    parts = json.dumps([sources, *conditions], sort_keys=True)
+    return "profile:" + hashlib.sha256(parts.encode()).hexdigest()
 
 
-def depends_on_any(file: FileText, paths: Iterable[str]) -> bool:
-    """Return whether any of the files at ``paths`` is among what the results for ``file`` come from."""
-    examined = file.examined
+def depends_on_any(examined: KernelFile, paths: Iterable[str]) -> bool:
+    """Return whether any of the files at ``paths`` is among what the results for a file come from."""
     used = {(examined.root / name).resolve() for name in examined.source(ship_imports=True).files}
     return any(Path(path).resolve() in used for path in paths)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import replace
@@ -18,9 +17,9 @@ from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.backend.cache_key import content_key, depends_on_any
+from accelopt_lsp.backend.cache_key import depends_on_any
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
-from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredResults
+from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.models import resolve_team
 from accelopt_lsp.settings.load import Settings
@@ -43,10 +42,6 @@ _PASSING = frozenset(
 )  # fmt: skip
 
 
-#: So many content keys are kept, the newest ones.
-KEYS_KEPT = 16
-
-
 class LocalBackend:
     """Implements ``Backend`` in this process."""
 
@@ -59,55 +54,35 @@ class LocalBackend:
         self._host_profiles: HostProfiles | None = None
         self._memory_trouble: str | None = None
         self._pauses: dict[str, PauseSwitch] = {}
-        self._keys: OrderedDict[int, asyncio.Task[str]] = OrderedDict()
 
     async def start(self) -> None:
         """Nothing to do: hosts connect and memories open when they are first used."""
 
-    async def remembered(self, file: FileText) -> StoredResults:
-        key = await self._content_key(file)
+    async def stored_searches(self, file: FileText) -> StoredSearches:
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
-        def look(memory: Memory) -> tuple[Any, list[dict[str, Any]], list[ResumableRun]]:
+        def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
             stored = memory.suggestions(file=file.path, state="offered")
             runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
-            return (
-                memory.profile_cache.get(key),
-                [s.body for s in stored],
-                [run for run in runs if run is not None],
-            )
+            return [s.body for s in stored], [run for run in runs if run is not None]
 
         try:
-            cached, bodies, unfinished = await self._memory.use(file.settings, look)
+            bodies, unfinished = await self._memory.use(file.settings, look)
         except UserError as problem:
             self._note_memory(str(problem))
-            return StoredResults()
+            return StoredSearches()
         suggestions = [from_plain(Suggestion, body) for body in bodies]
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
-        return StoredResults(_results(cached), sorted(offered, key=lambda s: -s.speedup.value), unfinished)
-
-    async def _content_key(self, file: FileText) -> str:
-        """``content_key``, computed once for all requests about one examination."""
-        if not file.examination:
-            return await asyncio.to_thread(content_key, file)
-        if file.examination not in self._keys:
-            self._keys[file.examination] = asyncio.create_task(asyncio.to_thread(content_key, file))
-            while len(self._keys) > KEYS_KEPT:
-                self._keys.popitem(last=False)
-        return await asyncio.shield(self._keys[file.examination])
+        return StoredSearches(sorted(offered, key=lambda s: -s.speedup.value), unfinished)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
-        key = await self._content_key(file)
-        if not file.again and (cached := await self._cached(file, key)) is not None:
-            yield cached
-            return
         last: FileMeasurement | None = None
         profiles = await self._profiles()
         async with aclosing(profiles.profile(file)) as growing:
             async for last in growing:
                 yield last
         if last is not None and last.complete:
-            await self._remember(file, key, last)
+            await self._remember(file, last)
 
     async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
         return await (await self._profiles()).infer_problem(file, kernel, run)
@@ -189,31 +164,22 @@ class LocalBackend:
                 yield found.text
 
     async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
-        return await asyncio.to_thread(depends_on_any, file, paths)
+        return await asyncio.to_thread(depends_on_any, file.examined, paths)
 
     async def close(self) -> None:
         if self._host_profiles is not None:
             await self._host_profiles.close()
         await self._memory.close()
 
-    async def _cached(self, file: FileText, key: str) -> FileMeasurement | None:
-        try:
-            return _results(
-                await self._memory.use(file.settings, lambda memory: memory.profile_cache.get(key))
-            )
-        except UserError as problem:
-            self._note_memory(str(problem))
-            return None
-
-    async def _remember(self, file: FileText, key: str, results: FileMeasurement) -> None:
+    async def _remember(self, file: FileText, results: FileMeasurement) -> None:
         said = [*results.findings, *(f for k in results.kernels for f in k.findings)]
-        lasting = bool(results.kernels) and not any(f.code in _PASSING for f in said)
+        lasting = bool(file.key and results.kernels) and not any(f.code in _PASSING for f in said)
 
         def keep(memory: Memory) -> None:
             for receipt in results.receipts:
                 memory.add_receipt(receipt)
             if lasting:
-                memory.profile_cache.put(key, to_plain(replace(results, receipts=[])))
+                memory.profile_cache.put(file.key, to_plain(replace(results, receipts=[])))
 
         try:
             await self._memory.use(file.settings, keep)
@@ -231,13 +197,3 @@ class LocalBackend:
 async def _imported(module: str) -> Any:
     """Import a module on a thread: it takes too long for the event loop."""
     return await asyncio.to_thread(importlib.import_module, module)
-
-
-def _results(cached: Any) -> FileMeasurement | None:
-    """Results out of the cache; None where they are not there or were written in another shape."""
-    if cached is None:
-        return None
-    try:
-        return replace(from_plain(FileMeasurement, cached), complete=True)
-    except ValueError:
-        return None

@@ -1,5 +1,7 @@
 """Encode the messages between the server and the backend's process: pickled, each after its length.
 
+They are named tuples, as a dataclass takes five times as long to define, and the server's start waits for that.
+
 Pickle is right here and nowhere else: both ends are this program, parent and child on one pipe. What came from hosts,
 files or models was read into this program's own types before it gets here.
 """
@@ -9,16 +11,14 @@ from __future__ import annotations
 import asyncio
 import pickle
 import struct
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
 
 _LENGTH = struct.Struct(">I")
 
 
-@dataclass(frozen=True)
-class CallRequest:
+class CallRequest(NamedTuple):
     """Call ``method`` of the backend; its answers carry ``number``."""
 
     number: int
@@ -26,55 +26,48 @@ class CallRequest:
     arguments: tuple[Any, ...]
 
 
-@dataclass(frozen=True)
-class CancelCall:
+class CancelCall(NamedTuple):
     """Cancel the call of that number."""
 
     number: int
 
 
-@dataclass(frozen=True)
-class CallItem:
+class CallItem(NamedTuple):
     """The result of a call, or the next of several."""
 
     number: int
     value: Any
 
 
-@dataclass(frozen=True)
-class CallEnd:
+class CallEnd(NamedTuple):
     """A call is over. ``error`` is what it raised."""
 
     number: int
     error: Exception | None = None
 
 
-@dataclass(frozen=True)
-class CallbackMessage:
+class CallbackMessage(NamedTuple):
     """The backend calls one of its callbacks, ``host_problem``, ``memory_problem`` or ``isolation_problem``."""
 
     callback: str
     reason: str | None
 
 
-@dataclass(frozen=True)
-class ModelRequest:
+class ModelRequest(NamedTuple):
     """The backend asks the editor's model; the reply carries ``number``."""
 
     number: int
     question: EditorModelRequest
 
 
-@dataclass(frozen=True)
-class ModelReply:
+class ModelReply(NamedTuple):
     """What the editor's model said to the question of that number."""
 
     number: int
     reply: EditorModelReply
 
 
-@dataclass(frozen=True)
-class WithdrawModelRequest:
+class WithdrawModelRequest(NamedTuple):
     """The question of that number needs no reply any more."""
 
     number: int

@@ -1,4 +1,5 @@
-"""Parse kernel files in a process of its own: parsing 20,000 lines would hold up every answer to the editor.
+"""Parse kernel files in a process of its own, which looks up their stored profiles too: parsing 20,000 lines would hold
+up every answer to the editor.
 
 The child runs ``parser_main.py``. It answers one request at a time, as length-prefixed JSON, and executes
 none of the text. A thread talks to it, so that cancelling a caller disturbs nothing; a child that dies is replaced at
@@ -20,10 +21,14 @@ from typing import Any, TypeVar
 
 from accelopt_agent.suggestions.apply import ApplyRefusal, TextEdit
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.own_process import own_process
+from accelopt_lsp.backend.cache_key import run_conditions
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.own_process import PARSER
+from accelopt_lsp.settings.load import Settings
+from accelopt_memory.location import default_path
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery
-from accelopt_profiling.measurement import Finding
+from accelopt_profiling.measurement import FileMeasurement, Finding
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemLookup
 
@@ -52,18 +57,28 @@ class ParserProcess:
         except ParserProcessError as error:
             return _unread(error)
 
-    async def examine(
-        self, path: Path, text: str, root: Path | None, problem: Mapping[str, str] | str | None
-    ) -> KernelFile:
-        """``examination.examine``; text that the parser cannot survive gives one finding and no problem."""
-        request = {"do": "examine", "path": str(path), "text": text, "root": str(root) if root else None}
-        given = dict(problem) if isinstance(problem, Mapping) else problem
+    async def examine(self, path: Path, text: str, settings: Settings) -> FileText:
+        """``examination.examine``, and the stored profile; text that the parser cannot survive gives one finding and no
+        problem."""
+        root, problem = settings.project_root, settings.problem
+        request = {
+            "do": "examine",
+            "path": str(path),
+            "text": text,
+            "root": str(root) if root else None,
+            "problem": dict(problem) if isinstance(problem, Mapping) else problem,
+            "conditions": run_conditions(settings),
+            "database": str(settings.memory_path or default_path()),
+        }
+
+        def read(answer: dict[str, Any]) -> FileText:
+            examined = replace(from_plain(KernelFile, answer["file"]), text=text)
+            return FileText(examined, settings, answer["key"], _stored(answer["stored"]))
+
         try:
-            return await self._ask(
-                {**request, "problem": given}, lambda found: replace(from_plain(KernelFile, found), text=text)
-            )
+            return await self._ask(request, read)
         except ParserProcessError as error:
-            return KernelFile(path, text, _unread(error), ProblemLookup(None))
+            return FileText(KernelFile(path, text, _unread(error), ProblemLookup(None)), settings)
 
     async def edits_for(self, text: str, suggestion: Suggestion) -> list[TextEdit] | ApplyRefusal:
         """``apply.edits_for(text, suggestion)``."""
@@ -128,9 +143,18 @@ class ParserProcess:
         if self._closed:
             raise ParserProcessError("the server is ending")
         if self._child is None or self._child.poll() is not None:
-            command = own_process("accelopt_lsp.backend.parser_main")
-            self._child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self._child = subprocess.Popen(PARSER, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         return self._child
+
+
+def _stored(profile: Any) -> FileMeasurement | None:
+    """Return a stored profile; None where there is none, or another version wrote it in another shape."""
+    if profile is None:
+        return None
+    try:
+        return replace(from_plain(FileMeasurement, profile), complete=True)
+    except ValueError:
+        return None
 
 
 def _unread(error: ParserProcessError) -> Discovery:

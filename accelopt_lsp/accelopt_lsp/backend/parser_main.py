@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import logging
 import os
 import struct
 import sys
@@ -11,19 +12,52 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from accelopt_lsp.backend.cache_key import content_key
+from accelopt_memory.connection import Connection
+from accelopt_memory.errors import MemoryUnavailableError
+from accelopt_memory.profile_cache import ProfileCache
 from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
 
+log = logging.getLogger(__name__)
 
-def answer(request: dict[str, Any]) -> Any:
+
+class StoredProfiles:
+    """Reads stored profiles, from databases that stay open."""
+
+    def __init__(self) -> None:
+        self._open: dict[Path, Connection] = {}
+
+    def get(self, database: Path, key: str) -> Any | None:
+        """Return the plain profile under ``key``; None where there is none, or the database cannot be used: the backend
+        opens it too, and tells the person."""
+        try:
+            if database not in self._open:
+                if not database.exists():
+                    return None  # the backend creates it
+                self._open[database] = Connection(database)
+            return ProfileCache(self._open[database]).get(key)
+        except MemoryUnavailableError as error:
+            log.warning("%s", error)
+            if (connection := self._open.pop(database, None)) is not None:
+                connection.close()
+            return None
+
+
+def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
     if request["do"] == "find":
         return to_plain(find_kernels(request["text"]))
     if request["do"] == "examine":
         root = Path(request["root"]) if request["root"] else None
         path = Path(request["path"])
         examined = examine(path, request["text"], project_root=root, problem=request["problem"])
-        return to_plain(replace(examined, text=""))  # who asks has the text
+        key = content_key(examined, request["conditions"])
+        return {
+            "file": to_plain(replace(examined, text="")),  # who asks has the text
+            "key": key,
+            "stored": profiles.get(Path(request["database"]), key),
+        }
     from accelopt_agent.suggestions.apply import ApplyRefusal, edits_for
     from accelopt_agent.suggestions.suggestion import Suggestion
 
@@ -51,10 +85,11 @@ def holds(text: str, base: str, wanted: str) -> bool:
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
+    profiles = StoredProfiles()
     while len(head := requests.read(4)) == 4:
         request = json.loads(requests.read(struct.unpack(">I", head)[0]))
         try:
-            result = {"answer": answer(request)}
+            result = {"answer": answer(request, profiles)}
         except Exception as error:
             result = {"raised": f"{type(error).__name__}: {error}"}
         body = json.dumps(result).encode()

@@ -12,7 +12,7 @@ import itertools
 import logging
 import subprocess
 from collections.abc import AsyncGenerator, Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accelopt_agent.model.editor_request import Complete, EditorModelReply, no_models
 from accelopt_agent.suggestions.suggestion import Suggestion
@@ -28,17 +28,17 @@ from accelopt_lsp.backend.messages import (
     encode,
     read_message,
 )
-from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredResults
+from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.own_process import own_process
+from accelopt_lsp.own_process import BACKEND
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
-from accelopt_profiling.problems.inference.inferred import InferredProblem
 from accelopt_profiling.waiting import within
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from accelopt_profiling.problems.inference.inferred import InferredProblem
 
-COMMAND = own_process("accelopt_lsp.backend.process_main")
+log = logging.getLogger(__name__)
 
 #: How long the child may take to end what runs, in seconds.
 PATIENCE = 8.0
@@ -69,7 +69,7 @@ class ProcessBackend:
     starts."""
 
     def __init__(
-        self, command: Sequence[str] = COMMAND, child: subprocess.Popen[bytes] | None = None
+        self, command: Sequence[str] = BACKEND, child: subprocess.Popen[bytes] | None = None
     ) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
@@ -89,8 +89,8 @@ class ProcessBackend:
         """Start the child ahead of the first call."""
         await self._running()
 
-    async def remembered(self, file: FileText) -> StoredResults:
-        answer: StoredResults = await self._value("remembered", file)
+    async def stored_searches(self, file: FileText) -> StoredSearches:
+        answer: StoredSearches = await self._value("stored_searches", file)
         return answer
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:

@@ -32,10 +32,6 @@ from accelopt_lsp.errors import UserError
 
 log = logging.getLogger(__name__)
 
-#: The editor and the server that answers it come first: on 2 cores, 99 % of its answers take 7 ms while this process
-#: and the kernels that it runs have nothing else beside them, and 10 ms with a niceness of 5.
-NICENESS = 15
-
 
 async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None:
     """Answer calls until the end of ``requests``; then end what still runs and close the backend."""
@@ -112,7 +108,6 @@ def main() -> None:
     from accelopt_lsp.backend.local import LocalBackend
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this process ends
-    os.nice(NICENESS)
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # prints of libraries go to the log

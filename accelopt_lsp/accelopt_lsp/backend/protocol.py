@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from accelopt_agent.model.editor_request import Complete
 from accelopt_agent.search.resumable_run import ResumableRun
@@ -14,21 +14,24 @@ from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement
-from accelopt_profiling.problems.inference.inferred import InferredProblem
+
+if TYPE_CHECKING:
+    from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 
 @dataclass(frozen=True)
 class FileText:
     """A file as the editor has it, examined once for all requests about it, and the settings that hold for it.
 
-    ``again`` asks for a new run even where the answer is remembered. Requests with the same ``examination`` (not 0) are
-    about the same state of the file and of what it imports.
+    ``key`` is the hash of all that results for it come from, empty where they are not to be stored, and ``stored`` is
+    the complete profile that was found under it. ``again`` asks for a new profile even so.
     """
 
     examined: KernelFile
     settings: Settings
+    key: str = ""
+    stored: FileMeasurement | None = None
     again: bool = False
-    examination: int = 0
 
     @property
     def path(self) -> str:
@@ -44,11 +47,10 @@ class FileText:
 
 
 @dataclass(frozen=True)
-class StoredResults:
-    """What the memory knows about a text: the last numbers, suggestions still open for it, best first, and searches
-    that were interrupted."""
+class StoredSearches:
+    """What the memory knows of the searches for a text: suggestions still open, best first, and searches that were
+    interrupted."""
 
-    results: FileMeasurement | None = None
     suggestions: list[Suggestion] = field(default_factory=list)
     interrupted: list[ResumableRun] = field(default_factory=list)
 
@@ -103,7 +105,7 @@ class Backend(Protocol):
     async def start(self) -> None:
         """Get ready ahead of the first call."""
 
-    async def remembered(self, file: FileText) -> StoredResults:
+    async def stored_searches(self, file: FileText) -> StoredSearches:
         """Return what is known without running anything."""
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:

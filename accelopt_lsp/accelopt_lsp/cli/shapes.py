@@ -88,6 +88,7 @@ def suggestion_object(suggestion: Suggestion) -> dict[str, Any]:
             "low": suggestion.speedup.low,
             "high": suggestion.speedup.high,
             "known": suggestion.speedup.known.value,
+            **({"at": suggestion.speedup.at} if suggestion.speedup.at else {}),
         },
         "latency": latency_object(suggestion.fast),
         "origin": suggestion.origin,

@@ -13,6 +13,7 @@ from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_lsp.features.wording import (
     CHANGE_HEADING,
     duration_interval,
+    escaped,
     origin,
     percent,
     quantity,
@@ -44,16 +45,16 @@ def _parts(
     suggestion: Suggestion, versions: MeasuredVersions, said: ModelExplanation | None, remark: str
 ) -> Iterator[str]:
     faster = speedup(suggestion.speedup)
-    yield f"# {plain(suggestion.kernel)}: {faster} faster on {plain(suggestion.target)}"
+    yield f"# {escaped(suggestion.kernel)}: {faster} faster on {escaped(suggestion.target)}"
     times = (
         f"{duration_interval(suggestion.slow)} before, {duration_interval(suggestion.fast)} with this version"
     )
-    yield f"{times} ({plain(origin(suggestion))})."
+    yield f"{times} ({escaped(origin(suggestion))})."
     if said is not None:
-        yield f"**Written by the model {plain(said.model)}**, which may be wrong; every number below is ours:"
-        yield "\n".join(f"> {line}".rstrip() for line in plain(said.text[:CHARACTERS]).splitlines())
+        yield f"**Written by the model {escaped(said.model)}**, which may be wrong; every number below is ours:"
+        yield "\n".join(f"> {line}".rstrip() for line in escaped(said.text[:CHARACTERS]).splitlines())
     if remark:
-        yield f"*{plain(remark)}*"
+        yield f"*{escaped(remark)}*"
     yield "## What was changed"
     yield _steps(suggestion, versions)
     yield "## What it costs"
@@ -75,12 +76,12 @@ def _steps(suggestion: Suggestion, versions: MeasuredVersions) -> str:
                 f"- **{rule.title}** (rule `{name}`).{_meant(rule, versions)} It applies where: {rule.applies}"
             )
         elif kind == "model":
-            lines.append(f"- A rewrite written by the model {plain(name)}.")
+            lines.append(f"- A rewrite written by the model {escaped(name)}.")
         elif kind == "memory":
-            lines.append(f"- A rewrite accepted before, from the memory (`{plain(name)}`).")
+            lines.append(f"- A rewrite accepted before, from the memory (`{escaped(name)}`).")
         else:
-            lines.append(f"- {plain(step)}")
-    return f"{plain(suggestion.summary)}\n\n" + "\n".join(lines)
+            lines.append(f"- {escaped(step)}")
+    return f"{escaped(suggestion.summary)}\n\n" + "\n".join(lines)
 
 
 def _meant(rule: Rule, versions: MeasuredVersions) -> str:
@@ -106,7 +107,7 @@ def _costs(suggestion: Suggestion, versions: MeasuredVersions) -> str:
         )
     ]
     if slow is None or fast is None:
-        bound = f" The slow version was limited by {plain(suggestion.bound)}." if suggestion.bound else ""
+        bound = f" The slow version was limited by {escaped(suggestion.bound)}." if suggestion.bound else ""
         return f"{_table(rows)}\n\nThe counters of both versions are not in the memory.{bound}"
     if slow.percent_of_peak is not None and fast.percent_of_peak is not None:
         how = _how(slow.latency.known, fast.latency.known)
@@ -119,10 +120,10 @@ def _costs(suggestion: Suggestion, versions: MeasuredVersions) -> str:
     if len(moved) > COUNTERS:
         said += f"\n\n{len(moved) - COUNTERS} more counters moved less."
     if same := versions.unmoved():
-        said += f"\n\nThe same in both: {', '.join(plain(name.replace('_', ' ')) for name in same)}."
+        said += f"\n\nThe same in both: {', '.join(escaped(name.replace('_', ' ')) for name in same)}."
     if slow.bound and fast.bound:
-        still = "is still" if slow.bound == fast.bound else f"was limited by {plain(slow.bound)} and is now"
-        said += f"\n\nIt {still} limited by {plain(fast.bound)}."
+        still = "is still" if slow.bound == fast.bound else f"was limited by {escaped(slow.bound)} and is now"
+        said += f"\n\nIt {still} limited by {escaped(fast.bound)}."
     return said
 
 
@@ -137,7 +138,7 @@ def _row(name: str, before: Quantity, after: Quantity) -> str:
     if before.value and after.value is not None:
         changed = f"{100 * (after.value - before.value) / before.value:+.0f} %"
     how = _how(before.known, after.known)
-    return f"| {plain(name)} | {quantity(before)} | {quantity(after)} | {changed} | {how} |"
+    return f"| {escaped(name)} | {quantity(before)} | {quantity(after)} | {changed} | {how} |"
 
 
 def _how(before: Known, after: Known) -> str:
@@ -152,9 +153,14 @@ def _proof(suggestion: Suggestion) -> str:
         said += f": {len(passed)} cases of inputs agree with the reference"
     said += "."
     if receipt:
-        said += f" `accelopt replay {plain(receipt)}` checks it again."
+        said += f" `accelopt replay {escaped(receipt)}` checks it again."
     if suggestion.speedup.known is not Known.MEASURED:
         said += f" The times are {suggestion.speedup.known}: no device has timed either version."
+    if suggestion.speedup.at:
+        said += (
+            " In the profiled case starting the kernel takes most of the time, which no rewrite changes; the speedup is"
+            f" that of many such launches in one: at {suggestion.speedup.at}."
+        )
     if remarks := _remarks(suggestion):
         said += "\n\nThe gate also says:\n\n" + "\n".join(f"- {remark}" for remark in remarks)
     return said
@@ -175,9 +181,9 @@ def _remarks(suggestion: Suggestion) -> list[str]:
             continue
         line = _LINE.search(reason.message)
         lines.setdefault(_LINE.sub("", reason.message), []).extend([line[1]] if line else [])
-    said = [_with_lines(plain(words), sorted(numbers, key=int)) for words, numbers in lines.items()]
+    said = [_with_lines(escaped(words), sorted(numbers, key=int)) for words, numbers in lines.items()]
     if unlaunched:
-        said.append(f"Not launched by the problem, so not checked: {plain(', '.join(unlaunched))}.")
+        said.append(f"Not launched by the problem, so not checked: {escaped(', '.join(unlaunched))}.")
     return said
 
 
@@ -187,11 +193,3 @@ def _with_lines(words: str, numbers: list[str]) -> str:
     shown = ", ".join(numbers[:LINES])
     more = f" and {len(numbers) - LINES} more" if len(numbers) > LINES else ""
     return f"{words} (line{'' if len(numbers) == 1 else 's'} {shown}{more})"
-
-
-_MARKUP = re.compile(r"([\\\[\]!<>|*~`]|\b_|_\b)")  # an underscore inside a word means nothing
-
-
-def plain(text: str) -> str:
-    """``text`` as Markdown that shows it as it is: a model's words or a file's name make no link, picture or HTML."""
-    return _MARKUP.sub(r"\\\1", text)

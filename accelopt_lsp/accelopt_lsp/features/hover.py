@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from accelopt_lsp.features.change import change
-from accelopt_lsp.features.explanation import plain
 from accelopt_lsp.features.stop_reason import WRONG, stop_reason
-from accelopt_lsp.features.wording import headline, origin, percent, profiled_at, quantity, speedup
+from accelopt_lsp.features.wording import escaped, headline, origin, percent, profiled_at, quantity, speedup
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.quantity import Quantity
@@ -90,4 +89,4 @@ def _table(rows: list[tuple[str, str, str]], markdown: bool) -> str:
 
 def _shown(text: str) -> str:
     """Return a text as Markdown that shows it as it is, on one line."""
-    return plain(" ".join(text.split()))
+    return escaped(" ".join(text.split()))

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.search.history import PastRun, PastStep
-from accelopt_lsp.features.explanation import plain
-from accelopt_lsp.features.wording import duration
+from accelopt_lsp.features.wording import duration, escaped
 from accelopt_profiling.quantity import Known
 
 #: So many steps of one run are listed, the last ones.
@@ -24,8 +23,8 @@ _STATUS = {
 def past_runs_page(file: str, runs: Sequence[PastRun]) -> str:
     """Return the page about the ``runs`` of ``file``, newest first. All times are UTC."""
     if not runs:
-        return f"# Searches in {plain(file)}\n\nThere is none in the memory.\n"
-    parts = [f"# Searches in {plain(file)}", _list(runs), *(_run(run) for run in runs)]
+        return f"# Searches in {escaped(file)}\n\nThere is none in the memory.\n"
+    parts = [f"# Searches in {escaped(file)}", _list(runs), *(_run(run) for run in runs)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -39,7 +38,7 @@ def headline(past: PastRun) -> str:
 
 def _list(runs: Sequence[PastRun]) -> str:
     rows = [
-        f"| {_minute(p.run.started)} | {plain(p.run.kernel)} | {p.run.target} | {plain(p.run.host)} | {p.tried} |"
+        f"| {_minute(p.run.started)} | {escaped(p.run.kernel)} | {p.run.target} | {escaped(p.run.host)} | {p.tried} |"
         f" {len(p.suggestions)} | {_STATUS.get(p.run.status, p.run.status)} | `{p.run.id}` |"
         for p in runs
     ]
@@ -51,7 +50,7 @@ def _list(runs: Sequence[PastRun]) -> str:
 
 
 def _run(past: PastRun) -> str:
-    parts = [f"## {plain(headline(past))} (`{past.run.id}`)", *_about(past)]
+    parts = [f"## {escaped(headline(past))} (`{past.run.id}`)", *_about(past)]
     steps = past.steps[-STEPS:]
     if len(past.steps) > STEPS:
         parts.append(f"The first {len(past.steps) - STEPS} steps are left out.")
@@ -64,18 +63,18 @@ def _about(past: PastRun) -> Iterator[str]:
     options, result = past.run.options, past.run.result
     said = options.get("instructions")
     if isinstance(said, str) and said:
-        yield f"Instructions: {plain(said)}"
+        yield f"Instructions: {escaped(said)}"
     if isinstance(before := options.get("resumes"), str):
         yield f"It went on with the run `{before}`."
     if isinstance(reason := result.get("reason"), str):
-        yield f"Ended: {plain(reason)}."
+        yield f"Ended: {escaped(reason)}."
     if line := ledger_line(past.calls):
         yield line
 
 
 def _step(step: PastStep) -> str:
-    came = f"suggestion `{step.suggestion}`" if step.suggestion else plain(_one_line(step.outcome))
-    what = plain(_one_line(step.what)) + (f" (`{step.origin}`)" if step.origin else "")
+    came = f"suggestion `{step.suggestion}`" if step.suggestion else escaped(_one_line(step.outcome))
+    what = escaped(_one_line(step.what)) + (f" (`{step.origin}`)" if step.origin else "")
     known = step.latency is not None and step.latency.known is not Known.NOT_MEASURED
     took = duration(step.latency) if step.latency is not None and known else ""
     return f"| {step.at[11:19]} | {what} | {came} | {took} |"

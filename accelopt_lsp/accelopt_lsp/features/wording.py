@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from accelopt_agent.speedup import resolution
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_profiling.duration import duration_text, interval, rounded, span_text, unit_of
@@ -18,6 +20,9 @@ _PREFIX = {
     Known.EXECUTED: "executed",
     Known.COMPILED: "compiled",
 }
+
+
+_MARKUP = re.compile(r"([\\\[\]!<>|*~`]|\b_|_\b)")  # an underscore inside a word means nothing
 
 
 def number(value: float) -> str:
@@ -84,12 +89,13 @@ def _decimals(ratio: float) -> int:
 
 
 def speedup(value: Speedup) -> str:
-    """``2.8x est. (2.2-4.6)``, ``1.33x est. (1.00-1.33), no modelled cost rises`` or ``1.80x measured (1.79-1.82)``.
+    """``2.8x est. (2.2-4.6)``, ``1.33x est. (1.00-1.33), no modelled cost rises``, ``1.80x measured (1.79-1.82)``, or
+    ``2.8x est. at larger batches (2.2-4.6)``.
 
     What an estimate gains may be next to nothing in one scenario of its model; then it says that none is slower.
     """
     decimals = 2 if value.known is Known.MEASURED else _decimals(value.value)
-    how = _PREFIX.get(value.known, str(value.known))
+    how = _PREFIX.get(value.known, str(value.known)) + (f" at {value.at}" if value.at else "")
     text = f"{value.value:.{decimals}f}x {how} ({value.low:.{decimals}f}-{value.high:.{decimals}f})"
     facts = resolution()
     if value.known is not Known.ESTIMATED or value.low >= 1 + facts["estimated_relative"]:
@@ -123,3 +129,9 @@ def headline(result: KernelMeasurement) -> str:
 def profiled_at(result: KernelMeasurement) -> str:
     """Return what a cost is stated for: ``x 4096x1024 fp16, BLOCK=128, num_warps=4``."""
     return ", ".join(part for part in (result.case, result.configuration) if part)
+
+
+def escaped(text: str) -> str:
+    """Return ``text`` as Markdown that shows it as it is: a model's words or a file's name make no link, picture or
+    HTML."""
+    return _MARKUP.sub(r"\\\1", text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
-from dataclasses import replace
 from typing import Any
 
 from accelopt_lsp.backend.protocol import Backend, FileText
@@ -22,8 +21,8 @@ PAUSE = 0.2
 
 
 class DocumentSync:
-    """``on_read`` is called with a document's URI after its kernels were found anew, ``on_settled`` when typing in it
-    has paused, and ``on_closed`` when it was closed."""
+    """``on_opened`` is called with a document's URI when what is stored of it is shown, ``on_read`` after its kernels
+    were found anew, ``on_settled`` when typing in it has paused, and ``on_closed`` when it was closed."""
 
     def __init__(
         self,
@@ -37,6 +36,7 @@ class DocumentSync:
     ) -> None:
         self._editor, self._state, self._jobs, self._tasks = editor, state, jobs, tasks
         self._backend, self._files, self._profiles = backend, files, profiles
+        self.on_opened: Callable[[str], None] = lambda uri: None
         self.on_read: Callable[[str], None] = lambda uri: None
         self.on_settled: Callable[[str], None] = lambda uri: None
         self.on_untrusted: Callable[[], None] = lambda: None
@@ -110,8 +110,13 @@ class DocumentSync:
     async def _open(self, uri: str, again: bool = False) -> None:
         file = await self._update(uri, disk=True)
         if file is None:
+            self.on_opened(uri)
             return
-        await self._recall(uri, file)
+        self._show_stored(uri, file)
+        try:
+            await self._recall(uri, file)
+        finally:
+            self.on_opened(uri)
         state = self._state.get(uri)
         unknown = state is not None and any(k.shown is None or k.old for k in state.kernels)
         if (unknown or again) and file.settings.editor.profile_on == "open and save":
@@ -132,14 +137,17 @@ class DocumentSync:
             self.on_read(uri)
         return file
 
+    def _show_stored(self, uri: str, file: FileText) -> None:
+        """Show the stored profile of ``file``, the text of the document ``uri``, where nothing newer is shown."""
+        state = self._state.get(uri)
+        if file.stored is not None and state is not None and not any(k.shown for k in state.kernels):
+            self._state.show(uri, file.stored, file.found)
+
     async def _recall(self, uri: str, file: FileText) -> None:
-        """Show what the memory knows about ``file``, the text of the document ``uri``."""
-        stored = await self._backend.remembered(file)
-        results = stored.results
+        """Show what the memory knows of the searches for ``file``, the text of the document ``uri``."""
+        stored = await self._backend.stored_searches(file)
 
         def recall(state: FileState) -> FileState:
-            if results is not None and not any(k.shown for k in state.kernels):
-                state = state.with_results(replace(results, complete=True), file.found)
             for kernel in state.kernels:
                 own = tuple(s for s in stored.suggestions if s.kernel == kernel.kernel.name)
                 known = {s.id for s in own}

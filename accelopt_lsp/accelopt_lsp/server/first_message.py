@@ -1,18 +1,12 @@
 """Read the editor's first message and answer it if it is ``initialize``; pygls then reads it again, and its own answer
-is left out. The standard library only."""
+is left out (``message_protocol.py``). The standard library only."""
 
 from __future__ import annotations
 
 import json
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO
 
 from accelopt_lsp.server.capabilities import initialize_result
-
-
-class MessageWriter(Protocol):
-    def write(self, data: bytes) -> Any: ...
-
-    def close(self) -> Any: ...
 
 
 def read_first(requests: BinaryIO) -> bytes:
@@ -53,27 +47,3 @@ def answer_first(message: bytes, answers: BinaryIO) -> int | str | None:
 def encoded(message: dict[str, Any]) -> bytes:
     body = json.dumps(message).encode()
     return b"Content-Length: %d\r\n\r\n%b" % (len(body), body)
-
-
-class AnsweredWriter:
-    """Writes everything but the answer to the request ``number``, which has been answered. If that answer is an error
-    after all, the editor shows it as a message."""
-
-    def __init__(self, writer: MessageWriter, number: int | str) -> None:
-        self._writer = writer
-        self._number: int | str | None = number
-
-    def write(self, data: bytes) -> None:
-        if self._number is not None:
-            message = json.loads(data.partition(b"\r\n\r\n")[2])
-            if message.get("id") == self._number and "method" not in message:
-                self._number = None
-                if "error" not in message:
-                    return
-                why = f"The server could not read what the editor can do: {message['error'].get('message')}"
-                shown = {"type": 1, "message": why}
-                data = encoded({"jsonrpc": "2.0", "method": "window/showMessage", "params": shown})
-        self._writer.write(data)
-
-    def close(self) -> None:
-        self._writer.close()

@@ -4,7 +4,6 @@ problem files."""
 from __future__ import annotations
 
 import asyncio
-import itertools
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,7 +33,6 @@ class KernelFiles:
     ) -> None:
         self._editor, self._state, self._documents = editor, state, documents
         self._configuration, self._parser = configuration, parser
-        self._numbers = itertools.count(1)
 
     async def read(self, uri: str) -> FileText:
         """Return the text of a document and its kernels, for a command; the document may be closed.
@@ -94,11 +92,10 @@ class KernelFiles:
 
     async def _examine(self, document: DocumentText) -> FileText:
         settings = await self._configuration.of(document.path)
-        path, text, number = Path(document.path), document.text, next(self._numbers)
+        path, text = Path(document.path), document.text
         if not may_hold_kernels(text):
             return FileText(KernelFile(path, text, Discovery(), ProblemLookup(None)), settings)
-        examined = await self._parser.examine(path, text, settings.project_root, settings.problem)
-        return FileText(examined, settings, examination=number)
+        return await self._parser.examine(path, text, settings)
 
     async def _unreadable(self, document: DocumentText) -> Finding | None:
         try:

@@ -12,10 +12,11 @@ import logging
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from accelopt_lsp.own_process import own_process
-from accelopt_lsp.server.first_message import AnsweredWriter, answer_first, read_first
+from accelopt_lsp.own_process import BACKEND, PARSER
+from accelopt_lsp.server.first_message import answer_first, read_first
 
 if TYPE_CHECKING:
     from accelopt_lsp.backend.protocol import Backend
@@ -36,8 +37,8 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    backend_child = _child("accelopt_lsp.backend.process_main") if backend is None else None
-    parser_child = _child("accelopt_lsp.backend.parser_main")
+    backend_child = _child(BACKEND) if backend is None else None
+    parser_child = _child(PARSER)
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         first = read_first(requests)
         answered = answer_first(first, answers)
@@ -47,9 +48,9 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
         asyncio.run(_serve(server, first, answered, requests, answers))
 
 
-def _child(module: str) -> subprocess.Popen[bytes]:
+def _child(command: Sequence[str]) -> subprocess.Popen[bytes]:
     """Start a part of this program ahead of its first request; the end of its input ends it."""
-    return subprocess.Popen(own_process(module), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
 def _make(
@@ -58,6 +59,7 @@ def _make(
     parser_child: subprocess.Popen[bytes] | None = None,
 ) -> AccelOptServer:
     gc.disable()  # nothing that is imported is ever garbage: collections would walk it again and again
+    _import_asyncio()
     from accelopt_lsp.server.lsp_types import import_lsp_types
 
     import_lsp_types()
@@ -75,6 +77,17 @@ def _make(
     return server
 
 
+def _import_asyncio() -> None:
+    """Import asyncio without ssl, which would take a third of the time: nothing in this process speaks TLS."""
+    if "ssl" in sys.modules:
+        return
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # asyncio then finds that there is none
+    try:
+        import asyncio  # noqa: F401  (imported for its effect)
+    finally:
+        del sys.modules["ssl"]
+
+
 async def _serve(
     server: AccelOptServer, first: bytes, answered: int | str | None, requests: BinaryIO, answers: BinaryIO
 ) -> None:
@@ -85,8 +98,8 @@ async def _serve(
 
     from accelopt_lsp.server.request_stream import request_stream
 
-    writer = StdoutWriter(answers)
-    server.protocol.set_writer(writer if answered is None else AnsweredWriter(writer, answered))
+    server.protocol.answered = answered
+    server.protocol.set_writer(StdoutWriter(answers))
     try:
         await run_async(
             stop_event=threading.Event(),

@@ -58,6 +58,9 @@ class Profiles:
         if earlier:
             await asyncio.wait(earlier, timeout=5)
         self._state.update(uri, lambda state: state.with_profile_started(text_hash(file.text)))
+        if file.stored is not None and not file.again:
+            self._state.show(uri, file.stored, file.found)
+            return
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK) as progress,
             aclosing(self._backend.profile(file)) as growing,

@@ -7,9 +7,10 @@ import contextlib
 import json
 import signal
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.own_process import own_process
@@ -19,7 +20,9 @@ from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
-from accelopt_profiling.recording.reaching_tests import ReachingTest, reaching_tests
+
+if TYPE_CHECKING:
+    from accelopt_profiling.recording.reaching_tests import ReachingTest
 
 #: Tests that a person is asked to choose from where the editor has no list.
 _ASKED = 8
@@ -63,7 +66,7 @@ class Recordings:
         root = (settings.project_root or path.parent).resolve()
         left = threading.Event()
         try:
-            return root, await asyncio.to_thread(reaching_tests, path, root, left.is_set)
+            return root, await asyncio.to_thread(_reaching_tests, path, root, left.is_set)
         finally:
             left.set()
 
@@ -136,3 +139,9 @@ class Recordings:
             reason = told.get("error", {}).get("message") if isinstance(told, dict) else None
             raise UserError(str(reason or f"accelopt record ended with exit code {process.returncode}."))
         return told
+
+
+def _reaching_tests(path: Path, root: Path, stopped: Callable[[], bool]) -> list[ReachingTest]:
+    from accelopt_profiling.recording.reaching_tests import reaching_tests  # a start has no time for it
+
+    return reaching_tests(path, root, stopped)

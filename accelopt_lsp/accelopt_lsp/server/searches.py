@@ -156,7 +156,7 @@ class Searches:
     async def _show_interrupted(self, uri: str, file: FileText) -> None:
         """Read from the memory after a search whether it can go on."""
         with contextlib.suppress(UserError):
-            stored = await self._backend.remembered(file)
+            stored = await self._backend.stored_searches(file)
             self._state.update(uri, lambda state: state.with_interrupted(stored.interrupted))
 
     async def _show_runs(self, uri: str) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,6 +87,8 @@ class Approvals:
         return {"trusted": [], "settings": {}}
 
     def _write(self, data: Mapping[str, Any]) -> None:
+        import tempfile  # which takes 4 ms that a start has no time for
+
         self.path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".approvals")
         with os.fdopen(handle, "w", encoding="utf-8") as file:

@@ -20,11 +20,6 @@ from accelopt_lsp.settings.schema import (
     setting_named,
 )
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 FILE_BYTES = 1 << 20
 
 _NO_KEYS = (
@@ -140,7 +135,7 @@ def _file_layer(path: Path, name: str, table: tuple[str, ...] = (), *, personal_
         if len(raw) > FILE_BYTES:
             layer.complain("", f"The file is larger than {FILE_BYTES >> 20} MiB; it was not read.")
             return layer
-        data: Any = tomllib.loads(raw.decode("utf-8"))
+        data: Any = _toml(raw.decode("utf-8"))
     except (OSError, ValueError, RecursionError) as error:  # TOML errors and wrong encodings are ValueErrors
         if not table:  # a pyproject.toml that does not parse may have nothing to say about this project
             layer.complain("", f"The file cannot be read: {error}.")
@@ -159,6 +154,16 @@ def _file_layer(path: Path, name: str, table: tuple[str, ...] = (), *, personal_
         else:
             _take_named(layer, dotted, value)
     return layer
+
+
+def _toml(text: str) -> dict[str, Any]:
+    """Parse TOML. Raises ValueError."""
+    if sys.version_info >= (3, 11):
+        import tomllib  # where there is a file to read: a start has no time for it
+    else:
+        import tomli as tomllib
+    parsed: dict[str, Any] = tomllib.loads(text)
+    return parsed
 
 
 def _take_named(layer: Layer, dotted: str, value: Any) -> None:

@@ -32,7 +32,8 @@ class Rule:
     ``module`` is the file below ``rules/`` that implements it. ``moves`` names the counters that should
     change and how ("down", "up"). ``helps`` names what limits the kernels it is meant for, as
     ``KernelMeasurement.bound`` does. A ``repeat`` rule leaves nothing to do for itself where it applied, so it
-    can be applied everywhere at once. ``source`` says where the idea or the cost rule behind it comes from.
+    can be applied everywhere at once. A ``tunes`` rule makes a choice that fits the profiled sizes only. ``source``
+    says where the idea or the cost rule behind it comes from.
     """
 
     name: str
@@ -44,6 +45,7 @@ class Rule:
     helps: list[str]
     source: str
     repeat: bool = False
+    tunes: bool = False
 
     def rewrites(self, subject: RuleContext) -> Iterator[Rewrite]:
         module = importlib.import_module(f"accelopt_agent.rules.{self.dialect}.{self.module}")
@@ -73,7 +75,8 @@ def proposals(
 ) -> Iterator[Candidate]:
     """Yield the rewrites that the rules propose for ``kernel`` in the file ``text``, most promising first.
 
-    A rule that helps against what bounds the kernel (``measurement.bound``) comes before one that does not. Nothing is
+    A rule that helps against what bounds the kernel (``measurement.bound``) comes before one that does not; where that
+    is the launch, the sizes are too small to tune anything for, and rules that do are left out. Nothing is
     checked for correctness here. A rule that fails is logged and left out (raised when ``strict``); a file that does
     not parse, or a kernel that is no longer there, gives nothing.
     """
@@ -116,6 +119,7 @@ def apply(
 def _promising(kernel: Kernel, measurement: KernelMeasurement | None) -> list[Rule]:
     bound = (measurement.bound or "").lower() if measurement else ""
     fitting = [rule for rule in rules() if rule.dialect == kernel.dialect]
+    fitting = [rule for rule in fitting if bound != "launch" or not rule.tunes]
     return sorted(fitting, key=lambda rule: not (bound and any(word.lower() in bound for word in rule.helps)))
 
 

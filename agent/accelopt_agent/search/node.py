@@ -8,11 +8,15 @@ from typing import Literal
 
 from accelopt_agent.candidate import Candidate
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known
 from accelopt_profiling.timing.statistics import TimeComparison
 
 #: Relative difference between two latencies that may come from adding the same numbers in another order.
 ROUNDING = 1e-6
+
+#: The quantity of a launch's share in a much larger one.
+_AT_SCALE = "time_at_scale"
 
 #: What a version that ran to its end and gave a wrong result failed with.
 _NEAR = frozenset({"wrong-result", "uninitialised-read"})
@@ -57,9 +61,25 @@ class Node:
     children: list[Node] = field(default_factory=list)
 
     @property
+    def compared_at_scale(self) -> bool:
+        """The versions of this search are compared as parts of a much larger launch: by the estimate the original's
+        time is mostly that of launching it, which no rewrite changes."""
+        original = self.root.measurement
+        estimated = original.latency.known is Known.ESTIMATED
+        return estimated and original.bound == "launch" and _AT_SCALE in original.quantities
+
+    @property
+    def compared(self) -> Latency:
+        """The time by which versions are compared: that of the launch, or of its share in a much larger one."""
+        found = self.measurement.quantities.get(_AT_SCALE)
+        if self.measurement.latency.us is None or found is None or not self.compared_at_scale:
+            return self.measurement.latency
+        return Latency(found.value, found.low, found.high, found.known)
+
+    @property
     def us(self) -> float:
-        """Its time in microseconds, known as its measurement says; infinite when unknown."""
-        us = self.measurement.latency.us
+        """The time by which it is compared, in microseconds; infinite when unknown."""
+        us = self.compared.us
         return float("inf") if us is None else us
 
     @property

@@ -9,7 +9,7 @@ from accelopt_agent.events import CandidateOutcome
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
-from accelopt_agent.speedup import clearly_faster, speedup
+from accelopt_agent.speedup import clearly_faster, direction, speedup
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_memory.records import content_id
 from accelopt_profiling.gate.verdict import Verdict
@@ -51,8 +51,18 @@ def node_of_trial(
         repair=trial.repairs,
     )
     node.proof = "refused" if failure is not None else None
-    node.clearly_faster = clearly_faster(root.measurement.latency, measurement.latency, target)
+    node.clearly_faster = _clearly_faster(root, node, target)
     return node
+
+
+def _clearly_faster(slow: Node, fast: Node, target: str) -> bool:
+    """Return whether ``fast`` may be offered in the place of ``slow``: what gains as a part of a larger launch must not
+    lose in the profiled case, and the other way round."""
+    ways = {
+        direction(slow.compared, fast.compared, target),
+        direction(slow.measurement.latency, fast.measurement.latency, target),
+    }
+    return "faster" in ways and "slower" not in ways
 
 
 def candidate_outcome(node: Node, target: str) -> CandidateOutcome:
@@ -61,8 +71,7 @@ def candidate_outcome(node: Node, target: str) -> CandidateOutcome:
         return "failed"
     if node.clearly_faster:
         return "faster"
-    there, back = node.root.measurement.latency, node.measurement.latency
-    return "slower" if clearly_faster(back, there, target) else "unclear"
+    return "slower" if clearly_faster(node.compared, node.root.compared, target) else "unclear"
 
 
 def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: str, host: str) -> Suggestion:
@@ -71,6 +80,9 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
     base, target, candidate = node.root, request.target, node.candidate
     slow, fast = base.measurement.latency, node.measurement.latency
     ratio = speedup(slow, fast, target)
+    if node.compared_at_scale and not clearly_faster(slow, fast, target):
+        larger = speedup(base.compared, node.compared, target)
+        ratio = replace(larger, at="larger batches") if larger is not None else ratio
     if (side := node.comparison) is not None:
         ratio = Speedup(side.ratio, side.low, side.high, Known.MEASURED)
     assert ratio is not None  # clearly faster

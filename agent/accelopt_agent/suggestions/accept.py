@@ -6,6 +6,8 @@ from typing import cast
 
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
+from accelopt_agent.transfer.edit_transfer import reproduces
+from accelopt_agent.transfer.pair_edit import edit_id, read_edit
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair, Rejection
@@ -59,6 +61,7 @@ def pair_of(suggestion: Suggestion) -> Pair:
     fast = {k.name: k.content_hash for k in find_kernels(suggestion.text).kernels}
     if suggestion.kernel not in fast:
         raise ValueError(f"the suggestion {suggestion.id} does not hold the kernel {suggestion.kernel}")
+    edit = read_edit(suggestion.base_text, suggestion.text)
     return Pair(
         kernel=suggestion.kernel,
         dialect=cast(Dialect, suggestion.dialect),
@@ -77,6 +80,8 @@ def pair_of(suggestion: Suggestion) -> Pair:
         file=suggestion.file,
         bound=suggestion.bound,
         receipts=(suggestion.gate.receipt,) if suggestion.gate.receipt else (),
+        edit=edit_id(edit),
+        example=not reproduces(suggestion.base_text, suggestion.text, suggestion.kernel),
     )
 
 

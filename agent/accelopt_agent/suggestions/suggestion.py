@@ -11,12 +11,14 @@ from accelopt_profiling.quantity import Known
 
 @dataclass(frozen=True)
 class Speedup:
-    """Baseline time over candidate time, with its interval; known as badly as the worse of the two."""
+    """Baseline time over candidate time, with its interval; known as badly as the worse of the two. ``at`` says what
+    for, where that is not the profiled case ("larger batches")."""
 
     value: float
     low: float
     high: float
     known: Known
+    at: str = ""
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,10 @@ from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.worker.step_context import StepFailedError
 
+GIVE_REAL_VALUES = (
+    "Give real values in the problem file's `get_inputs`, or record a test with `accelopt record`."
+)
+
 
 def execution_findings(execution: LaunchExecution) -> list[Finding]:
     """Return the findings ``out-of-bounds``, ``unsupported`` and ``kernel-raised`` of one launch."""
@@ -59,7 +63,8 @@ def of_inferred(finding: Finding) -> Finding:
     """Return the finding of a kernel that ran with inferred arguments: what goes wrong may be their fault."""
     if finding.severity != "error" or finding.code not in ("out-of-bounds", "kernel-raised"):
         return finding
-    return replace(finding, severity="information", message=f"With the inferred arguments: {finding.message}")
+    message = f"With the inferred arguments: {finding.message.removesuffix('.')}. {GIVE_REAL_VALUES}"
+    return replace(finding, severity="information", message=message)
 
 
 def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:

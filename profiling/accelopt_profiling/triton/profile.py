@@ -38,6 +38,7 @@ from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
 from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
+from accelopt_profiling.triton.estimation.scale import time_at_scale
 from accelopt_profiling.triton.findings import (
     compile_findings,
     execution_findings,
@@ -408,6 +409,7 @@ class _Profile:
             findings += cost_findings(execution.counts, made, self.target, kernel.line)
             quantities |= made.quantities
             quantities["percent_of_peak"] = made.percent_of_peak
+            quantities["time_at_scale"] = time_at_scale(execution.counts, known.compiled, self.target)
             measurement = dataclasses.replace(
                 measurement,
                 case=self._case_text(execution),

@@ -46,8 +46,12 @@ _WANTED: dict[Runtime, tuple[str, ...]] = {
     "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps.table"),
 }
 #: What each runtime imports once it has had nothing to do for a while after a first step: parts of those packages that
-#: many libraries import, and that take seconds. Torch's compiler is a third of what such a library's imports take.
-_LATER: dict[Runtime, tuple[str, ...]] = {"numpy": (), "torch": ("torch._dynamo",)}
+#: many libraries import, and that take seconds. Torch's compiler (its two halves) is over half of what the imports of
+#: such a library take.
+_LATER: dict[Runtime, tuple[str, ...]] = {
+    "numpy": (),
+    "torch": ("torch._dynamo", "torch._inductor.compile_fx"),
+}
 _IDLE_SECONDS = 3.0
 _WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes", TOO_MUCH_WRITTEN: "written"}
 LARGEST_TOKEN = 64

@@ -12,6 +12,7 @@ from typing import Any
 
 from accelopt_profiling.jobs import Job, Limits, Step, StepError
 from accelopt_profiling.plain import from_plain
+from accelopt_profiling.worker.core_waits import seconds_without_core
 from accelopt_profiling.worker.sealed_frames import ForgedMessageError, SealedDecoder, new_key
 
 _KEPT_OUTPUT = 16_000
@@ -21,6 +22,8 @@ _MOST_SENT = 32 << 20
 UNHEARD = 44
 #: So long a process may live on whose messages have ended before its answer.
 _SILENT_SECONDS = 5.0
+#: A step ends after so many times its limit, however long it waited for a core. Our choice.
+_LONGEST = 10
 _FORGED = StepError(
     "tampered", "Code of the file wrote into the channel of the process's own messages, or closed it."
 )
@@ -31,6 +34,9 @@ class RunningStep:
     """The process of one step. ``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its
     result or error.
 
+    The limit of its time leaves out what it waited for a core, so that the load of the host decides nothing;
+    ``began`` and ``deadline`` are on the clock (``time.monotonic``).
+
     User code runs in the child and can write to either pipe. What it writes to ``frames`` lacks the seal, and a message
     after the answer, a second answer, or an end of the messages before it end the step.
     """
@@ -39,6 +45,7 @@ class RunningStep:
     step: Step
     frames: int
     output: int
+    began: float
     deadline: float
     key: bytes
     decoder: SealedDecoder
@@ -60,8 +67,9 @@ class RunningStep:
         output_read, output_write = os.pipe()
         os.set_blocking(frames_read, False)
         os.set_blocking(output_read, False)
-        deadline, key = time.monotonic() + step.limits.seconds, new_key()
-        running = cls(token, step, frames_read, output_read, deadline, key, SealedDecoder(key))
+        began, key = time.monotonic(), new_key()
+        deadline = began + step.limits.seconds
+        running = cls(token, step, frames_read, output_read, began, deadline, key, SealedDecoder(key))
         running.open_pipes = {frames_read, output_read}
         return running, frames_write, output_write
 
@@ -111,14 +119,18 @@ class RunningStep:
     def started(self, pid: int) -> None:
         """Note the child's process number; its time runs from now, and a kill that came before takes effect."""
         self.pid = pid
-        self.deadline = time.monotonic() + self.step.limits.seconds
+        self.began = time.monotonic()
+        self.deadline = self.began + self.step.limits.seconds
         if self.killed is not None or self.cancelled:
             self.kill(None)
 
     def enforce(self, now: float) -> None:
         """End the process when its time is over, or when its messages have ended and it has not."""
+        limit = self.step.limits.seconds
+        if now > self.deadline and self.pid is not None:
+            waited = seconds_without_core(self.pid)
+            self.deadline = self.began + min(limit + waited, _LONGEST * limit)
         if now > self.deadline:
-            limit = self.step.limits.seconds
             self.kill(StepError("timeout", f"The run took longer than {limit:g} s and was ended."))
         elif self.silent_until is not None and now > self.silent_until:
             self.kill(_FORGED)

@@ -1,4 +1,4 @@
-"""Single instructions of inline assembly, device modules, and what is not emulated."""
+"""Straight sequences of inline assembly, device modules, and what is not emulated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import triton.language as tl
 from triton.language.extra.cuda import gdc_wait
 
 from accelopt_profiling.triton import emulated
-from accelopt_profiling.triton.interpreter.inline_assembly import instruction
+from accelopt_profiling.triton.interpreter.inline_assembly import run_assembly
 
 pytestmark = pytest.mark.triton
 
@@ -22,15 +22,31 @@ pytestmark = pytest.mark.triton
         ("{ ex2.approx.ftz.f32 $0, $1; }", np.exp2(0.5)),
         ("griddepcontrol.wait; // dummy $0", 0),
         ("mov.u64 $0, %globaltimer;", 0),
-        ("tanh.approx.f32 $1, $0;", None),
+        ("add.f32 $0, $1, 1.0; // one more\n mul.f32 $0, $0, 0f40000000;", 3.0),
+        ("neg.f32 $0, $1; neg.f32 $0, $0;", 0.5),
+        ("{ .reg .f32 t; mul.f32 t, $1, $1; } { fma.rn.f32 $0, t, 2., $1; }", 1.0),
+        (".reg .pred p; setp.gt.f32 p, $1, 20.; @p mov.f32 $0, $1; @!p sub.f32 $0, $1, 1.;", -0.5),
+        ("setp.lt.f32 p, $1, 1e0; selp.f32 $0, 3., 4., p;", 3.0),
+        ("tanh.approx.f32 $0, $2;", None),
         ("cvt.rna.tf32.f32 $0, $1;", None),
         ("add.f32 $0, $1, 1;", None),
-        ("neg.f32 $0, $1; neg.f32 $0, $0;", None),
+        ("again: add.f32 $0, $1, $1; bra again;", None),
+        ("and.b32 $0, $1, 15;", None),
+        ("ld.global.f32 $0, [$1];", None),
+        ("@p mov.f32 $0, $1;", None),
     ],
 )
-def test_one_instruction_is_computed_and_others_are_not(text, result):
-    found = instruction(text, [np.array([0.5])])
-    assert (found is None) if result is None else found[0] == pytest.approx(result)
+def test_straight_sequences_are_computed_and_others_are_not(text, result):
+    run = run_assembly(text, [np.array([0.5])])
+    assert (run is None) if result is None else run.result[0] == pytest.approx(result)
+
+
+def test_a_predicate_chooses_by_element():
+    text = "setp.ge.f32 p, $1, 0.; @!p neg.f32 $0, $1; @p mov.f32 $0, $1;"
+    run = run_assembly(text, [np.array([-2.0, 3.0], np.float32)])
+    assert run is not None
+    assert run.result.tolist() == [2, 3]
+    assert run.instructions == 3
 
 
 @triton.jit

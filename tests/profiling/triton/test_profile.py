@@ -343,6 +343,23 @@ def test_the_cost_is_counted_on_the_inputs_where_zeros_do_not_do(warm):
     assert only(answer)["latency"]["us"] > 0
 
 
+def test_a_large_tensor_of_a_hollow_run_keeps_that_it_wants_a_gradient(monkeypatch):
+    torch = pytest.importorskip("torch")
+    from accelopt_profiling.targets import load_gpu
+    from accelopt_profiling.triton.capture import torch_device
+
+    monkeypatch.setattr(torch_device, "_LARGE", 1 << 10)
+    with torch_device.gpu_on_cpu(load_gpu("h100"), hollow=True):
+        x = torch.zeros(32, 64, device="cuda").requires_grad_()
+        drawn = torch.rand_like(x, requires_grad=True)
+        turned = torch.zeros(32, 64, device="cuda").t_()
+        left = torch.zeros(32, 64, device="cuda").add_(1)
+    assert x.requires_grad
+    assert drawn.requires_grad
+    assert turned.shape == (64, 32)
+    assert left.sum() == 0
+
+
 def test_zeros_for_inputs_lie_where_a_device_would_put_them():
     torch = pytest.importorskip("torch")
     from accelopt_profiling.targets import load_gpu

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from accelopt_profiling.source_text import UnreadableFileError, read_text, resolve_links, try_parse
 
-MAX_FILES = 200
-MAX_BYTES = 4 << 20
+MAX_FILES = 500
+MAX_BYTES = 8 << 20
 #: Folders whose entries are packages of different projects.
 _INSTALLED = ("site-packages", "dist-packages")
 

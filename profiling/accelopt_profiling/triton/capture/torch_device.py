@@ -36,6 +36,13 @@ _UNINITIALISED = {
 }  # fmt: skip
 
 
+#: Change what is known of a tensor, and none of its elements: a hollow run makes them, whatever the size.
+_OF_THE_TENSOR = {
+    "as_strided_", "detach_", "requires_grad_", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_",
+    "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_",
+}  # fmt: skip
+
+
 def _names_gpu(value: Any) -> bool:
     if isinstance(value, torch.device):
         return value.type in ("cuda", "hip")
@@ -99,13 +106,14 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
         if func in _DRAWS_LIKE:
             kwargs.pop("memory_format", None)
             return _zeros(
-                torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta")
+                torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta"),
+                kwargs.get("requires_grad", False),
             )
         drawn = kwargs.get("tensor", args[0] if args else None)
         of_init = getattr(func, "__module__", "") == torch.nn.init.__name__
         if (name in ("normal_", "uniform_") or of_init) and isinstance(drawn, torch.Tensor):
             return drawn
-        if any(_is_large(a) for a in args):
+        if name not in _OF_THE_TENSOR and any(_is_large(a) for a in args):
             made = _untouched(func, args, kwargs)
             if made is not None:
                 return made

@@ -16,7 +16,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
-from accelopt_profiling.triton.interpreter.inline_assembly import instruction
+from accelopt_profiling.triton.interpreter.inline_assembly import run_assembly
 from accelopt_profiling.triton.interpreter.libdevice import FUNCTIONS, function_name
 from accelopt_profiling.triton.interpreter.numerics import is_packed, narrow, widen
 
@@ -181,15 +181,13 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
     def create_inline_asm(
         self, text: str, constraints: str, arguments: list[Handle], types: list[Any], *_: Any
     ) -> InstructionResults:
-        outputs = instruction(text, [wide(argument) for argument in arguments])
-        if outputs is None:
+        run = run_assembly(text, [wide(argument) for argument in arguments])
+        if run is None or constraints.count("=") != 1:  # one result per element, so one element at a time
             raise UnsupportedOperationError(
                 f"not emulated: the inline assembly `{' '.join(text.split())[:60]}`"
             )
-        self._count_special(max((int(np.size(output)) for output in outputs), default=0), types[0])
-        return InstructionResults([
-            packed_as(np.asarray(output), kind.scalar) for output, kind in zip(outputs, types, strict=False)
-        ])  # fmt: skip
+        self._count_special(int(np.size(run.result)) * run.instructions, types[0])
+        return InstructionResults([packed_as(run.result, types[0].scalar)])
 
     def __getattr__(self, name: str) -> Any:
         """Refuse an operation that Triton's interpreter lacks by its name."""

@@ -1,0 +1,56 @@
+"""Versions of a kernel whose time is mostly its launch are compared as parts of a larger launch."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from support.toy_search import TEXT
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.trial import Trial, VersionTexts
+from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known, estimated
+
+KERNEL = find_kernels(TEXT).kernels[0]
+
+
+def measured(us: float, at_scale: float, bound: str = "launch") -> KernelMeasurement:
+    found = KernelMeasurement(KERNEL.name, KERNEL.line, KERNEL.dialect, "h100", bound=bound)
+    return replace(
+        found,
+        latency=Latency(us, 0.9 * us, 1.1 * us, Known.ESTIMATED),
+        quantities={"time_at_scale": estimated(at_scale, 0.9 * at_scale, 1.1 * at_scale, "us")},
+    )
+
+
+def outcome(before: KernelMeasurement, after: KernelMeasurement) -> str:
+    root = Node(TEXT, KERNEL, before)
+    trial = Trial(Candidate(KERNEL.name, TEXT + "\n# again", "rule:x", "X.", {}), root, "f")
+    node = node_of_trial(trial, after, root, VersionTexts(TEXT, KERNEL.name), "h100")
+    assert node.clearly_faster is (candidate_outcome(node, "h100") == "faster")
+    return candidate_outcome(node, "h100")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "expected"),
+    [
+        (measured(6.9, 0.2), measured(6.9, 0.1), "faster"),  # half the work, which the launch hides
+        (measured(6.9, 0.1), measured(6.9, 0.2), "slower"),
+        (measured(6.9, 0.2), measured(8.0, 0.1), "unclear"),  # must not lose in the file's own case
+        (measured(8.0, 0.2), measured(6.9, 0.2), "faster"),
+        (measured(8.0, 0.1), measured(6.9, 0.2), "slower"),  # good for the profiled case alone
+        (measured(69, 0.2, "memory"), measured(69, 0.1, "memory"), "unclear"),  # the launch hides nothing
+        (measured(69, 0.2, "memory"), measured(50, 0.4, "memory"), "faster"),
+    ],
+)
+def test_what_counts(before: KernelMeasurement, after: KernelMeasurement, expected: str) -> None:
+    assert outcome(before, after) == expected
+
+
+def test_a_measured_time_is_not_compared_by_an_estimate() -> None:
+    before = replace(measured(6.9, 0.2), latency=Latency(6.9, 6.8, 7.0, Known.MEASURED))
+    assert not Node(TEXT, KERNEL, before).compared_at_scale
