@@ -12,8 +12,8 @@ from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.worker.step_context import StepFailedError
 
-GIVE_REAL_VALUES = (
-    "Give real values in the problem file's `get_inputs`, or record a test with `accelopt record`."
+_GIVE_REAL_VALUES = (
+    "Give real values in the problem file and remove `inferred` there, or record a test: `accelopt record`."
 )
 
 
@@ -63,7 +63,7 @@ def of_inferred(finding: Finding) -> Finding:
     """Return the finding of a kernel that ran with inferred arguments: what goes wrong may be their fault."""
     if finding.severity != "error" or finding.code not in ("out-of-bounds", "kernel-raised"):
         return finding
-    message = f"With the inferred arguments: {finding.message.removesuffix('.')}. {GIVE_REAL_VALUES}"
+    message = f"With the inferred arguments: {finding.message.removesuffix('.')}. {_GIVE_REAL_VALUES}"
     return replace(finding, severity="information", message=message)
 
 
