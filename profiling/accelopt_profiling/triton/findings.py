@@ -53,9 +53,11 @@ def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Findin
     return Finding("kernel-raised", error.line or line, "information" if sampled else "error", said)
 
 
-def smaller_check_finding(size: CheckSize, smaller: str, line: int) -> Finding:
-    """Return the finding for results that were checked at smaller sizes than the cost is stated for."""
-    message = f"At the full size {size.excess}; the result was checked at {smaller}."
+def smaller_check_finding(size: CheckSize, smaller: str, line: int, referenced: bool) -> Finding:
+    """Return the finding for results that were checked at smaller sizes than the cost is stated for; without a
+    reference only accesses out of bounds are looked for."""
+    checked = "the result was checked" if referenced else "accesses out of bounds were looked for"
+    message = f"At the full size {size.excess}; {checked} at {smaller}."
     return Finding("checked-smaller", line, "information", message)
 
 
