@@ -167,7 +167,7 @@ class OutcomeJournal:
         return self._known.get(key)
 
     def add(self, key: str, outcome: RunOutcome) -> None:
-        """Raises OSError when it cannot be written."""
+        """Append a run. Raises OSError when it cannot be written."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
             file.write("\n" + json.dumps({"key": key, "outcome": to_plain(outcome)}) + "\n")

@@ -68,8 +68,8 @@ class Experience:
         return self._prior is not None
 
     def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
-        """Time after over time before to be expected of ``trial``; 1 or more: not worth trying. ``by_catalogue``: as if
-        nothing were known from earlier searches."""
+        """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
+        ``by_catalogue``: as if nothing were known from earlier searches."""
         known = self._ratios.get(trial.step)
         if not known:
             hope = self._hopes.get(id(trial), LAST)
