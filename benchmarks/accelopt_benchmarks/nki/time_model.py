@@ -242,8 +242,8 @@ def _left_out(title: str, found: Sequence[PublishedComparison]) -> GoalResult:
 
 
 def leave_one_out(found: Sequence[PublishedComparison]) -> tuple[list[float], list[str]]:
-    """For each kernel, the setting that is best for all others (least mean absolute log ratio), and the absolute
-    relative error that the kernel has with it."""
+    """Return for each kernel the setting that is best for all others (least mean absolute log ratio), and the
+    absolute relative error that the kernel has with it."""
     errors, chosen = [], []
     for one in found:
         rest = [other for other in found if other is not one]
