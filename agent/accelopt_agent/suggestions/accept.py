@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 from accelopt_agent.suggestions.suggestion import Suggestion
@@ -10,6 +11,7 @@ from accelopt_agent.transfer.edit_transfer import reproduces
 from accelopt_agent.transfer.pair_edit import edit_id, read_edit
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
+from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import Pair, Rejection
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect
@@ -28,6 +30,7 @@ def accept(memory: Memory, suggestion: Suggestion) -> str:
     with memory.transaction():
         pair_id = memory.add_pair(pair)
         memory.save_suggestion(_plain(suggestion), "accepted")
+        _note_acceptance(memory, suggestion, pair)
     return pair_id
 
 
@@ -50,6 +53,28 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
         rejection_id = memory.add_rejection(rejection)
         memory.save_suggestion(_plain(suggestion), "rejected")
     return rejection_id
+
+
+def _note_acceptance(memory: Memory, suggestion: Suggestion, pair: Pair) -> None:
+    """Count the acceptance for each step that led here, and for the edit as a whole."""
+    items = {step for step in suggestion.steps or (suggestion.origin,) if not step.startswith("memory:")}
+    if not pair.example:
+        ratio = math.log(1 / pair.speedup) if pair.speedup else None
+        item = f"edit:{pair.edit}"
+        outcome = Outcome(
+            item, pair.slow_hash, pair.bound, pair.dialect, pair.target, ratio, pair.fast_hash, accepted=True
+        )
+        memory.outcomes.add(outcome)
+        items.add(item)
+    memory.outcomes.mark(
+        sorted(items | _edits_of(memory, suggestion)), pair.slow_hash, pair.target, accepted=True
+    )
+
+
+def _edits_of(memory: Memory, suggestion: Suggestion) -> set[str]:
+    """Return the items of the remembered edits among the suggestion's steps."""
+    pairs = [memory.pair(s.removeprefix("memory:")) for s in suggestion.steps if s.startswith("memory:")]
+    return {f"edit:{pair.edit or pair.id}" for pair in pairs if pair is not None}
 
 
 def pair_of(suggestion: Suggestion) -> Pair:
