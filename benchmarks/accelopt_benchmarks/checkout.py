@@ -12,3 +12,5 @@ GATE_CORPUS, DEVICE_CORPUS = ROOT / "benchmarks" / "gate_corpus", ROOT / "benchm
 PUBLISHED_CORPUS = ROOT / "benchmarks" / "published_corpus"
 #: Naive kernels and planted slowdowns, with their problems.
 REWRITE_CORPUS = ROOT / "benchmarks" / "rewrite_corpus"
+#: Slow-fast pairs made by hand, with other kernels that have the same fault.
+MEMORY_CORPUS = ROOT / "benchmarks" / "memory_corpus"

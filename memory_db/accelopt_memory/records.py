@@ -32,7 +32,8 @@ class Pair:
     content hashes in them (``kernels.Kernel.content_hash``). ``steps`` are the origins of the rewrites,
     oldest first ("rule:NAME", "model:NAME", ...): what is tried again on a kernel that looks like the slow
     side. ``receipts`` are the ids of the evidence. ``created`` is UTC in ISO format, set when the pair is
-    added.
+    added. ``edit`` is the id of what the change says, the same for pairs that teach the same ("": not known). An
+    ``example`` is a pair whose own edit does not make its fast side of its slow side: it is shown, not applied.
     """
 
     kernel: str
@@ -54,6 +55,8 @@ class Pair:
     receipts: tuple[str, ...] = ()
     created: str = ""
     imported: bool = False
+    edit: str = ""
+    example: bool = False
 
     @property
     def id(self) -> str:

@@ -24,6 +24,8 @@ ADDS = {
     "m007_receipts": {"receipts"},
     "m008_profile_cache": {"profile_cache"},
     "m009_text_search": {"pairs_fts", "traps_fts", "rejections_fts"},
+    "m010_edits": set(),
+    "m011_outcomes": {"outcomes"},
 }
 
 

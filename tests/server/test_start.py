@@ -163,7 +163,9 @@ from accelopt_lsp.server.lsp_types import import_lsp_types
 import_lsp_types()
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.process import ProcessBackend
+import accelopt_lsp.server.server as whole
 from accelopt_lsp.server.setup import build
+whole.PREPARE_AFTER = 100  # on a busy machine that would begin before the lens is there
 
 class Silent(ProcessBackend):
     async def _running(self):
@@ -240,6 +242,6 @@ async def test_the_first_lens_of_a_profiled_file_waits_for_little(
     took = json.loads(done.stdout)
     assert took["titles"][0].startswith("est. 12 us on trn1")
     ours = [name for name in took["modules"] if name.startswith(("accelopt_", "nkibench"))]
-    assert len(ours) <= 100, ours
-    assert len(took["modules"]) <= 370, took["modules"]
-    assert len(took["types"]) <= 40, took["types"]
+    assert len(ours) <= 98, ours
+    assert len(took["modules"]) <= 350, took["modules"]
+    assert len(took["types"]) <= 25, took["types"]

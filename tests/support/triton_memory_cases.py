@@ -225,6 +225,32 @@ SEVERAL_ROWS = {
     "BLOCK=256": "BLOCK=256, n_rows=rows, ROWS=16",
 }
 
+#: Two programs go through 32 rows each, four at a time.
+LONG_PARTS = """
+
+@triton.jit
+def scale_rows_kernel(x_ptr, out_ptr, M, N, ROWS: tl.constexpr, STEP: tl.constexpr, BLOCK: tl.constexpr):
+    first = tl.program_id(0) * ROWS
+    cols = tl.arange(0, BLOCK)
+    for start in range(0, ROWS, STEP):
+        rows = first + start + tl.arange(0, STEP)
+        mask = (rows < M)[:, None] & (cols < N)[None, :]
+        x = tl.load(x_ptr + rows[:, None] * N + cols[None, :], mask=mask)
+        tl.store(out_ptr + rows[:, None] * N + cols[None, :], x * 2, mask=mask)
+
+
+def run(x):
+    M, N = x.shape
+    out = torch.empty_like(x)
+    rows = 32
+    scale_rows_kernel[(triton.cdiv(M, rows),)](x, out, M, N, ROWS=rows, STEP=4, BLOCK=triton.next_power_of_2(N))
+    return out
+"""
+
+BLOCK_AT_LAUNCH = (
+    '@triton.heuristics({"BLOCK": lambda args: min(4096, triton.next_power_of_2(args["n"]))})\n@triton.jit'
+)
+
 MEMORY_CASES = [
     Case("triton-contiguous-lanes", "knows the number of programs by the launch", LANES_APART, {"tl.program_id(0) + tl.arange(0, BLOCK) * programs": "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)"}),
     Case(
@@ -255,11 +281,27 @@ MEMORY_CASES = [
             "BLOCK=16)": "BLOCK=16, COLS=16)",
         },
     ),
+    Case(
+        "triton-program-tile",
+        "takes fewer rows where the launch computes a longer one",
+        SOFTMAX_ROWS.replace("BLOCK=256", "BLOCK=triton.next_power_of_2(n)"),
+        {old: new for old, new in SEVERAL_ROWS.items() if old not in ("(rows,)", "BLOCK=256")}
+        | {
+            "    kernel[(rows,)": "    rows_per_program = max(1, 1024 // triton.next_power_of_2(n))\n    kernel[(triton.cdiv(rows, rows_per_program),)",
+            "BLOCK=triton.next_power_of_2(n))\n    return": "BLOCK=triton.next_power_of_2(n), n_rows=rows, ROWS=rows_per_program)\n    return",
+        },
+    ),
     Case("triton-program-tile", "leaves a branch on the row", SOFTMAX_ROWS.replace("    e = ", "    if row == 3:\n        x = x * 2\n    e = "), None),
     Case("triton-program-tile", "leaves blocks that a launch rounds up", LANES_APART, None),
     Case("triton-program-tile", "leaves blocks of one range", LITERALS.replace("((n + 31) // 32,)", "(x.shape[0] * 4,)"), None),
     Case("triton-program-tile", "leaves one place for all rows", SOFTMAX_ROWS.replace("out_ptr + row * stride", "out_ptr"), None),
     Case("triton-program-tile", "leaves lanes in an order of their own", SOFTMAX_ROWS.replace("tl.exp(x - tl.max(x, axis=0))", "tl.cumsum(x, axis=0)"), None),
+
+    Case("triton-shorter-chunk", "gives each program a quarter of the rows", LONG_PARTS, {"rows = 32": "rows = 8"}),
+    Case("triton-shorter-chunk", "counts blocks by a number", LONG_PARTS.replace("    rows = 32\n", "").replace("rows,)]", "32,)]").replace("cdiv(M, rows)", "cdiv(M, 32)").replace("ROWS=rows", "ROWS=32"), {"cdiv(M, 32)": "cdiv(M, 8)", "ROWS=32": "ROWS=8"}),
+    Case("triton-shorter-chunk", "goes no further than the loop's step", LONG_PARTS.replace("STEP=4", "STEP=16"), None),
+    Case("triton-shorter-chunk", "leaves rows that all programs go through", LONG_PARTS.replace("first = tl.program_id(0) * ROWS", "first = tl.program_id(0)"), None),
+    Case("triton-shorter-chunk", "leaves the size of a tile", LONG_PARTS.replace("tl.arange(0, STEP)", "tl.arange(0, ROWS)").replace("start + ", "0 * start + ").replace("STEP)", "ROWS)"), None),
 
     Case(
         "triton-repeated-access",
@@ -357,6 +399,16 @@ MEMORY_CASES = [
             "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
             INLINE_LOOPS: INLINE_STRAIGHT + "".join(f"    {line}\n" for line in INLINE_LOOPS.splitlines()),
             "BLOCK=64": "BLOCK=min(triton.next_power_of_2(n), 8192)",
+        },
+    ),
+    Case(
+        "triton-one-block",
+        "keeps a row whose block is computed at the launch",
+        ROWS.replace("@triton.jit", BLOCK_AT_LAUNCH).replace(", BLOCK=64", ""),
+        {
+            "(4096, triton.next_power_of_2(args[\"n\"]))}": "(4096, triton.next_power_of_2(args[\"n\"])), \"ONE_BLOCK\": lambda args: args[\"n\"] <= args[\"BLOCK\"]}",
+            "BLOCK: tl.constexpr)": "BLOCK: tl.constexpr, ONE_BLOCK: tl.constexpr)",
+            LOOPS: STRAIGHT + "".join(f"    {line}\n" for line in LOOPS.splitlines()),
         },
     ),
     Case("triton-one-block", "leaves lanes that a sum would notice", ROWS.replace("total += x * x", "total += x + 1.0"), None),

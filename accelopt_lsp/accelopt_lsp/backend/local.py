@@ -56,7 +56,7 @@ class LocalBackend:
         self._pauses: dict[str, PauseSwitch] = {}
 
     async def start(self) -> None:
-        """Nothing to do: hosts connect and memories open when they are first used."""
+        """Do nothing: hosts connect and memories open when they are first used."""
 
     async def stored_searches(self, file: FileText) -> StoredSearches:
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}

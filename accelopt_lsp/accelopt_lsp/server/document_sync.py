@@ -21,8 +21,8 @@ PAUSE = 0.2
 
 
 class DocumentSync:
-    """``on_read`` is called with a document's URI after its kernels were found anew, ``on_settled`` when typing in it
-    has paused, and ``on_closed`` when it was closed."""
+    """``on_opened`` is called with a document's URI when what is stored of it is shown, ``on_read`` after its kernels
+    were found anew, ``on_settled`` when typing in it has paused, and ``on_closed`` when it was closed."""
 
     def __init__(
         self,
@@ -36,6 +36,7 @@ class DocumentSync:
     ) -> None:
         self._editor, self._state, self._jobs, self._tasks = editor, state, jobs, tasks
         self._backend, self._files, self._profiles = backend, files, profiles
+        self.on_opened: Callable[[str], None] = lambda uri: None
         self.on_read: Callable[[str], None] = lambda uri: None
         self.on_settled: Callable[[str], None] = lambda uri: None
         self.on_untrusted: Callable[[], None] = lambda: None
@@ -52,7 +53,7 @@ class DocumentSync:
             self._flow(uri, self._open(uri))
 
     def edited(self, uri: str, moved: LineMap) -> None:
-        """Only mark results as old; the kernels are found again after a pause."""
+        """Mark results as old; the kernels are found again after a pause."""
         if self._state.edit(uri, moved) is None:
             return
         self._edits.pop(uri, asyncio.Event()).set()
@@ -109,9 +110,13 @@ class DocumentSync:
     async def _open(self, uri: str, again: bool = False) -> None:
         file = await self._update(uri, disk=True)
         if file is None:
+            self.on_opened(uri)
             return
         self._show_stored(uri, file)
-        await self._recall(uri, file)
+        try:
+            await self._recall(uri, file)
+        finally:
+            self.on_opened(uri)
         state = self._state.get(uri)
         unknown = state is not None and any(k.shown is None or k.old for k in state.kernels)
         if (unknown or again) and file.settings.editor.profile_on == "open and save":

@@ -46,18 +46,22 @@ class FileWatcher:
         self._waiting: dict[str, str] = {}
         self._written: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._by_editor = False
+        self._by_editor: bool | None = None
+        self._early: list[str] = []
 
     async def start(self) -> None:
         """Ask the editor to watch; called once after ``initialized``."""
         self._by_editor = await self._editor.watch_files(PATTERNS)
-        for state in self._state.files():
-            self.opened(state.uri)
+        for uri in self._early:
+            self.opened(uri)
+        self._early.clear()
 
     def opened(self, uri: str) -> None:
-        """Watch the folder of an open document, unless the editor does; at once, since it may refuse to."""
+        """Watch the folder of an open document, unless the editor does."""
         path = file_path(uri)
-        if self._by_editor or path is None:
+        if self._by_editor is None:
+            self._early.append(uri)
+        if self._by_editor is not False or path is None:
             return
         folder = str(Path(path).parent)
         if folder in self._watches:
@@ -74,7 +78,8 @@ class FileWatcher:
             log.warning("%s cannot be watched: %s", folder, error)
 
     def changed(self, path: str) -> None:
-        """A file was written. If it is an open document, profile it as soon as the editor shows the same text."""
+        """Note that a file was written. If it is an open document, it is profiled as soon as the editor shows the
+        same text."""
         self._written.add(path)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TOGETHER, self._handle_written)
@@ -85,7 +90,7 @@ class FileWatcher:
                 self._tasks.start(self._deleted(state.uri, path))
 
     def settled(self, uri: str) -> None:
-        """Typing in a document has paused: its text may be what was written to the disk before."""
+        """Look at a document in which typing has paused: its text may be what was written to the disk before."""
         if uri in self._waiting:
             self._tasks.start(self._compare(uri, self._waiting[uri]))
 

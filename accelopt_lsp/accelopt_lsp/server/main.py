@@ -59,6 +59,7 @@ def _make(
     parser_child: subprocess.Popen[bytes] | None = None,
 ) -> AccelOptServer:
     gc.disable()  # nothing that is imported is ever garbage: collections would walk it again and again
+    _import_asyncio()
     from accelopt_lsp.server.lsp_types import import_lsp_types
 
     import_lsp_types()
@@ -74,6 +75,17 @@ def _make(
     gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer
     gc.enable()
     return server
+
+
+def _import_asyncio() -> None:
+    """Import asyncio without ssl, which would take a third of the time: nothing in this process speaks TLS."""
+    if "ssl" in sys.modules:
+        return
+    sys.modules["ssl"] = None  # type: ignore[assignment]  # asyncio then finds that there is none
+    try:
+        import asyncio  # noqa: F401  (imported for its effect)
+    finally:
+        del sys.modules["ssl"]
 
 
 async def _serve(

@@ -124,7 +124,8 @@ def build_parts(server: AccelOptServer) -> Parts:
         editor, state, tasks, documents, configuration, server.status, sync.reconfigured, settings.reconfigure
     )
     sync.on_untrusted = trust.needed
-    sync.on_read, sync.on_settled, sync.on_closed = candidates.file_read, watcher.settled, publisher.clear
+    sync.on_opened, sync.on_settled = watcher.opened, watcher.settled
+    sync.on_read, sync.on_closed = candidates.file_read, publisher.clear
     backend.complete = EditorModelClient(editor, jobs).complete
     server.on_begin += [
         trust.begin,
@@ -196,7 +197,6 @@ def _documents(server: AccelOptServer, parts: Parts) -> None:
 
     def opened(params: types.DidOpenTextDocumentParams) -> None:
         parts.sync.opened(params.text_document.uri)
-        parts.watcher.opened(params.text_document.uri)
 
     def edited(params: types.DidChangeTextDocumentParams) -> None:
         moved = LineMap.of(convert.text_changes(params.content_changes))

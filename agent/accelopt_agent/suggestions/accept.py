@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
+from accelopt_agent.transfer.edit_transfer import reproduces
+from accelopt_agent.transfer.pair_edit import edit_id, read_edit
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
+from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import Pair, Rejection
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect
@@ -26,6 +30,7 @@ def accept(memory: Memory, suggestion: Suggestion) -> str:
     with memory.transaction():
         pair_id = memory.add_pair(pair)
         memory.save_suggestion(_plain(suggestion), "accepted")
+        _note_acceptance(memory, suggestion, pair)
     return pair_id
 
 
@@ -50,6 +55,28 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
     return rejection_id
 
 
+def _note_acceptance(memory: Memory, suggestion: Suggestion, pair: Pair) -> None:
+    """Count the acceptance for each step that led here, and for the edit as a whole."""
+    items = {step for step in suggestion.steps or (suggestion.origin,) if not step.startswith("memory:")}
+    if not pair.example:
+        ratio = math.log(1 / pair.speedup) if pair.speedup else None
+        item = f"edit:{pair.edit}"
+        outcome = Outcome(
+            item, pair.slow_hash, pair.bound, pair.dialect, pair.target, ratio, pair.fast_hash, accepted=True
+        )
+        memory.outcomes.add(outcome)
+        items.add(item)
+    memory.outcomes.mark(
+        sorted(items | _edits_of(memory, suggestion)), pair.slow_hash, pair.target, accepted=True
+    )
+
+
+def _edits_of(memory: Memory, suggestion: Suggestion) -> set[str]:
+    """Return the items of the remembered edits among the suggestion's steps."""
+    pairs = [memory.pair(s.removeprefix("memory:")) for s in suggestion.steps if s.startswith("memory:")]
+    return {f"edit:{pair.edit or pair.id}" for pair in pairs if pair is not None}
+
+
 def pair_of(suggestion: Suggestion) -> Pair:
     """Return the slow-fast pair of an accepted suggestion.
 
@@ -59,6 +86,7 @@ def pair_of(suggestion: Suggestion) -> Pair:
     fast = {k.name: k.content_hash for k in find_kernels(suggestion.text).kernels}
     if suggestion.kernel not in fast:
         raise ValueError(f"the suggestion {suggestion.id} does not hold the kernel {suggestion.kernel}")
+    edit = read_edit(suggestion.base_text, suggestion.text)
     return Pair(
         kernel=suggestion.kernel,
         dialect=cast(Dialect, suggestion.dialect),
@@ -77,6 +105,8 @@ def pair_of(suggestion: Suggestion) -> Pair:
         file=suggestion.file,
         bound=suggestion.bound,
         receipts=(suggestion.gate.receipt,) if suggestion.gate.receipt else (),
+        edit=edit_id(edit),
+        example=not reproduces(suggestion.base_text, suggestion.text, suggestion.kernel),
     )
 
 

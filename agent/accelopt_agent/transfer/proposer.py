@@ -16,22 +16,24 @@ from accelopt_memory.records import Match, Pair
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
 
-#: How many pairs are tried on one kernel, and how alike (0..1) their slow sides must be to it.
-PAIRS_TRIED = 4
-LEAST_ALIKE = 0.3
+#: So many of the nearest pairs are tried for whether they fit, until so many have.
+PAIRS_TRIED, MOST_FITTING = 64, 8
+#: A pair whose slow side is less similar (0..1) is not tried.
+LEAST_ALIKE = 0.15
 
 
 class MemoryProposer:
-    """Applies the accepted pairs whose slow side is similar to the kernel, most similar first.
+    """Applies the accepted pairs that fit the kernel; those whose slow side is most similar to it are tried first.
 
     A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried over
-    by syntax (``edit_transfer``), which also works for pairs that a model or a person wrote.
+    (``edit_transfer``), which also works for pairs that a model or a person wrote. Of pairs whose edits say the same
+    the most similar one is tried.
     """
 
     name = "memory"
 
-    def __init__(self, memory: Memory, *, pairs: int = PAIRS_TRIED, least: float = LEAST_ALIKE) -> None:
-        self._memory, self._pairs, self._least = memory, pairs, least
+    def __init__(self, memory: Memory, *, pairs: int = PAIRS_TRIED, most: int = MOST_FITTING) -> None:
+        self._memory, self._pairs, self._most = memory, pairs, most
 
     async def propose(self, node: Node) -> list[Candidate]:
         return await asyncio.to_thread(self._propose, node)
@@ -39,7 +41,7 @@ class MemoryProposer:
     def _propose(self, node: Node) -> list[Candidate]:
         try:
             features = kernel_features(node.text, node.kernel.name, node.measurement.bound)
-            matches = self._memory.similar(features, self._pairs, self._least)
+            matches = self._memory.similar(features, self._pairs, LEAST_ALIKE)
         except MemoryUnavailableError as error:
             raise ProposerError(str(error), final=True) from error
         except (ValueError, RecursionError) as error:
@@ -47,10 +49,18 @@ class MemoryProposer:
                 f"The memory cannot tell what {node.kernel.name} looks like: {error}"
             ) from error
         found: dict[str, Candidate] = {}
+        fitting: set[str] = set()
         for match in matches:
-            for candidate in (repeat_rules(match, node), transfer_edit(match, node)):
-                if candidate is not None and candidate.text != node.text:
+            if match.pair.example or (match.pair.edit and match.pair.edit in fitting):
+                continue
+            made = [c for c in (repeat_rules(match, node), transfer_edit(match, node)) if c is not None]
+            for candidate in made:
+                if candidate.text != node.text:
                     found.setdefault(candidate.text, candidate)
+            if made:
+                fitting.add(match.pair.edit or match.pair.id)
+            if len(fitting) == self._most:
+                break
         return list(found.values())
 
 
@@ -78,9 +88,9 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
     if not done:
         return None
     summary = f"{'; then: '.join(s.rstrip('.') for _, s in done)} (as in an accepted change of {pair.kernel})"
-    return Candidate(
-        kernel.name, text, f"memory:{pair.id}", summary, expects, tuple(step for step, _ in done)
-    )
+    steps = tuple(step for step, _ in done)
+    item = f"sequence:{','.join(steps)}" if len(steps) > 1 else steps[0]
+    return Candidate(kernel.name, text, f"memory:{pair.id}", summary, expects, steps, item)
 
 
 def _apply(
@@ -100,18 +110,18 @@ def _apply(
 
 
 def transfer_edit(match: Match, node: Node) -> Candidate | None:
-    """Carry the pair's edit over by syntax; None where it fits nowhere."""
+    """Carry the pair's edit over; None where it does not fit."""
     pair = match.pair
-    text = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
-    if text is None or not _still_there(text, node.kernel):
+    made = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
+    if made is None:
         return None
     origin = f"memory:{pair.id}"
-    return Candidate(node.kernel.name, text, origin, _carried(pair), {}, (origin,))
+    summary = _carried(pair, made.whole)
+    return Candidate(
+        node.kernel.name, made.text, origin, summary, {}, (origin,), f"edit:{pair.edit or pair.id}"
+    )
 
 
-def _carried(pair: Pair) -> str:
-    return f"{pair.summary.rstrip('.')} (carried over from an accepted change of {pair.kernel})"
-
-
-def _still_there(text: str, kernel: Kernel) -> bool:
-    return any(k.name == kernel.name for k in find_kernels(text).kernels)
+def _carried(pair: Pair, whole: bool) -> str:
+    how = "carried over" if whole else "carried over in part"
+    return f"{pair.summary.rstrip('.')} ({how} from an accepted change of {pair.kernel})"

@@ -165,7 +165,8 @@ async def _search_files(chosen: list[RewriteFile], budget: str, python: str | No
 
 
 def _speedup(one: RewriteOutcome) -> str:
-    return "" if one.speedup is None else f"{one.speedup:.2f}x"
+    where = f" at {one.at}" if one.at else ""
+    return "" if one.speedup is None else f"{one.speedup:.2f}x{where}"
 
 
 def _print_rewrites(found: list[RewriteOutcome]) -> None:

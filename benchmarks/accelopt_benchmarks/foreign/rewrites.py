@@ -42,10 +42,10 @@ class RewriteFile:
 
 @dataclass(frozen=True)
 class RewriteOutcome:
-    """``us`` is the original's time, None without one. ``speedup`` is that of the best proved suggestion, ``rule``
-    where it is from and ``diff`` its text; ``tried`` candidates in ``seconds``. ``finding`` stands on the planted line:
-    None without one, and "" where nothing is planted. ``why`` tells what became of the candidates where nothing is
-    offered, or the error."""
+    """``us`` is the original's time, None without one. ``speedup`` is that of the best proved suggestion; ``at`` says
+    what for where that is not the profiled case. ``rule`` is where it is from and ``diff`` its text; ``tried``
+    candidates in ``seconds``. ``finding`` stands on the planted line: None without one, and "" where nothing is
+    planted. ``why`` tells what became of the candidates where nothing is offered, or the error."""
 
     file: str
     set: RewriteSet
@@ -58,6 +58,7 @@ class RewriteOutcome:
     tried: int
     seconds: float
     why: str
+    at: str = ""
 
     @property
     def improved(self) -> bool:
@@ -158,7 +159,8 @@ async def _searched(
         why = why_none(log)
         return RewriteOutcome(path.name, group, finding, us, None, "", "", "", tried, seconds, why)
     gain, rule, summary, diff = best["speedup"]["value"], best["origin"], best["summary"], best["diff"]
-    return RewriteOutcome(path.name, group, finding, us, gain, rule, summary, diff, tried, seconds, "")
+    at = best["speedup"].get("at", "")
+    return RewriteOutcome(path.name, group, finding, us, gain, rule, summary, diff, tried, seconds, "", at)
 
 
 def why_none(log: str) -> str:
@@ -175,8 +177,8 @@ def why_none(log: str) -> str:
 
 
 def rows(outcomes: Sequence[RewriteOutcome]) -> list[GoalResult]:
-    """Files with a proved suggestion, of those that give a number, by set; planted slowdowns that a finding points
-    at."""
+    """Count files with a proved suggestion, of those that give a number, by set; planted slowdowns that a finding
+    points at."""
     table: list[GoalResult] = []
     for group in dict.fromkeys(o.set for o in outcomes):
         found = [o for o in outcomes if o.set == group]

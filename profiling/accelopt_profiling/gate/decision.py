@@ -68,6 +68,7 @@ class _Decision:
             {case.index: case for case in evidence.reference.cases} if evidence.reference else {}
         )
         self.compared = 0
+        self.stood_for: DrawnCase | None = None  # the case that only one at smaller sizes could be judged for
         self.partly: list[float] = []  # shares of the output (0..1) that were checked, where not all was
 
     def case(self, drawn: DrawnCase) -> None:
@@ -84,6 +85,10 @@ class _Decision:
         self.notes += [Reason("fixed-inputs", f"In the case {drawn.name!r} {n}.") for n in drawn.notes[:1]]
         if not self.evidence.complete:
             check["outcome"] = "not judged"
+            return
+        if self.evidence.plan is not None and drawn.index in self.evidence.plan.left_out:
+            check["outcome"] = "left out: its launches read what others leave, and all programs are too many"
+            self.stood_for = drawn
             return
         if drawn.derived:
             self._derived(drawn, check)
@@ -205,9 +210,32 @@ class _Decision:
                 Reason("not-general", f"{where} it is wrong without saying so: {faults[0].message}")
             )
 
+    def _at_smaller_sizes(self) -> None:
+        """Say which sizes are smaller than the problem's; a case that stands for the main one has to be right."""
+        for drawn in self.evidence.drawn:
+            if drawn.smaller and not drawn.reduced and not drawn.index:
+                message = f"Its inputs are too large for a check, which was made at {drawn.smaller}."
+                self.notes.append(Reason("smaller-sizes", message))
+            if not drawn.reduced or self.stood_for is None:
+                continue
+            verdict, run_case = self.verdicts.get(drawn.index), self.run_cases.get(drawn.index)
+            judged = (
+                verdict is not None and run_case is not None and not run_case.raised and not verdict.skipped
+            )
+            if not judged or verdict is None:
+                self.refusals.append(
+                    Reason("not-judged", f"Its launches are too large, and {drawn.smaller} too.")
+                )
+                return
+            self.refusals += [Reason(r.code, f"At {drawn.smaller}: {r.message}") for r in verdict.reasons]
+            self.compared += verdict.checked > 0
+            message = f"The case {self.stood_for.name!r} is too large to be interpreted; {drawn.smaller} stands for it."
+            self.notes.append(Reason("smaller-sizes", message))
+
     def end(self) -> tuple[bool, list[Reason], list[dict[str, Any]]]:
         evidence = self.evidence
         if evidence.complete:
+            self._at_smaller_sizes()
             if not self.compared:
                 message = f"No case could be compared, so nothing is known of the candidate{self._why_not()}."
                 self.refusals.append(Reason("nothing-compared", message))

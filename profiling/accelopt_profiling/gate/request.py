@@ -21,6 +21,12 @@ LONG_SUMS = ("long rows", "long columns")
 HALF_RANGE = "half range"
 #: Inputs in float32 of which the mean is far larger than the spread, for problems that take a mean off.
 OFFSET = "offset"
+#: Elements at which an exponential overflows, for problems that may take one.
+FAR_ELEMENTS = "far elements"
+#: Narrow integers at the ends of their type's range.
+INTEGER_ENDS = "integer ends"
+#: What a candidate has to get right there is what the original does: nobody promised such inputs.
+HELD_BY_ORIGINAL = (OFFSET, FAR_ELEMENTS, INTEGER_ENDS)
 #: Rearrangements of the case "integers".
 ALTERED = ("same sums", "same rest")
 #: In the order of what they find per second spent; "original" is always run. The last two are the exact integers
@@ -28,8 +34,8 @@ ALTERED = ("same sums", "same rest")
 #: them about in the first. Sums, extremes, first and last elements stay, so that a result that was remembered by a
 #: fingerprint of its inputs shows.
 DISTRIBUTIONS = (
-    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, HALF_RANGE, OFFSET, "integers", "same sums",
-    "same rest",
+    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, HALF_RANGE, OFFSET, FAR_ELEMENTS, INTEGER_ENDS,
+    "integers", "same sums", "same rest",
 )  # fmt: skip
 
 
@@ -39,7 +45,8 @@ class Case:
 
     ``shape_index`` picks one of the problem's further ``shapes``; None is the main shape. ``derived`` picks one of
     the shapes that the gate derives from the axes of a problem: there a candidate has to do what the
-    original does. A ``movable`` case may be drawn at a further shape instead when the main one is large.
+    original does. A ``movable`` case may be drawn at a further shape instead when the main one is large. A ``reduced``
+    one is drawn at smaller sizes of the main shape where that is large: it stands for what cannot be interpreted.
     """
 
     name: str
@@ -48,6 +55,7 @@ class Case:
     shape_index: int | None = None
     movable: bool = False
     derived: int | None = None
+    reduced: bool = False
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,8 @@ class DrawnCase:
     """A case as drawn. ``digests`` are of its saved files; ``left_out`` says why a case was not drawn. ``shapes`` and
     ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs,
     further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself, ``open`` that the
-    problem leaves such sizes open.
+    problem leaves such sizes open. ``smaller`` says which sizes were made smaller, ``reduced`` that the case stands for
+    the main one where that cannot be interpreted.
     """
 
     index: int
@@ -46,6 +47,8 @@ class DrawnCase:
     twice: bool = False
     derived: bool = False
     open: bool = False
+    smaller: str = ""
+    reduced: bool = False
     notes: list[str] = field(default_factory=list)
 
 
@@ -53,7 +56,7 @@ class DrawnCase:
 class CaseCall:
     """The call of a case, saved beside its arguments. ``written`` are the arguments that are outputs as well,
     counted from the end. ``altered`` tells that the gate changed the values that the problem drew, ``compared`` that
-    the original kernel runs on them as well.
+    the original kernel runs on them as well. ``sizes`` are those of the problem that were made smaller.
     """
 
     call: Call
@@ -62,6 +65,8 @@ class CaseCall:
     altered: bool = False
     compared: bool = False
     written: list[int] = field(default_factory=list)
+    sizes: dict[str, int] = field(default_factory=dict)
+    reduced: bool = False
 
 
 @dataclass(frozen=True)
@@ -92,10 +97,15 @@ class CasePlan:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """``cases`` holds the cases of which not all programs are interpreted."""
+    """``cases`` holds the cases of which not all programs are interpreted; ``lanes`` names tensors of which lanes of
+    the original's programs read what other lanes wrote, with no barrier between. ``left_out`` are cases of which the
+    original itself leaves too little to compare, unless all of their programs run, which is too much.
+    """
 
     seed: int = 0
     cases: list[CasePlan] = field(default_factory=list)
+    lanes: list[str] = field(default_factory=list)
+    left_out: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -158,9 +168,11 @@ class RunResult:
     end, ``calls`` all calls. ``host_work`` is what host code computed around kernels that did nothing, in elements by
     kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
     after they had been returned; ``attributes`` that outputs carried methods of their own; ``races`` names tensors of
-    which programs of one launch read what others wrote. ``untried`` tells of autotuned kernels which
-    configurations did not run. ``keeps`` names what it keeps of its calls' data and takes results from, ``changed``
-    what it changes of the process, ``returns_one`` tells that it returns one value, not a list or tuple.
+    which programs of one launch read what others wrote, ``lanes`` those of which lanes of a program did. ``tried``
+    tells of autotuned kernels which configurations ran, ``untried`` which did not, ``refused`` which fail an assertion
+    of their own at compile time, so that no device chooses them. ``keeps`` names what it keeps of its calls' data and
+    takes results from, ``changed`` what it changes of the process, ``returns_one`` tells that it returns one value,
+    not a list or tuple.
     """
 
     cases: list[RunCase] = field(default_factory=list)
@@ -173,7 +185,10 @@ class RunResult:
     late: bool = False
     attributes: list[str] = field(default_factory=list)
     races: list[str] = field(default_factory=list)
+    lanes: list[str] = field(default_factory=list)
+    tried: dict[str, list[str]] = field(default_factory=dict)
     untried: dict[str, list[str]] = field(default_factory=dict)
+    refused: dict[str, list[str]] = field(default_factory=dict)
     keeps: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     returns_one: bool | None = None

@@ -66,7 +66,7 @@ def run_violations(
     run = evidence.run
     if run is None:
         return [], []
-    violations = [*_traces(run), *_manners(evidence, run, verdict)]
+    violations = [*_traces(run), *_lanes(evidence, run), *_manners(evidence, run, verdict)]
     notes: list[Reason] = []
     launched = {name for case in run.cases for name in case.launched or []}
     looked = any(case.launched is not None for case in run.cases)
@@ -84,6 +84,12 @@ def run_violations(
             f"{count} of {name} that a device may choose could not be run here ({listed}): leave them out."
         )
         violations.append(Reason("not-run", message))
+    for name, failing in sorted(run.refused.items()):
+        message = (
+            f"{len(failing)} of the configurations of {name} fail an assertion of their own while they are compiled "
+            f"({'; '.join(failing[:3])}): no device chooses them, and they were not run."
+        )
+        notes.append(Reason("not-run", message))
     if run.moved_only and not any(case.given for case in verdict.values() if case.given is not None):
         message = "Its kernels only moved values about: what was to be computed was computed elsewhere."
         violations.append(Reason("framework-compute", message))
@@ -118,6 +124,17 @@ def _traces(run: RunResult) -> list[Reason]:
         message = f"Its outputs carry attributes of their own ({', '.join(run.attributes[:4])})."
         violations.append(Reason("own-tensor", message))
     return violations
+
+
+def _lanes(evidence: Evidence, run: RunResult) -> list[Reason]:
+    """Return what lanes of a program read too early, unless the original's do the like."""
+    if not run.lanes or (evidence.plan is not None and evidence.plan.lanes):
+        return []
+    message = (
+        f"Lanes of a program read what other lanes of it stored ({', '.join(run.lanes)}) with no barrier between: call "
+        "tl.debug_barrier() before the load."
+    )
+    return [Reason("race", message)]
 
 
 def _manners(evidence: Evidence, run: RunResult, verdict: Mapping[int, CaseVerdict]) -> list[Reason]:

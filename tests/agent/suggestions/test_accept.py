@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -40,6 +41,12 @@ async def test_an_accepted_suggestion_is_a_pair_with_its_evidence(memory: Memory
     assert pair.steps == suggestion.steps
     assert pair.speedup == pytest.approx(suggestion.speedup.value)
     assert [memory.receipt(r) is not None for r in pair.receipts] == [True]
+    assert pair.edit
+    assert not pair.example
+    kept = {o.item: o for o in memory.outcomes.all()}
+    assert kept[f"edit:{pair.edit}"].accepted
+    assert kept[f"edit:{pair.edit}"].log_ratio == pytest.approx(-math.log(suggestion.speedup.value))
+    assert all(kept[step].accepted and kept[step].task == pair.slow_hash for step in suggestion.steps)
     stored = memory.suggestion(suggestion.id)
     assert stored is not None
     assert stored.state == "accepted"

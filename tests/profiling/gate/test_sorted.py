@@ -7,10 +7,19 @@ import pytest
 
 from accelopt_profiling.gate.inputs.distributions import change
 from accelopt_profiling.gate.inputs.lopsided import skewed
-from accelopt_profiling.gate.request import ALTERED, DISTRIBUTIONS, HALF_RANGE, LONG_SUMS, LOPSIDED, OFFSET
+from accelopt_profiling.gate.request import (
+    ALTERED,
+    DISTRIBUTIONS,
+    HALF_RANGE,
+    HELD_BY_ORIGINAL,
+    LONG_SUMS,
+    LOPSIDED,
+)
 
 BOUNDS = np.linspace(-3, 3, 20, dtype=np.float32)
-PLAIN = [d for d in DISTRIBUTIONS[1:] if d not in (*ALTERED, *LONG_SUMS, *LOPSIDED, HALF_RANGE, OFFSET)]
+PLAIN = [
+    d for d in DISTRIBUTIONS[1:] if d not in (*ALTERED, *LONG_SUMS, *LOPSIDED, HALF_RANGE, *HELD_BY_ORIGINAL)
+]
 
 
 @pytest.mark.parametrize("distribution", [*PLAIN, "skewed"])

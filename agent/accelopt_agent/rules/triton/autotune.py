@@ -20,12 +20,12 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1 or kernel.calls(*_ATOMICS):
         return
     launch = kernel.launches[0]
-    if _updates_in_place(kernel) or launch.keyword("num_stages") or kernel.decorator("triton.heuristics"):
+    if _updates_in_place(kernel) or launch.keyword("num_stages") or kernel.heuristics is None:
         return
     for name in kernel.parameters:
         keyword = launch.keyword(name)
         size = integer(keyword.value) if keyword is not None else None
-        if keyword is None or size is None or name not in kernel.constexprs:
+        if keyword is None or size is None or name not in kernel.constexprs or name in kernel.heuristics:
             continue
         rewrite = _autotuned(kernel, launch, name, keyword, size)
         if rewrite is not None:

@@ -40,7 +40,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
         return
     if kernel.calls(*_ACROSS_LANES) or any(s.loops for s in kernel.flow.statements):
         return
-    if kernel.decorator("triton.heuristics") is not None:
+    if kernel.heuristics is None:
         return
     launch = kernel.launches[0]
     values = Evaluation(kernel)
@@ -168,6 +168,8 @@ def _bounded(mask: Value, offsets: Value) -> bool:
 def _sized(
     kernel: TritonKernel, launch: KernelLaunch, values: Evaluation, blocks: _Blocks
 ) -> tuple[BlockSize, Callable[[int], list[ByteEdit]]] | None:
+    if blocks.name in (kernel.heuristics or {}):
+        return None
     number = passed(kernel, launch, blocks.name) if blocks.name is not None else None
     size = integer(number) if blocks.name is not None else blocks.size
     if size is None or size > 512 or size & (size - 1):

@@ -11,6 +11,7 @@ from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.analysis.triton.block_size import meaning, passed
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.launch_flags import with_flags
 from accelopt_agent.rules.analysis.triton.row_loops import RowLoop, row_loops
 from accelopt_agent.rules.analysis.triton.single_iteration import loop_region, single_iteration
 from accelopt_agent.rules.analysis.triton.storage import apart
@@ -52,22 +53,10 @@ def _condition(kernel: TritonKernel, loop: RowLoop) -> tuple[str, list[ByteEdit]
         return None
     if length in kernel.constexprs:
         return f"{length} <= {block}", []
-    heuristics, constexpr = kernel.names.spelled("triton.heuristics"), kernel.spell("constexpr")
-    jit = kernel.function.decorators[-1]
-    called = jit.decorator.func if isinstance(jit.decorator, cst.Call) else jit.decorator
-    known = kernel.names.path(called) in ("triton.jit", "triton.runtime.jit")
-    if heuristics is None or constexpr is None or not known or _FLAG in kernel.parameters:
+    if length in (kernel.heuristics or {}):
         return None
-    if kernel.decorator("triton.heuristics") is not None or kernel.function.params.star_kwarg is not None:
-        return None
-    source, parameters = kernel.source, list(kernel.source.walk(kernel.function.params, cst.Param))
-    last = parameters[-1]
-    parts = [part for part in (last.name, last.annotation, last.default) if part is not None]
-    end = max(source.end(node) for part in parts for node in source.below(part))
-    default = " = False" if any(p.default is not None for p in parameters) else ""
-    declared = source.added(source.start(last.name), end, [f"{_FLAG}: {constexpr}{default}"])
-    decorator = f'@{heuristics}({{"{_FLAG}": lambda args: args["{length}"] <= args["{block}"]}})'
-    return _FLAG, [*declared, source.before(jit, decorator)]
+    edits = with_flags(kernel, {_FLAG: f'args["{length}"] <= args["{block}"]'})
+    return (_FLAG, edits) if edits is not None else None
 
 
 def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], condition: str) -> ByteEdit:
@@ -103,7 +92,10 @@ def _launched(kernel: TritonKernel, loop: RowLoop, warps: int | None) -> list[By
         number = passed(kernel, launch, block)
         given, size = launch.arguments.get(block), launch.arguments.get(length)
         if number is None or given is None:
-            if given is None or "next_power_of_2" not in kernel.source.code(meaning(kernel, launch, given)):
+            computed = (
+                (kernel.heuristics or {}).get(block) if given is None else meaning(kernel, launch, given)
+            )
+            if computed is None or "next_power_of_2" not in kernel.source.code(computed):
                 return None
             continue
         if power is None or size is None or not _is_known_at(kernel, launch, size, number):

@@ -24,6 +24,7 @@ def plan_cases(options: CaseOptions) -> list[Case]:
     for name in DISTRIBUTIONS[1:]:
         if name in options.distributions:
             cases.append(Case(name, _seed(), name, movable=True))
+    cases.append(Case("smaller sizes", _seed(), reduced=True))
     if options.shapes:
         cases += [Case(f"derived shape {n + 1}", _seed(), derived=n) for n in range(DERIVED)]
     return cases

@@ -4,7 +4,8 @@ the seeds.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -17,9 +18,19 @@ from accelopt_profiling.gate.inputs.cases import derive_shapes
 from accelopt_profiling.gate.inputs.distributions import altered, change, varied
 from accelopt_profiling.gate.inputs.long_sums import half_range, long_sums
 from accelopt_profiling.gate.inputs.lopsided import offset, skewed, spikes
-from accelopt_profiling.gate.observe.emulation import emulation
+from accelopt_profiling.gate.inputs.range_ends import end_integers, far_elements
+from accelopt_profiling.gate.observe.emulation import emulation, hollow_draws
 from accelopt_profiling.gate.observe.hostwork import HostWork, count_work
-from accelopt_profiling.gate.request import ALTERED, HALF_RANGE, LONG_SUMS, LOPSIDED, OFFSET, Case
+from accelopt_profiling.gate.request import (
+    ALTERED,
+    FAR_ELEMENTS,
+    HALF_RANGE,
+    HELD_BY_ORIGINAL,
+    INTEGER_ENDS,
+    LONG_SUMS,
+    OFFSET,
+    Case,
+)
 from accelopt_profiling.gate.step_schemas import CaseCall, DrawnCase, DrawParams
 from accelopt_profiling.gate.steps.case_files import (
     case_folder,
@@ -32,6 +43,7 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
@@ -65,10 +77,42 @@ class _Drawing:
         self.work = HostWork()  # what the reference computes
         self.used = 0
         self.doubled = False
+        self.main = ProblemSizes(problem)
+        if params.dialect == "triton":
+            fitting(self.main, params.target, params.input_bytes, params.large_bytes)
 
     def case(self, index: int) -> DrawnCase | None:
         """Draw and save one case; None when the problem has no such shape, or no sums to lose anything in."""
         case = self.params.cases[index]
+        if case.reduced:
+            return self._reduced(index, case)
+        with self.main.applied():
+            return self._case(index, case)
+
+    def _reduced(self, index: int, case: Case) -> DrawnCase | None:
+        """Return a case at smaller sizes of a main shape that is large: the problem need not be able to draw it."""
+        large = self.params.large_bytes
+        if self.params.dialect != "triton" or self.main.smaller or self.sizes[None] <= large:
+            return None
+        sizes = ProblemSizes(self.problem)
+        fitting(sizes, self.params.target, large, large)
+        if not sizes.smaller:
+            return None
+        drawn = DrawnCase(
+            index, case.name, case.distribution, shape=dict(sizes.smaller), derived=True, smaller=str(sizes),
+            reduced=True,
+        )  # fmt: skip
+        with suppress(Exception), sizes.applied():  # the problem's own code, asked for what it never promised
+            inputs = sizes.inputs(case.seed)
+            return self._keep(drawn, inputs, *self.problem.call(inputs), sizes.smaller)
+        return None
+
+    def _inputs(self, seed: int, at: int | None) -> list[Any]:
+        if at is None and self.main.smaller:
+            return self.main.inputs(seed)
+        return self.problem.inputs(seed, self._shape(at))
+
+    def _case(self, index: int, case: Case) -> DrawnCase | None:
         if case.derived is not None:
             return self._derived(index, case) if case.derived < len(self.derived) else None
         at = case.shape_index
@@ -76,46 +120,43 @@ class _Drawing:
             return None
         if case.movable:
             at = self._home()
-        drawn = DrawnCase(index, case.name, case.distribution, shape=self._shape(at))
+        smaller = "" if at is not None else str(self.main)
+        drawn = DrawnCase(index, case.name, case.distribution, shape=self._shape(at), smaller=smaller)
         if index and self.used + self.sizes.get(at, 0) > self.params.input_bytes:
             return replace(drawn, left_out="the inputs of the cases before it are large")
-        if case.distribution in ALTERED:
-            inputs, changed = altered(case.distribution, self.integers or [], case.seed)
-        else:
-            inputs, changed = self.problem.inputs(case.seed, self._shape(at)), True
+        inputs: list[Any] = []
+        if case.distribution not in ALTERED:
+            inputs = self._inputs(case.seed, at)
             self.sizes.setdefault(at, byte_count(inputs))
         notes: list[str] = []
-        if case.distribution in LONG_SUMS:
-            inputs, changed = long_sums(case.distribution, inputs)
-            if not changed:
-                return None
-        elif case.distribution in (HALF_RANGE, OFFSET):
-            inputs, changed = (
-                half_range(inputs, self._finite)
-                if case.distribution == HALF_RANGE
-                else offset(inputs, self.work.elements)
-            )
-            if not changed:
-                return None
-        elif case.distribution in LOPSIDED:
-            seed = case.seed ^ 0x5DEECE66D
-            skew = case.distribution == "skewed"
-            inputs, changed = skewed(inputs, seed) if skew else spikes(inputs, seed, self.work.elements)
-            if not changed and not skew:
-                return None
-            if skew and getattr(self.problem, "float64", True) and byte_count(inputs) <= _COUNTED_BYTES:
-                given, inputs = inputs, varied(self.problem, inputs)
-                changed = changed or given is not inputs
-        elif case.distribution not in ("original", *ALTERED):
-            inputs, changed = change(case.distribution, inputs, case.seed ^ 0x5DEECE66D)
-            self.integers = inputs if changed and case.distribution == "integers" else self.integers
-        elif case.distribution == "original" and (self.first is None or at is None or case.movable):
-            inputs, notes = self._fresh(inputs, case, at)
+        if case.distribution in _CHANGES:
+            inputs, changed = _CHANGES[case.distribution](self, inputs, case.seed)
+        else:
+            changed = True
+            if self.first is None or at is None or case.movable:
+                inputs, notes = self._fresh(inputs, case, at)
+        if not changed and case.distribution in _FITTING:
+            return None
         if not changed:
             return replace(drawn, left_out="it does not change these inputs")
         twice = not self.doubled and (case.movable or len(self.params.cases) == 1)
         self.doubled = self.doubled or twice
-        return self._keep(replace(drawn, twice=twice, notes=notes), inputs, *self.problem.call(inputs))
+        smaller_sizes = {} if at is not None else self.main.smaller
+        return self._keep(
+            replace(drawn, twice=twice, notes=notes), inputs, *self.problem.call(inputs), smaller_sizes
+        )
+
+    def _skewed(self, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
+        moved, changed = skewed(inputs, seed)
+        if getattr(self.problem, "float64", True) and byte_count(moved) <= _COUNTED_BYTES:
+            given, moved = moved, varied(self.problem, moved)
+            changed = changed or given is not moved
+        return moved, changed
+
+    def _exact(self, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
+        made, changed = change("integers", inputs, seed)
+        self.integers = made if changed else self.integers
+        return made, changed
 
     def _finite(self, inputs: list[Any]) -> bool:
         """Check whether the reference takes ``inputs``, and gives numbers."""
@@ -133,7 +174,7 @@ class _Drawing:
         drawn = DrawnCase(
             index, case.name, case.distribution, shape=shape, derived=True, open=not (self.shapes or partial)
         )
-        if 4 * self.sizes[None] > self.params.large_bytes:
+        if 4 * self.sizes[None] > self.params.large_bytes or self.main.smaller:
             return replace(drawn, left_out="the inputs are large enough at the main shape")
         try:
             inputs = self.problem.inputs(case.seed, shape)
@@ -142,9 +183,11 @@ class _Drawing:
             return replace(drawn, left_out=f"the problem does not draw it ({type(error).__name__})")
         if byte_count(inputs) > self.params.large_bytes:
             return replace(drawn, left_out="its inputs are large")
-        return self._keep(drawn, inputs, call, arguments)
+        return self._keep(drawn, inputs, call, arguments, {})
 
-    def _keep(self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any]) -> DrawnCase:
+    def _keep(
+        self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any], sizes: Mapping[str, int]
+    ) -> DrawnCase:
         if self.written is None or call.style == "recorded":  # zeros may hide what a recorded call writes
             self.written = (
                 written_by_reference(self.problem, inputs, arguments, self.work) if call.writes else []
@@ -155,7 +198,8 @@ class _Drawing:
             call = self.problem.with_parameters(call, self.params.cases[drawn.index].seed ^ 0x2545F491)
         case_call = CaseCall(
             call, drawn.twice, drawn.derived, drawn.distribution != "original",
-            drawn.distribution == OFFSET or self._has_indices(drawn), self.written,
+            drawn.distribution in HELD_BY_ORIGINAL or self._has_indices(drawn), self.written, dict(sizes),
+            drawn.reduced,
         )  # fmt: skip
         digests = self._save(drawn.index, inputs, arguments, case_call)
         self.used += byte_count(inputs)
@@ -175,7 +219,7 @@ class _Drawing:
         if at is None and self.first is None:
             self.first = inputs
             return inputs, []
-        before = self.first if at is None else self.problem.inputs(case.seed ^ 1, self._shape(at))
+        before = self.first if at is None else self._inputs(case.seed ^ 1, at)
         if not _same(before or [], inputs):
             return inputs, []
         shuffled, changed = change("shuffled", inputs, case.seed)
@@ -207,6 +251,65 @@ class _Drawing:
             message = f"An input cannot be checked: {error}."
             raise StepFailedError(StepError("problem-invalid", message, self.params.problem.path)) from error
         return case_digests(self.context, index)
+
+
+_Change = Callable[[_Drawing, list[Any], int], tuple[list[Any], bool]]
+
+
+def _mixed(seed: int) -> int:
+    """Return the seed of what changes inputs, which is not that of their drawing."""
+    return seed ^ 0x5DEECE66D
+
+
+def _redistribution(name: str) -> _Change:
+    return lambda _, inputs, seed: change(name, inputs, _mixed(seed))
+
+
+def _alteration(name: str) -> _Change:
+    return lambda at, _, seed: altered(name, at.integers or [], seed)
+
+
+def _long_sums(name: str) -> _Change:
+    return lambda _, inputs, seed: long_sums(name, inputs)
+
+
+#: What makes the inputs of each distribution of those that were drawn: they, and whether anything changed.
+_CHANGES: Mapping[str, _Change] = {
+    **{name: _redistribution(name) for name in ("large", "small", "rows")},
+    **{name: _alteration(name) for name in ALTERED},
+    **{name: _long_sums(name) for name in LONG_SUMS},
+    "integers": lambda at, inputs, seed: at._exact(inputs, _mixed(seed)),
+    "skewed": lambda at, inputs, seed: at._skewed(inputs, _mixed(seed)),
+    "spikes": lambda at, inputs, seed: spikes(inputs, _mixed(seed), at.work.elements),
+    HALF_RANGE: lambda at, inputs, _: half_range(inputs, at._finite),
+    OFFSET: lambda at, inputs, _: offset(inputs, at.work.elements),
+    FAR_ELEMENTS: lambda at, inputs, seed: far_elements(inputs, _mixed(seed), at.work.elements, at._finite),
+    INTEGER_ENDS: lambda _, inputs, seed: end_integers(inputs, _mixed(seed)),
+}  # fmt: skip
+#: Distributions for some problems only; for others nobody asks for them.
+_FITTING = frozenset([*LONG_SUMS, "spikes", HALF_RANGE, *HELD_BY_ORIGINAL])
+
+
+def fitting(sizes: ProblemSizes, target: str, most: int, wanted: int) -> None:
+    """Make ``sizes`` smaller until the inputs take ``wanted`` bytes, if they take more than ``most`` as they are. They
+    are drawn from the smallest on, so that none is drawn which does not fit.
+    """
+    steps = [sizes.smaller]
+    while sizes.halve():
+        steps.append(sizes.smaller)
+    chosen = 0
+    with hollow_draws(target):
+        for number in reversed(range(len(steps) if len(steps) > 1 else 0)):
+            size = 0
+            with (
+                suppress(Exception),
+                sizes.at(steps[number]).applied(),
+            ):  # the problem never promised to draw them
+                size = byte_count(sizes.inputs(0))
+            if size > most:
+                break
+            chosen = number if 0 < size <= wanted or number == 0 else chosen
+    sizes.at(steps[chosen])
 
 
 def case_digests(context: StepContext, index: int) -> list[str]:

@@ -26,8 +26,9 @@ _PRODUCTS = frozenset(["matmul", "attention", "convolution"])
 _FAR = 1000.0
 #: The mean of the case "offset", in root mean squares of what was drawn.
 _OFFSET = 1000.0
-#: Work of a reference that takes a mean off before it squares.
+#: Work of a reference that takes a mean off before it squares, and of one that squares the differences of arrays.
 _CENTRING = ({"norm"}, {"variance"}, {"sum", "power", "sqrt"})
+_DISTANCES = ({"norm", "add"}, {"sum", "power", "add"}, {"loss"}, {"distance"})
 #: What part of whole numbers that were drawn at random is one and the same in the case "skewed", and how many there
 #: have to be.
 _CROWDED, _MANY = 0.99, 64
@@ -45,7 +46,7 @@ def skewed(inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
     gives NaN. Indices that count (0, 1, 2, ... along the last axis) come in another order, lower triangular masks
     upside down. Where one array holds whole numbers that were drawn at random, nearly all of them are the same one.
     """
-    state = _Skewed(np.random.default_rng(seed), _largest_positive(inputs), _drawn_integers(inputs))
+    state = _Skewed(np.random.default_rng(seed), largest_positive(inputs), _drawn_integers(inputs))
     return [state.value(v) for v in inputs], state.changed
 
 
@@ -57,33 +58,46 @@ def spikes(inputs: list[Any], seed: int, work: Collection[str]) -> tuple[list[An
     """
     if not any(kinds <= set(work) for kinds in _SHIFTED):
         return inputs, False
-    state = _Spikes(seed, _largest_positive(inputs), far=not _PRODUCTS & set(work))
+    state = _Spikes(seed, largest_positive(inputs), far=not _PRODUCTS & set(work))
     return [state.value(v) for v in inputs], state.changed
 
 
 def offset(inputs: list[Any], work: Collection[str]) -> tuple[list[Any], bool]:
     """Return the largest float array, of both signs, with a mean a thousand times its root mean square, where
     all floats are float32 and the reference's ``work`` may take a mean off: the mean of squares less the
-    square of the mean says nothing there."""
+    square of the mean says nothing there. Where it may square differences of arrays, all matrices with rows as long as
+    the largest's are moved alike: squares less twice a product say nothing of near points far away."""
     arrays = [a for _, a in arrays_of(inputs)]
     floats = [a for a in arrays if str(a.dtype).removeprefix("torch.").startswith(("float", "bfloat"))]
     single = all(str(a.dtype).removeprefix("torch.") == "float32" for a in floats)
-    if not floats or not single or not any(kinds <= set(work) for kinds in _CENTRING):
+    if not floats or not single:
         return inputs, False
-    state = _Offset(max((tuple(a.shape) for a in floats), key=math.prod))
+    largest = max((tuple(a.shape) for a in floats), key=math.prod)
+    alike = [a for a in floats if a.ndim > 1 and tuple(a.shape)[-1:] == largest[-1:]]
+    apart = len(alike) > 1 and any(kinds <= set(work) for kinds in _DISTANCES)
+    if not apart and not any(kinds <= set(work) for kinds in _CENTRING):
+        return inputs, False
+    state = _Offset(largest, apart)
     return [state.value(v) for v in inputs], state.changed
 
 
 class _Offset(Rewriting):
-    def __init__(self, largest: tuple[int, ...]) -> None:
+    """Moves the first array of the shape ``largest``, or with ``apart`` all matrices with rows as long by as much."""
+
+    def __init__(self, largest: tuple[int, ...], apart: bool = False) -> None:
         super().__init__()
-        self.largest: tuple[int, ...] | None = largest
+        self.largest, self.apart, self.by = largest, apart, 0.0
 
     def rule(self, array: Array) -> Array | None:
-        if array.shape != self.largest or not _both_signs(array):
+        wanted = (
+            array.ndim > 1 and array.shape[-1:] == self.largest[-1:]
+            if self.apart
+            else array.shape == self.largest and not self.by
+        )  # fmt: skip
+        if not wanted or not _both_signs(array):
             return None
-        self.largest = None
-        moved: Array = array + _OFFSET * float(np.sqrt(np.mean(np.square(array[np.isfinite(array)]))))
+        self.by = self.by or _OFFSET * float(np.sqrt(np.mean(np.square(array[np.isfinite(array)]))))
+        moved: Array = array + self.by
         return moved
 
 
@@ -102,7 +116,7 @@ def _drawn_integers(inputs: list[Any]) -> tuple[int, ...] | None:
     return tuple(found[0].shape) if drawn else None
 
 
-def _largest_positive(inputs: list[Any]) -> tuple[int, ...] | None:
+def largest_positive(inputs: list[Any]) -> tuple[int, ...] | None:
     """Return the shape of the largest float array if no float array has a negative element."""
     floats = [
         a for _, a in arrays_of(inputs) if str(a.dtype).removeprefix("torch.").startswith(("float", "bfloat"))

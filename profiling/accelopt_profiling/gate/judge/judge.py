@@ -16,7 +16,7 @@ from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
 from accelopt_profiling.gate.judge.zero_rows import lost_of_zero_rows
-from accelopt_profiling.gate.request import LONG_SUMS, OFFSET
+from accelopt_profiling.gate.request import HELD_BY_ORIGINAL, LONG_SUMS, OFFSET
 from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, JudgeParams, OutputVerdict, ReferenceRule
 from accelopt_profiling.gate.steps.case_files import (
     ABOUT,
@@ -43,7 +43,7 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
     )
     stated = rule.tolerance
     judged: list[CaseVerdict] = []
-    ordinary_is_finite = True
+    ordinary_is_finite = first = True
     for index, distribution in enumerate(params.distributions):
         folder = case_folder(context, index)
         if not (folder / "expected").is_dir():
@@ -51,15 +51,16 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
         known = params.alone or params.replaces or (folder / "original").is_dir()
         answers = SavedOutputs(folder, stated, distribution in LONG_SUMS, rule.settled and known)
         finite = answers.finite()
-        if index == 0:
+        if first:
             ordinary_is_finite = finite
         if not finite and ordinary_is_finite and distribution != "original":
             judged.append(CaseVerdict(index, skipped="the reference itself is not finite on these inputs"))
             continue
         notes: list[Reason] = []
-        if index == 0:
+        if first:
             replaced, notes = judge_tolerance(answers)
             stated = Tolerance() if replaced else stated
+        first = False
         judged.append(_Case(index, distribution, answers, params, notes).judge())
     return judged
 
@@ -163,6 +164,9 @@ class _Case:
             self._fail("low-precision", message)
         elif comparison.fault and self.distribution == OFFSET:
             self._cancelled(mine, comparison)
+        elif comparison.fault and self.distribution in HELD_BY_ORIGINAL and not self._held(alone=True):
+            message = f"On {self.distribution} the original is wrong too; {difference(mine, comparison)}"
+            self.notes.append(Reason("range-ends", message))
         elif comparison.fault:
             self._fail(*self._unwritten(mine) or (comparison.fault, difference(mine, comparison)))
         elif self.distribution == "rows" and known is None:
@@ -181,14 +185,20 @@ class _Case:
         there, and by more than an honest order of sums can be off.
         """
         worst = _worst(comparison)
-        held = self.params.replaces or bool(self._original_right())
         message = (
             f"{mine.where}: digits cancel where the mean is far larger than the spread: {comparison.detail}."
         )
-        if held and worst > _CANCELLED:
+        if self._held() and worst > _CANCELLED:
             self._fail("low-precision", message)
         else:
             self.notes.append(Reason("cancellation", message))
+
+    def _held(self, alone: bool = False) -> bool:
+        """Check whether a candidate has to be right on inputs of the gate's making: what it replaces is the reference,
+        or an original that is right there, or with ``alone`` nothing.
+        """
+        nothing = alone and self.params.alone
+        return self.params.replaces or nothing or bool(self._original_right())
 
     def _of_zero_rows(self, mine: Leaf, number: int) -> None:
         expected, native = self.answers.expected[number], self.answers.native[number]

@@ -1,19 +1,25 @@
-"""Keep account of the configurations that autotuners could choose on a device, and of those in which kernels ran."""
+"""Keep account of the configurations that autotuners could choose on a device, and of those in which kernels ran.
+
+One that fails an assertion of its own while it is compiled is as slow as can be to Triton's autotuner: none chooses it.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
+from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
+
 
 @dataclass
 class _Tuner:
     """An autotuner: its configurations that it tried (what pruning left of them), the cases in which its kernel ran in
-    each of them, and the one that it prefers now.
+    each of them, those that do not compile, and the one that it prefers now.
     """
 
     tuner: Any
     possible: dict[str, set[int]] = field(default_factory=dict)
+    refused: list[str] = field(default_factory=list)
     preferred: str | None = None
 
     @property
@@ -41,10 +47,12 @@ class AutotuneTurns:
             known.tuner.cache.clear()
             known.tuner.cache_results = False
 
-    def prefers(self, tuner: Any, configuration: Any) -> bool:
-        """Say whether ``tuner`` shall choose the configuration that it tries now."""
+    def prefers(self, tuner: Any, configuration: Any) -> bool | None:
+        """Say whether ``tuner`` shall choose the configuration that it tries now; None where it does not compile."""
         known = self._tuners.setdefault(id(tuner), _Tuner(tuner))
         name = str(configuration)
+        if name in known.refused:
+            return None
         known.possible.setdefault(name, set())
         if known.preferred is None:
             known.preferred = name
@@ -56,6 +64,33 @@ class AutotuneTurns:
             best = str(getattr(known.tuner, "best_config", None))
             if best in known.possible:
                 known.possible[best].add(self._case)
+
+    def refuse(self, failed: BaseException) -> bool:
+        """Take what a call failed of: True where it is an assertion at compile time of a configuration beside which
+        its tuner has others. That one is not preferred any more.
+        """
+        cause: BaseException | None = failed
+        while cause is not None and not isinstance(cause, StaticAssertionError):
+            cause = cause.__cause__
+        for known in self._tuners.values():
+            if cause is None or getattr(known.tuner, "base_fn", None) is not cause.kernel:
+                continue
+            name = known.preferred
+            if name in known.possible and len(known.possible) > 1:
+                del known.possible[name]
+                known.refused.append(name)
+                return True
+        return False
+
+    def tried(self) -> dict[str, list[str]]:
+        """By kernel: the configurations that have run."""
+        return {
+            _name(t.tuner): [n for n, cases in t.possible.items() if cases] for t in self._tuners.values()
+        }
+
+    def refused(self) -> dict[str, list[str]]:
+        """By kernel: the configurations that do not compile."""
+        return {_name(known.tuner): known.refused for known in self._tuners.values() if known.refused}
 
     def left(self) -> dict[str, list[str]]:
         """By kernel: the configurations that have not run; kernels of which all have run are left out."""

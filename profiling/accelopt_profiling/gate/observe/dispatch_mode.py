@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cache
 from typing import Any
 
 from accelopt_profiling.comparison.memory import poison
@@ -23,18 +24,50 @@ def dispatching(handler: Handler) -> AbstractContextManager[Any]:
     """Have ``handler`` run every operator in the body; nothing happens where torch is not loaded."""
     if "torch" not in sys.modules:
         return nullcontext()
+    mode: AbstractContextManager[Any] = _mode_class()(handler)
+    return mode
+
+
+@cache
+def _mode_class() -> Any:
+    """Return the class of all modes. Once there is one, torch's operators stay as they are."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
+    _keep_operators()
+
     class Mode(TorchDispatchMode):  # type: ignore[misc]
+        def __init__(self, handler: Handler) -> None:
+            super().__init__()
+            self._handler = handler
+
         @classmethod
         def _should_skip_dynamo(cls) -> bool:
             return False  # else its first use imports torch's compiler, which takes seconds
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             given = kwargs or {}
-            return handler(func, args, given, lambda: func(*args, **given))
+            return self._handler(func, args, given, lambda: func(*args, **given))
 
-    return Mode()
+    return Mode
+
+
+def _keep_operators() -> None:
+    """Have ``torch.ops`` and what is in it return what they have where somebody calls their ``__getattr__``.
+
+    They would make it anew and drop the old one, to which the dispatcher of torch 2.13 keeps a pointer for its modes,
+    but no reference: the next call then reads memory that is gone.
+    """
+    torch = sys.modules["torch"]
+    for kind in (type(torch.ops), type(torch.ops.aten), type(torch.ops.aten.mm)):
+        kind.__getattr__ = _as_it_is(kind.__getattr__)
+
+
+def _as_it_is(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
+    def get(holder: Any, name: str) -> Any:
+        held = vars(holder)
+        return held[name] if name in held else make(holder, name)
+
+    return get
 
 
 def base_name(operator: Any) -> str:

@@ -50,6 +50,10 @@ class Seen:
         """Tensors of which programs of a launch read what others of them wrote."""
         return []
 
+    def lanes(self) -> list[str]:
+        """Tensors of which lanes of a program read what other lanes of it wrote, with no barrier between."""
+        return []
+
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         """For each array of ``outputs`` (by number, lists flattened) of which only some elements are known: a mask."""
         return {}
@@ -104,6 +108,9 @@ class _TritonSeen(Seen):
     def races(self) -> list[str]:
         return list(getattr(self._session.coverage, "found", []))
 
+    def lanes(self) -> list[str]:
+        return list(getattr(self._session.coverage, "lanes", []))
+
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         from accelopt_profiling.triton.interpreter.coverage import known_elements
 
@@ -116,7 +123,7 @@ def emulation(
     target: str,
     plan: InterpretationPlan | None = None,
     movement: bool = False,
-    prefers: Callable[[Any, Any], bool] | None = None,
+    prefers: Callable[[Any, Any], bool | None] | None = None,
     order: int | None = None,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
@@ -124,8 +131,8 @@ def emulation(
     With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
     raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
     With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
-    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses; ``order`` draws another order of
-    the iterations of NKI's loops that promise to take any.
+    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses (None: it does not compile);
+    ``order`` draws another order of the iterations of NKI's loops that promise to take any.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
@@ -197,18 +204,29 @@ def neutralised(
 
 
 @contextmanager
-def estimated_work(target: str, most: int) -> Iterator[list[int]]:
+def hollow_draws(target: str) -> Iterator[None]:
+    """As ``emulation`` of Triton kernels, with zeros for random numbers: memory that nobody looks at costs nothing."""
+    from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+
+    with emulated_triton(target, mode="capture", hollow=True, count=False):
+        yield
+
+
+@contextmanager
+def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
     """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
-    take to interpret whole, in elements. What they compute is of no use.
+    take to interpret whole, in elements, and what was seen. What they compute is of no use.
     """
+    from accelopt_profiling.gate.observe.launch_coverage import RaceCoverage
     from accelopt_profiling.triton.capture.session import emulated as emulated_triton
 
     work: list[int] = []
     with emulated_triton(
         target, mode="capture", count=False, plan=InterpretationPlan(most=most),
         observe=lambda execution: work.append(execution.work),
-    ):  # fmt: skip
-        yield work
+    ) as session:  # fmt: skip
+        session.coverage = RaceCoverage()
+        yield work, _TritonSeen(session, None)
 
 
 def _named_like_the_real_one(driver: Any) -> None:

@@ -48,6 +48,7 @@ _KINDS = {
     "variance": "var var_mean std std_mean", "product": "prod",
     "extreme": "amax amin max min maximum minimum aminmax clamp clamp_min clamp_max clip fmax fmin",
     "index of extreme": "argmax argmin", "choice": "where",
+    "distance": "cdist _cdist_forward _euclidean_dist _pdist_forward",
     "Python": "tolist tobytes nditer apply_along_axis apply_over_axes vectorize piecewise",
     "add": "add sub subtract rsub", "multiply": "mul div multiply divide true_divide truediv addcmul addcdiv lerp",
 }  # fmt: skip
@@ -55,7 +56,7 @@ _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split
 #: Work that is never mere preparation or the end of a reduction.
 HEAVY = frozenset(
     ["matmul", "convolution", "attention", "softmax", "norm", "activation", "loss", "pooling", "scan", "order", "exp",
-     "erf", "tanh", "sigmoid", "log", "variance", "Python"]
+     "erf", "tanh", "sigmoid", "log", "variance", "distance", "Python"]
 )  # fmt: skip
 #: First part of the kind of work that nobody knows.
 UNKNOWN = "unknown: "
@@ -71,6 +72,7 @@ _CONTAINS = {
     "activation": {"exp", "erf", "tanh", "sigmoid", "multiply", "add", "power", "extreme", "choice", "log"},
     "loss": {"softmax", "exp", "log", "sum", "extreme", "add", "multiply", "power"},
     "variance": {"sum", "add", "power", "multiply"},
+    "distance": {"matmul", "sum", "add", "power", "multiply", "sqrt"},
     "sigmoid": {"exp", "add", "multiply"}, "tanh": {"exp", "add", "multiply"},
     "exp": {"power"}, "power": {"multiply"}, "multiply": {"power"}, "sqrt": {"power"},
 }  # fmt: skip
@@ -79,6 +81,7 @@ _MADE_OF = {
     "softmax": ({"exp", "sum", "multiply"},), "norm": ({"sum", "sqrt", "multiply"},),
     "attention": ({"matmul", "softmax"},), "activation": ({"exp"}, {"erf"}, {"tanh"}, {"sigmoid"}),
     "loss": ({"softmax", "sum"}, {"log", "sum"}), "variance": ({"sum", "power"},),
+    "distance": ({"matmul", "sum"}, {"power", "sum"}),
 }  # fmt: skip
 
 #: Functions of NumPy that return an array of the plain kind whatever they are given.

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.gate.observe.emulation import Seen
 from accelopt_profiling.gate.step_schemas import PlanResult
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan, ProgramDraw
 
@@ -42,3 +48,10 @@ def planned_share(plan: PlanResult | None, index: int) -> float:
     if plan is None:
         return 0.0
     return next((case.share for case in plan.cases if case.index == index), 1.0)
+
+
+def known_share(outputs: list[Any], seen: Seen) -> float:
+    """Return the share of the elements of ``outputs`` that are known."""
+    sizes = [int(np.prod(a.shape)) for _, a in arrays_of(outputs)]
+    unknown = sum(int(np.count_nonzero(~mask)) for mask in seen.known(outputs).values())
+    return 1.0 - unknown / sum(sizes) if sum(sizes) else 1.0

@@ -3,6 +3,9 @@
 The emulation runs programs one after another, so that a kernel in which programs read what others wrote is right here
 and wrong, at times, on a device. Atomic operations may put programs in order: what one stored before such an operation
 may be read by those that did one at the same place later. Whether they waited for it is not looked at.
+
+Within a program an element that one lane stored is another lane's to read after a barrier only, unless the program is a
+single warp.
 """
 
 from __future__ import annotations
@@ -20,7 +23,8 @@ Array = np.ndarray[Any, Any]
 
 
 class RaceCoverage(SampleCoverage):
-    """A coverage that also remembers which program stored what. ``found`` names the tensors, in words.
+    """A coverage that also remembers which program stored what, and which of its lanes. ``found`` names the tensors of
+    which programs read what others stored, ``lanes`` those of which lanes did.
 
     Programs run side by side as long as none loads from what the launch stores to: then there is no race.
     """
@@ -30,6 +34,8 @@ class RaceCoverage(SampleCoverage):
     def __init__(self) -> None:
         super().__init__()
         self.found: list[str] = []
+        self.lanes: list[str] = []
+        self._lane_order = _LaneOrder()
         self._writers: dict[int, tuple[int, Array, Array]] = {}
         self._program_number = 0
         self._order = _Order()
@@ -39,9 +45,10 @@ class RaceCoverage(SampleCoverage):
     def side_by_side(self) -> bool:
         return self.stored is not None and super().side_by_side
 
-    def begin_launch(self) -> None:
-        super().begin_launch()
+    def begin_launch(self, warps: int = 4) -> None:
+        super().begin_launch(warps)
         self._writers, self._order, self._program_number = {}, _Order(), 0
+        self._lane_order = _LaneOrder(warps)
         self._together = False
 
     def begin_program(self) -> None:
@@ -58,7 +65,12 @@ class RaceCoverage(SampleCoverage):
             return True
         return region.base in self.stored or super().follows(kind, region)
 
-    def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
+    def barrier(self) -> None:
+        self._lane_order.barrier(self._order.now)
+
+    def access(
+        self, kind: str, region: Region, addresses: Array, itemsize: int, active: Array | None = None
+    ) -> None:
         if kind == "load" and self._together:
             raise LockstepError("a load of what the launch stores to")
         super().access(kind, region, addresses, itemsize)
@@ -67,6 +79,7 @@ class RaceCoverage(SampleCoverage):
         self._order.tick()
         if kind not in ("load", "store"):
             self._order.synchronise(self._program_number, region, addresses)
+            self.barrier()
             return
         size, writers, times = self._writers.get(region.base, (itemsize, None, None))
         if kind == "load":
@@ -80,10 +93,53 @@ class RaceCoverage(SampleCoverage):
         items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(size)
         if kind == "store":
             writers[items], times[items] = self._program_number, self._order.now
+            self._lane_order.store(region.base, writers.size, items, active)
             return
         foreign = items[(writers[items] != 0) & (writers[items] != self._program_number)]
         if foreign.size and not self._order.knows(self._program_number, writers[foreign], times[foreign]):
             self.found += [region.name] if region.name not in self.found else []
+        if region.name not in self.lanes:
+            recent = (writers[items] == self._program_number) & (times[items] > self._lane_order.ordered)
+            if recent.any() and self._lane_order.crosses(region.base, items, recent, active):
+                self.lanes.append(region.name)
+
+
+class _LaneOrder:
+    """Which lane of a program stored each element: its place in the block of the store. ``ordered`` is the time of the
+    last barrier, atomic operation, or reduction of a whole block.
+
+    Accesses of blocks of one shape have one layout where they have one order of addresses, so that an element's lane is
+    its place in the block. A single number belongs to all lanes.
+    """
+
+    def __init__(self, warps: int = 4) -> None:
+        self.ordered = -1
+        self._alone = warps == 1  # the lanes of a warp run in step
+        self._lanes: dict[int, Array] = {}
+        self._shapes: dict[tuple[int, ...], int] = {}
+
+    def barrier(self, now: int) -> None:
+        self.ordered = now
+
+    def store(self, base: int, size: int, items: Array, active: Array | None) -> None:
+        """Note the lanes that store the ``items`` of a storage of ``size`` items."""
+        if active is None or self._alone:
+            return
+        if base not in self._lanes:
+            self._lanes[base] = np.zeros(size, np.int64)
+        self._lanes[base][items] = self._places(active)
+
+    def crosses(self, base: int, items: Array, which: Array, active: Array | None) -> bool:
+        """Return whether ``which`` of the loaded ``items`` were stored by other lanes than those that load them."""
+        stored = self._lanes.get(base)
+        if active is None or stored is None or active.size == 1:
+            return False
+        return bool((stored[items][which] != self._places(active)[which]).any())
+
+    def _places(self, active: Array) -> Array:
+        shape = tuple(n for n in active.shape if n > 1)
+        number = self._shapes.setdefault(shape, len(self._shapes) + 1)
+        return np.flatnonzero(active) + (number << 40)
 
 
 #: Places of atomic operations that are told apart in one access; of more, the whole tensor is one place.
@@ -150,7 +206,7 @@ class SpoilingCoverage(SampleCoverage):
         super().__init__()
         self._stores: list[tuple[Region, Any, int]] = []
 
-    def begin_launch(self) -> None:
+    def begin_launch(self, warps: int = 4) -> None:
         self._stores = []
 
     def begin_program(self) -> None:
@@ -159,7 +215,7 @@ class SpoilingCoverage(SampleCoverage):
     def follows(self, kind: str, region: Region) -> bool:
         return kind != "load"
 
-    def access(self, kind: str, region: Region, addresses: Any, itemsize: int) -> None:
+    def access(self, kind: str, region: Region, addresses: Any, itemsize: int, active: Any = None) -> None:
         if kind != "load" and addresses.size:
             self._stores.append((region, np.asarray(addresses).reshape(-1), itemsize))
 

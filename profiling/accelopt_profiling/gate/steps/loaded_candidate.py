@@ -26,7 +26,13 @@ from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, 
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
-from accelopt_profiling.gate.observe.interpretation import ENOUGH, of_case, planned_share, whole
+from accelopt_profiling.gate.observe.interpretation import (
+    ENOUGH,
+    known_share,
+    of_case,
+    planned_share,
+    whole,
+)
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, PlanResult, RunCase, RunParams
@@ -46,13 +52,6 @@ class TooLittleKnownError(Exception):
     """The programs that were interpreted leave too little of the outputs known: all have to be."""
 
 
-def known_share(outputs: list[Any], seen: Seen) -> float:
-    """Return the share of the elements of ``outputs`` that are known."""
-    sizes = [int(np.prod(a.shape)) for _, a in arrays_of(outputs)]
-    unknown = sum(int(np.count_nonzero(~mask)) for mask in seen.known(outputs).values())
-    return 1.0 - unknown / sum(sizes) if sum(sizes) else 1.0
-
-
 class LoadedCandidate:
     """The loaded candidate. ``plan`` says how much of each case is interpreted. ``patched`` and ``attributes`` grow
     with what its calls do, ``calls`` counts them; cases in ``whole`` are interpreted whole, whatever the plan says.
@@ -70,6 +69,7 @@ class LoadedCandidate:
         self.caller = CallerState()
         self.free_loops = False
         self.races: list[str] = []
+        self.lanes: list[str] = []
         self.configurations = AutotuneTurns()
         self.whole: set[int] = set()
         self._earlier: list[Any] | None = None
@@ -141,7 +141,7 @@ class LoadedCandidate:
             self.save(index, name, outputs, seen)
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only
-                self.races = seen.races()
+                self.races, self.lanes = seen.races(), seen.lanes()
         written = self.case_call(index).written
         changed = [
             n

@@ -5,10 +5,20 @@ candidate, so that nothing the candidate does, and no clock, has a say in it.
 from __future__ import annotations
 
 import json
+import shutil
+from dataclasses import replace
+from types import ModuleType
 
 from accelopt_profiling.comparison.saved_values import load_values
 from accelopt_profiling.gate.observe.emulation import emulation, estimated_work
-from accelopt_profiling.gate.observe.interpretation import MOST_WORK, case_work
+from accelopt_profiling.gate.observe.interpretation import (
+    ENOUGH,
+    MOST_WORK,
+    case_work,
+    known_share,
+    of_case,
+    planned_share,
+)
 from accelopt_profiling.gate.step_schemas import CaseCall, CasePlan, PlanParams, PlanResult
 from accelopt_profiling.gate.steps.case_files import PLAN_FILE, case_folder, problem_errors, problem_files
 from accelopt_profiling.plain import from_plain, to_plain
@@ -24,6 +34,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
         StepFailedError: the original cannot even be loaded.
     """
     cases: list[CasePlan] = []
+    lanes: list[str] = []
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own)
@@ -39,16 +50,49 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
                 )
             alike = str([getattr(a, "shape", a) for a in arguments])
             if alike not in known:
-                with estimated_work(params.target, MOST_WORK) as work:
+                with estimated_work(params.target, MOST_WORK) as (work, seen):
                     try:
                         with user_errors(own):
                             perform(module, case_call.call, arguments, own.source.kernel)
                     except StepFailedError:  # then it is no measure; the candidate is interpreted whole
                         work.clear()
+                    lanes += seen.lanes()
                 known[alike] = sum(work)
             most = case_work(index, params.interpret_work)
             if known[alike] > most and not case_call.derived:
                 cases.append(CasePlan(index, known[alike], most / known[alike]))
-    made = PlanResult(params.seed, cases)
+        made = PlanResult(params.seed, cases, sorted(set(lanes)))
+        if cases and cases[0].index == 0 and _has_stand_in(context, params):
+            left_out = [0] if _too_little_known(context, params, own, module, made) else []
+            made = replace(made, left_out=left_out)
+    for index in made.left_out:  # nobody runs it, nor computes what it expects
+        shutil.rmtree(case_folder(context, index))
     (context.folder / "gate" / PLAN_FILE).write_text(json.dumps(to_plain(made)), encoding="utf-8")
     return made
+
+
+def _has_stand_in(context: StepContext, params: PlanParams) -> bool:
+    """Check whether a case at smaller sizes was drawn, to stand for the first one."""
+    folders = (case_folder(context, index) / "call" for index in range(params.cases))
+    return any(from_plain(CaseCall, load_values(f)[0]).reduced for f in folders if f.is_dir())
+
+
+def _too_little_known(
+    context: StepContext, params: PlanParams, own: StepContext, module: ModuleType, made: PlanResult
+) -> bool:
+    """Run the original's share of the first case, and check whether its launches leave too little known: they read
+    what programs of others left that were not run, so that no share tells anything.
+    """
+    folder = case_folder(context, 0)
+    case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+    with emulation(params.dialect, params.target):
+        arguments = load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+    try:
+        with (
+            emulation(params.dialect, params.target, of_case(made, 0, params.interpret_work)) as seen,
+            user_errors(own),
+        ):
+            outputs = perform(module, case_call.call, arguments, own.source.kernel)
+            return known_share(outputs, seen) < ENOUGH * planned_share(made, 0)
+    except StepFailedError:  # it says more where the original runs to be compared
+        return False

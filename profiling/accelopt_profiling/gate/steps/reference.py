@@ -34,6 +34,7 @@ from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.loading.call import check_answer
 from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
@@ -60,11 +61,10 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
             problem = load_problem(own, params.problem, None)
         precision = _Precision(problem, observer)
         work = HostWork()
-        cases = [
-            _one(context, own, problem, index, work, precision)
-            for index in range(params.cases)
-            if (case_folder(context, index) / "inputs").is_dir()
-        ]
+        cases: list[ReferenceCase] = []
+        for index in range(params.cases):
+            if (case_folder(context, index) / "inputs").is_dir():
+                cases.append(_one(context, own, problem, index, work, precision))
         file = context.folder / "gate" / TOLERANCE_FILE
         file.unlink(missing_ok=True)
         # topk and sort may name any of equal elements; an argmax that takes the first is documented to
@@ -113,6 +113,21 @@ def _one(
     context.emit({"reference": index})
     digests = case_digests(context, index)
     case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+    with ProblemSizes(problem).at(case_call.sizes).applied():
+        return _at_its_sizes(context, own, problem, case_call, index, work, precision, digests)
+
+
+def _at_its_sizes(
+    context: StepContext,
+    own: StepContext,
+    problem: Problem,
+    case_call: CaseCall,
+    index: int,
+    work: HostWork,
+    precision: _Precision,
+    digests: list[str],
+) -> ReferenceCase:
+    folder = case_folder(context, index)
     if isinstance(problem, KernelBenchProblem):
         given = case_call.call.parameters and not (folder / INITIAL_FILE).exists()
         problem.redrawn = case_call.call if given else None

@@ -122,8 +122,8 @@ class _CandidateRun:
         return RunResult(
             list(cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
             candidate.calls, self.work.total, candidate.moved_only, late, sorted(set(candidate.attributes)),
-            candidate.races, candidate.configurations.left(), self.keeps, sorted(candidate.caller.changed),
-            candidate.returns_one,
+            candidate.races, candidate.lanes, candidate.configurations.tried(), candidate.configurations.left(),
+            candidate.configurations.refused(), self.keeps, sorted(candidate.caller.changed), candidate.returns_one,
         )  # fmt: skip
 
     def _case(self, index: int) -> RunCase:
@@ -135,12 +135,7 @@ class _CandidateRun:
         arguments = candidate.reused_memory(candidate.arguments(index))
         built: dict[str, Any] = {}
         try:
-            try:
-                outputs, result = candidate.call(index, arguments, "outputs", built)
-            except TooLittleKnownError:
-                candidate.interpret_whole(index)
-                arguments = candidate.reused_memory(candidate.arguments(index))
-                outputs, result = candidate.call(index, arguments, "outputs", built)
+            outputs, result = self._first_answer(index, arguments, built)
         except StepFailedError as failed:
             own = case_call.derived or case_call.altered
             tells_nothing = failed.error.code == "not-judged" and case_call.derived
@@ -159,6 +154,25 @@ class _CandidateRun:
             )
             self.kept += [(held, [fingerprint(o) for o in held]) for held in (outputs, again)]
         return result
+
+    def _first_answer(
+        self, index: int, arguments: list[Any], built: dict[str, Any]
+    ) -> tuple[list[Any], RunCase]:
+        """Make the first call of a case: again in another configuration where one fails its own assertion, and whole
+        where a sample of its programs tells too little.
+        """
+        candidate = self.candidate
+        while True:
+            try:
+                return candidate.call(index, arguments, "outputs", built)
+            except TooLittleKnownError:
+                candidate.interpret_whole(index)
+            except StepFailedError as failed:
+                if not candidate.configurations.refuse(failed):
+                    raise
+                built.clear()
+                candidate.configurations.next_case(index)
+            arguments = candidate.reused_memory(candidate.arguments(index))
 
     def _repeat(self, result: RunCase) -> RunCase:
         """Make further calls on data seen before; the last one's outputs are judged as well."""
@@ -270,6 +284,8 @@ class _CandidateRun:
                 candidate.save(index, f"{CONFIGURATION} {number}", outputs, seen, configurations.describe())
                 configurations.chosen()
         except StepFailedError as failed:
+            if configurations.refuse(failed):
+                return
             message = f"In the configuration {configurations.describe()}: {failed.error.message}"
             raise StepFailedError(replace(failed.error, message=message)) from failed
 

@@ -32,6 +32,11 @@ class ProblemSizes:
         self._as_arguments = bool(arguments)
         self._now = dict(self._full)
 
+    def at(self, smaller: Mapping[str, int]) -> ProblemSizes:
+        """Take these sizes in the place of the problem's own; returns itself."""
+        self._now = {**self._full, **{n: v for n, v in smaller.items() if n in self._full}}
+        return self
+
     def halve(self) -> bool:
         """Halve the largest size; False where none can be made smaller."""
         name = max(self._now, key=lambda n: self._now[n], default=None)

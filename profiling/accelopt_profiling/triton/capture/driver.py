@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import subprocess
 import tempfile
@@ -76,7 +77,7 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
         self.target = target
         self.utils = StandInUtils(target)
         self.tuning = 0
-        self.prefers: Callable[[Any, Any], bool] = lambda tuner, configuration: False
+        self.prefers: Callable[[Any, Any], bool | None] = lambda tuner, configuration: False
         self.record = record
         self._index = _INDICES.setdefault(target.name, len(_INDICES))
 
@@ -140,6 +141,8 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
         chosen = self.prefers(tuner, configuration)
 
         def benchmark(kernel_call: Callable[[], Any], **options: Any) -> list[float]:
+            if chosen is None:  # as Triton's autotuner takes one that does not compile
+                return [math.inf] * max(1, len(options.get("quantiles") or ()))
             return [0.5 if chosen else time for time in self.benchmark(kernel_call, **options)]
 
         return benchmark

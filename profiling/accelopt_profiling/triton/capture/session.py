@@ -33,6 +33,7 @@ from accelopt_profiling.triton.interpreter.sampling import (
     ProgramId,
     sample_programs,
 )
+from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
 from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 Mode = Literal["capture", "execute"]
@@ -120,6 +121,8 @@ class CaptureSession:
             except Exception as error:
                 if self.mode == "execute":
                     raise
+                if isinstance(error, StaticAssertionError):
+                    error.kernel = execution.launch.fn.fn
                 execution.error = error
                 self.coverage.end_launch(complete=False)
             execution.seconds = time.perf_counter() - started
@@ -183,8 +186,10 @@ class CaptureSession:
         programs = sample_programs(launch.grid, None).counted
         before, builder.meter = builder.meter, WorkMeter(most=builder.meter.most)
         builder.widest = 0
+        self.coverage.begin_launch(_warps(launch))
         try:
-            interpreter().run(launch, programs[len(programs) // 2 :][:1], memory=memory)
+            middle = programs[len(programs) // 2 :][:1]
+            interpreter().run(launch, middle, coverage=self.coverage, memory=memory)
         finally:
             one, builder.meter = builder.meter, before
             together = min(max(LANES // max(1, builder.widest), 1), len(programs))
@@ -211,7 +216,7 @@ class CaptureSession:
             footprint = footprint_finder().find(launch, memory, self.coverage)
             self.coverage.stored = None if footprint is None else set(footprint.written)
             footprint = None
-        self.coverage.begin_launch()
+        self.coverage.begin_launch(_warps(launch))
         try:
             before = meter.spent
             run(draw.programs(launch.grid))
@@ -234,6 +239,10 @@ class CaptureSession:
         execution.faults = list(memory.faults.values())
         if execution.faults and self.mode == "execute":
             raise OutOfBoundsError(execution.faults[0])
+
+
+def _warps(launch: CapturedLaunch) -> int:
+    return int(launch.options.get("num_warps") or 4)  # Triton's default
 
 
 def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:

@@ -62,7 +62,8 @@ class SampleCoverage:
         """Return the addresses of the storages of which not every element is known."""
         return [base for base, knowledge in self._storages.items() if not knowledge.known.all()]
 
-    def begin_launch(self) -> None:
+    def begin_launch(self, warps: int = 4) -> None:
+        """Begin a launch with so many ``warps`` in each program."""
         self._regions, self._written, self._unsure, self._program = {}, [], [], []
         self._accumulated, self._exchanged = {}, False
 
@@ -77,7 +78,12 @@ class SampleCoverage:
         """Return whether an access tells anything: loads of what is known do not."""
         return kind != "load" or region.base in self._storages
 
-    def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
+    def barrier(self) -> None:
+        """Lanes that wait for one another tell nothing about what is known."""
+
+    def access(
+        self, kind: str, region: Region, addresses: Array, itemsize: int, active: Array | None = None
+    ) -> None:
         """Note one access of the running program at byte ``addresses`` of ``region``."""
         if not addresses.size:
             return

@@ -38,9 +38,14 @@ class Footprint:
         """Return whether an access is to be told, as a coverage does: what is written comes by ``write``."""
         return kind == "load"
 
-    def access(self, kind: str, region: Region, addresses: Array, itemsize: int) -> None:
+    def access(
+        self, kind: str, region: Region, addresses: Array, itemsize: int, active: Array | None = None
+    ) -> None:
         """Note a load."""
         self.reads.add(region.base)
+
+    def barrier(self) -> None:
+        """Lanes that wait for one another write no more for it."""
 
     def write(self, region: Region, addresses: Array, programs: Array, itemsize: int) -> None:
         """Note what ``programs`` (a number from 1 on for each of ``addresses``) write."""

@@ -21,6 +21,7 @@ from accelopt_profiling.triton.interpreter.block_types import BlockTypes
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
 from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
+from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
 
 _ABSENT = object()
 _EXTRA = "triton.language.extra."
@@ -71,6 +72,11 @@ class Language:
 
         return call
 
+    def _wait(self, value: Any) -> None:
+        """A reduction or scan along a block's only axis goes through memory that all lanes of a program share."""
+        if len(reduction.shape_of(value)) == 1:
+            self._builder.barrier()
+
     def _turned(self, tensor: Any) -> Any:
         """Return ``tensor.T``: the last two axes exchanged."""
         rank = len(tensor.shape)
@@ -119,6 +125,7 @@ class Language:
 
     def _own(self) -> Iterator[tuple[Any, str, Any]]:
         def reduce(value: Any, axis: Any, combine_fn: Any, keep_dims: bool = False, **_: Any) -> Any:
+            self._wait(value)
             return self._builder.tensors(
                 lambda: reduction.reduce(self._builder, value, axis, combine_fn, keep_dims),
                 value,
@@ -126,6 +133,7 @@ class Language:
             )
 
         def scan(value: Any, axis: Any, combine_fn: Any, reverse: bool = False, **_: Any) -> Any:
+            self._wait(value)
             return self._builder.tensors(
                 lambda: reduction.scan(self._builder, value, axis, combine_fn, reverse),
                 value,
@@ -141,6 +149,7 @@ class Language:
             yield language, "reduce", reduce
             yield language, "associative_scan", scan
             yield language, "range", self.loop
+            yield language, "static_assert", _static_assert
             yield language, "dot_scaled", _refused("tl.dot_scaled")
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
@@ -157,6 +166,11 @@ class Language:
             for name, function in vars(library).items():
                 if inspect.isfunction(function) and hasattr(_LIBDEVICE, name):
                     yield library, name, self._libdevice(name)
+
+
+def _static_assert(condition: Any, message: Any = "", **_: Any) -> None:
+    if not condition:
+        raise StaticAssertionError(str(getattr(message, "value", message)) or "a static assertion fails")
 
 
 def _refused(name: str) -> Callable[..., Any]:

@@ -23,13 +23,20 @@ from accelopt_profiling.triton.interpreter.store_log import StoreLog
 
 Handle = Any
 
+#: An instruction of PTX (ISA 8.7, section 9.7.13.1) at which the lanes of a program wait for one another.
+_BARRIER = "bar."
+
 
 class AccessListener(Protocol):
     """Is told of the accesses that it follows."""
 
     def follows(self, kind: str, region: Region) -> bool: ...
 
-    def access(self, kind: str, region: Region, addresses: Any, itemsize: int) -> None: ...
+    def access(self, kind: str, region: Region, addresses: Any, itemsize: int, active: Any = None) -> None:
+        """Take byte ``addresses``, those of the lanes that are ``active`` in an access's block."""
+
+    def barrier(self) -> None:
+        """Take note that the lanes of a program waited for one another."""
 
 
 class MemoryBuilder(LockstepBuilder):
@@ -70,8 +77,26 @@ class MemoryBuilder(LockstepBuilder):
         if self.counter is not None and self.counter.enabled:
             self.counter.memory(kind, region, addresses[active], addresses.size, itemsize)
         if self.coverage is not None and region is not None and self.coverage.follows(kind, region):
-            self.coverage.access(kind, region, addresses[active], itemsize)
+            self.coverage.access(kind, region, addresses[active], itemsize, active)
         return active, region
+
+    def barrier(self) -> None:
+        """Note that the lanes of a program wait for one another here."""
+        if self.coverage is not None:
+            self.coverage.barrier()
+
+    def create_barrier(self) -> None:
+        super().create_barrier()
+        self.barrier()
+
+    def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_imprecise: Any) -> Handle:
+        self.barrier()  # its operands pass through memory that a program's lanes share
+        return super().create_dot(a, b, d, input_precision, max_imprecise)
+
+    def create_inline_asm(self, text: str, *rest: Any) -> Any:
+        if _BARRIER in text:
+            self.barrier()
+        return super().create_inline_asm(text, *rest)
 
     def _program(self, pointers: Handle, bad: Any) -> tuple[int, int, int]:
         """Return the ids of the first program with a ``bad`` lane."""

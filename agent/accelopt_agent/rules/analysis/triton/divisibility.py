@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
+from accelopt_agent.rules.analysis.triton.launch_flags import with_flags
 
 #: A size argument and the constexpr block size that may divide it.
 Division = tuple[str, str]
@@ -17,33 +16,15 @@ def divisions_as_flags(
     """Return a constexpr flag for each division, true where it leaves no rest, and the edits that declare
     them.
 
-    The flags are computed by ``triton.heuristics`` from the launch's own arguments. None when the kernel has
-    heuristics already, or its file no name for them.
+    The flags are computed at each launch from its own arguments. None where they cannot be (``with_flags``).
     """
-    source, names = kernel.source, kernel.names
-    heuristics = names.spelled("triton.heuristics")
-    jit = kernel.function.decorators[-1]
-    called = jit.decorator.func if isinstance(jit.decorator, cst.Call) else jit.decorator
-    if (
-        heuristics is None
-        or kernel.spell("constexpr") is None
-        or names.path(called) not in ("triton.jit", "triton.runtime.jit")
-    ):
-        return None
-    if kernel.decorator("triton.heuristics") is not None or kernel.function.params.star_kwarg is not None:
-        return None
     flags: dict[Division, str] = {}
     for size, block in divisions:
         twice = any(s == size and b != block for s, b in divisions)
         flags[size, block] = f"EVEN_{size.upper()}_{block.upper()}" if twice else f"EVEN_{size.upper()}"
-    if set(flags.values()) & set(kernel.parameters):
-        return None
-    declared = kernel.declared(list(flags.values()), "False")
-    entries = [
-        f'"{flag}": lambda args: args["{size}"] > 0 and args["{size}"] % args["{block}"] == 0'
+    conditions = {
+        flag: f'args["{size}"] > 0 and args["{size}"] % args["{block}"] == 0'
         for (size, block), flag in flags.items()
-    ]
-    lines = [f"@{heuristics}({{{entries[0]}}})"]
-    if len(entries) > 1:
-        lines = [f"@{heuristics}(", "    {", *(f"        {entry}," for entry in entries), "    }", ")"]
-    return flags, [*declared, source.before(jit, "\n".join(lines))]
+    }
+    edits = with_flags(kernel, conditions)
+    return (flags, edits) if edits is not None else None

@@ -112,6 +112,22 @@ class TritonKernel:
         return None
 
     @cached_property
+    def heuristics(self) -> dict[str, cst.BaseExpression] | None:
+        """What ``triton.heuristics`` computes at each launch, by argument; None where that is not written out."""
+        found: dict[str, cst.BaseExpression] = {}
+        for decorator in self.function.decorators:
+            call = decorator.decorator
+            if not isinstance(call, cst.Call) or self.names.path(call.func) != "triton.heuristics":
+                continue
+            given = call.args[0].value if len(call.args) == 1 else None
+            for entry in given.elements if isinstance(given, cst.Dict) else (None,):
+                key = entry.key if isinstance(entry, cst.DictElement) else None
+                if not isinstance(entry, cst.DictElement) or not isinstance(key, cst.SimpleString):
+                    return None
+                found[str(key.evaluated_value)] = entry.value
+        return found
+
+    @cached_property
     def autotuner(self) -> cst.Call | None:
         """The decorator that chooses among configurations: Triton's, or one of a library that is called like it."""
         for decorator in self.function.decorators:

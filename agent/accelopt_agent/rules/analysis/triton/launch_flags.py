@@ -1,0 +1,39 @@
+"""Adds constexpr arguments to a Triton kernel that ``triton.heuristics`` computes from a launch's other arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
+
+
+def with_flags(kernel: TritonKernel, flags: Mapping[str, str]) -> list[ByteEdit] | None:
+    """Return the edits that declare ``flags`` and compute each by its expression of ``args``, beside what the kernel
+    has computed already.
+
+    None where a flag's name is taken, the kernel's heuristics are not written out, or its file has no name for them.
+    """
+    names, jit = kernel.names, kernel.function.decorators[-1]
+    called = jit.decorator.func if isinstance(jit.decorator, cst.Call) else jit.decorator
+    word, present = names.spelled("triton.heuristics"), kernel.decorator("triton.heuristics")
+    if word is None or kernel.spell("constexpr") is None or kernel.heuristics is None:
+        return None
+    if names.path(called) not in ("triton.jit", "triton.runtime.jit"):
+        return None
+    if kernel.function.params.star_kwarg is not None or set(flags) & set(kernel.parameters):
+        return None
+    entries = [f'"{name}": lambda args: {expression}' for name, expression in flags.items()]
+    declared = kernel.declared(list(flags), "False")
+    table = present.args[0].value if present is not None else None
+    if isinstance(table, cst.Dict) and table.elements:
+        last = table.elements[-1]
+        assert isinstance(last, cst.DictElement)  # heuristics are written out
+        first, end = kernel.source.start(last.key), kernel.source.end(last.value)
+        return [*declared, *kernel.source.added(first, end, entries)]
+    lines = [f"@{word}({{{entries[0]}}})"]
+    if len(entries) > 1:
+        lines = [f"@{word}(", "    {", *(f"        {entry}," for entry in entries), "    }", ")"]
+    return [*declared, kernel.source.before(jit, "\n".join(lines))]

@@ -1,0 +1,229 @@
+"""Merges the edit of one function, line by line, into its counterpart in another kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from accelopt_agent.syntax.token_lines import LogicalLine, Token
+from accelopt_agent.transfer.alignment import in_common, line_features, line_head
+from accelopt_agent.transfer.kernel_match import BlockMatch, KernelMatch
+from accelopt_agent.transfer.pair_edit import BlockEdit, LineEdit, PairEdit
+from accelopt_agent.transfer.renaming import Renaming
+from accelopt_agent.transfer.token_merge import merge_line, renamed_line
+
+#: A line that only the other kernel has is changed as one that has this much in common with it (0..1).
+LEAST_LIKE = 0.85
+
+
+@dataclass
+class MergedLine:
+    """A line of the result. ``own`` is the line of the other kernel that it is made of (its comments go with it), None
+    for a new one; ``fast`` the depth and number of the line of the fast side that put it here."""
+
+    tokens: list[Token]
+    depth: int
+    own: LogicalLine | None = None
+    fast: int | None = None
+    fast_depth: int = 0
+
+
+@dataclass
+class MergedBlock:
+    """One function (the module: "") after the merge. ``wanted`` counts the lines that the edit changes or moves away,
+    ``placed`` those of them that the other kernel has. ``lines`` is None where the function is not touched or gone."""
+
+    name: str
+    target_name: str | None
+    lines: list[MergedLine] | None
+    wanted: float = 0.0
+    placed: float = 0.0
+    changed: bool = False
+    gone: bool = False
+    rewritten: dict[int, MergedLine | None] = field(default_factory=dict)  # of the module: by number there
+
+
+def merge_block(block: BlockEdit, edit: PairEdit, match: KernelMatch, hunks: frozenset[int]) -> MergedBlock:
+    """Apply the parts ``hunks`` of the edit to one function's counterpart."""
+    counterpart = match.blocks.get(block.name)
+    merged = MergedBlock(block.name, counterpart.target_name if counterpart else None, None)
+    touched = [e for e in block.lines if e.hunk in hunks]
+    if not touched:
+        return merged
+    merged.changed = True
+    for line in touched:
+        if line.slow is not None:
+            merged.wanted += 1
+            merged.placed += match.counterpart((block.name, line.slow)) is not None
+    if not any(line.slow is not None for line in touched):
+        merged.wanted += 1
+        merged.placed += counterpart is not None or not block.slow_lines
+    if counterpart is None:
+        if not block.slow_lines:
+            merged.lines = [
+                MergedLine(*_new(e, block, edit, match, match.shared)) for e in touched if e.fast is not None
+            ]
+        return merged
+    if not block.fast_lines and hunks.issuperset(e.hunk for e in block.lines):
+        merged.gone = True
+        return merged
+    merged.lines = _BlockMerge(block, edit, match, counterpart, hunks).lines()
+    return merged
+
+
+def _new(
+    entry: LineEdit, block: BlockEdit, edit: PairEdit, match: KernelMatch, names: Renaming
+) -> tuple[list[Token], int]:
+    assert entry.fast is not None
+    line = block.fast_lines[entry.fast]
+    if entry.source is not None and (there := match.counterpart(entry.source)) is not None:
+        other, at = there
+        slow = edit.block(entry.source[0])
+        assert slow is not None
+        return merge_line(
+            slow.slow_lines[entry.source[1]], line, other.target[at], other.renaming, names
+        ), line.depth
+    return renamed_line(line, names), line.depth
+
+
+class _BlockMerge:
+    def __init__(
+        self, block: BlockEdit, edit: PairEdit, match: KernelMatch, there: BlockMatch, hunks: frozenset[int]
+    ) -> None:
+        self._block, self._edit, self._match, self._there, self._hunks = block, edit, match, there, hunks
+        self._headers = _headers(there.target)
+
+    def lines(self) -> list[MergedLine]:
+        placed = list(self._placed())
+        self._set_depths(placed)
+        return self._with_own(placed)
+
+    def _placed(self) -> Iterator[MergedLine]:
+        """Yield the lines that the edit says, in the order of the fast side."""
+        block, there = self._block, self._there
+        for entry in block.lines:
+            applied = entry.hunk in self._hunks
+            if applied and entry.fast is None:
+                continue
+            if entry.hunk and not applied and entry.slow is None:
+                continue
+            if applied and entry.slow is None:
+                yield from self._added(entry)
+                continue
+            assert entry.slow is not None
+            slow = block.slow_lines[entry.slow]
+            fast = block.fast_lines[entry.fast] if applied or not entry.hunk else slow  # type: ignore[index]
+            at = there.lines.get(entry.slow)
+            if at is None and applied:
+                at = there.loose.get(entry.slow)
+            if at is not None:
+                own = there.target[at]
+                tokens = merge_line(slow, fast, own, there.renaming)
+                depth = own.depth + fast.depth - slow.depth
+                yield MergedLine(tokens, depth, own, at, fast.depth)
+
+    def _added(self, entry: LineEdit) -> Iterator[MergedLine]:
+        assert entry.fast is not None
+        line = self._block.fast_lines[entry.fast]
+        names = self._there.renaming
+        if entry.source is not None:
+            there = self._match.counterpart(entry.source)
+            if there is None:
+                source = self._match.blocks.get(entry.source[0])
+                if source is not None:
+                    return  # a line that the other kernel lacks, moved
+            else:
+                slow = self._edit.block(entry.source[0])
+                assert slow is not None
+                other, at = there
+                tokens = merge_line(
+                    slow.slow_lines[entry.source[1]], line, other.target[at], other.renaming, names
+                )
+                own = other.target[at]
+                same = entry.source[0] == self._block.name
+                yield MergedLine(tokens, -1, own, at if same else None, line.depth)
+                return
+        yield MergedLine(renamed_line(line, names), -1, None, None, line.depth)
+
+    @staticmethod
+    def _set_depths(lines: list[MergedLine]) -> None:
+        """Give the lines that were added the depth of what stands around them."""
+        for k, line in enumerate(lines):
+            if line.depth >= 0:
+                continue
+            line.depth = line.fast_depth
+            for near in (*reversed(lines[:k]), *lines[k + 1 :]):
+                if near.depth >= 0 and near.fast_depth <= line.fast_depth:
+                    line.depth = near.depth + line.fast_depth - near.fast_depth
+                    break
+
+    def _with_own(self, placed: list[MergedLine]) -> list[MergedLine]:
+        """Add the lines that only the other kernel has, each behind the line before it there. What stood in a block
+        that is gone goes with it."""
+        there = self._there
+        known = set(there.lines.values()) | {at for i, at in there.loose.items() if self._moves(i)}
+        first: dict[int, MergedLine] = {}
+        for line in placed:
+            if line.fast is not None:
+                first.setdefault(line.fast, line)
+        behind: dict[int, list[MergedLine]] = {}
+        ahead: dict[int, list[MergedLine]] = {}
+        headers = self._headers
+        stays: set[int] = set()
+        leading: list[MergedLine] = []
+        for k, own in enumerate(there.target):
+            if k in known:
+                continue
+            header = headers[k]
+            beside = [p for p in first if headers[p] == header]  # in the same block
+            if header is not None and header not in first and header not in stays and not beside:
+                continue
+            stays.add(k)
+            before = max((p for p in first if p < k and (p in beside or not beside)), default=None)
+            after = min((p for p in beside if p > k), default=None)
+            anchor = before if before is not None else after
+            moved = 0 if anchor is None else first[anchor].depth - there.target[anchor].depth
+            line = MergedLine(self._likewise(own, header), own.depth + moved, own, k, own.depth)
+            if before is not None:
+                last = max((p for p in first if before <= p < k), default=before)
+                behind.setdefault(id(first[last]), []).append(line)
+            elif after is not None:
+                ahead.setdefault(id(first[after]), []).append(line)
+            else:
+                leading.append(line)
+        result = leading
+        for line in placed:
+            result += [*ahead.get(id(line), ()), line, *behind.get(id(line), ())]
+        return result
+
+    def _likewise(self, own: LogicalLine, header: int | None) -> list[Token]:
+        """Return a line that only the other kernel has, changed as the edit changes one like it in the same block."""
+        best: tuple[float, LineEdit | None] = LEAST_LIKE, None
+        mine, headers = line_features(own, {}), self._headers
+        for entry in self._block.lines:
+            if entry.slow is None or entry.fast is None or entry.hunk not in self._hunks:
+                continue
+            at, slow = self._there.lines.get(entry.slow), self._block.slow_lines[entry.slow]
+            if at is None or headers[at] != header or line_head(slow) != line_head(own):
+                continue
+            alike = in_common(mine, line_features(slow, {}))
+            if alike > best[0]:
+                best = alike, entry
+        if best[1] is None:
+            return list(own.tokens)
+        assert best[1].slow is not None
+        assert best[1].fast is not None
+        slow, fast = self._block.slow_lines[best[1].slow], self._block.fast_lines[best[1].fast]
+        return merge_line(slow, fast, own, self._there.renaming)
+
+    def _moves(self, slow: int) -> bool:
+        """Return whether the edit changes, moves or deletes a line."""
+        return any(e.slow == slow and e.hunk in self._hunks for e in self._block.lines)
+
+
+def _headers(lines: Sequence[LogicalLine]) -> list[int | None]:
+    """Return for each line the number of the line whose block it stands in."""
+    found: list[int | None] = []
+    for k, line in enumerate(lines):
+        found.append(next((p for p in range(k - 1, -1, -1) if lines[p].depth < line.depth), None))
+    return found

@@ -1,0 +1,69 @@
+"""Inputs at the ends of what their types hold or functions bear."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from accelopt_profiling.gate.inputs.lopsided import offset
+from accelopt_profiling.gate.inputs.range_ends import end_integers, far_elements
+
+RNG = np.random.default_rng(3)
+NORMAL = RNG.standard_normal((6, 20)).astype(np.float32)
+
+
+def test_two_elements_of_each_row_are_where_exponentials_overflow() -> None:
+    [moved], changed = far_elements([NORMAL], 1, {"activation"}, lambda _: True)
+    assert changed
+    assert sorted(moved.max(axis=1)) == [100.0] * 6
+    assert sorted(moved.min(axis=1)) == [-100.0] * 6
+    assert (moved != NORMAL).sum() == 12
+    assert far_elements([NORMAL], 1, {"matmul"}, lambda _: True)[1] is False
+
+
+def test_elements_are_nearer_where_the_reference_is_infinite() -> None:
+    [moved], changed = far_elements([NORMAL], 1, {"exp"}, lambda inputs: bool(inputs[0].max() < 50))
+    assert changed
+    assert moved.max() == 30.0
+    assert far_elements([NORMAL], 1, {"exp"}, lambda _: False)[1] is False
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high", "ends"),
+    [
+        ("int8", -20, 21, (127, -127)),
+        ("uint8", 0, 200, (255, 255)),
+        ("uint8", 0, 16, (15, 15)),  # four bits: a packed code stays one
+        ("int8", -8, 8, (7, -8)),
+        ("int16", -300, 300, (32767, -32767)),
+    ],
+)
+@pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
+def test_narrow_integers_go_to_an_end_of_their_range(
+    convert: Any, dtype: str, low: int, high: int, ends: tuple[int, int]
+) -> None:
+    drawn = [convert(RNG.integers(low, high, (40, 30)).astype(dtype)) for _ in range(2)]
+    moved, changed = end_integers([*drawn, 3], 1)
+    assert changed
+    assert moved[2] == 3
+    for array, before, end in zip(moved, drawn, ends, strict=False):
+        assert array.dtype == before.dtype
+        assert np.mean(np.asarray(array) == end) > 0.8
+
+
+@pytest.mark.parametrize("array", [np.arange(40, dtype=np.int8), np.ones(40, np.int8), np.arange(9)])
+def test_what_counts_or_does_not_vary_stays(array: Any) -> None:
+    assert end_integers([array], 1)[1] is False
+
+
+def test_arrays_whose_distances_are_taken_move_alike() -> None:
+    weight = RNG.standard_normal(20).astype(np.float32)
+    (one, other, same), changed = offset([NORMAL, -NORMAL[:4], weight], {"sum", "power", "add"})
+    assert changed
+    assert one.mean() > 500
+    assert (one - NORMAL).mean() == pytest.approx((other + NORMAL[:4]).mean(), abs=1e-3)
+    assert np.array_equal(same, weight)
+    assert offset([NORMAL], {"sum", "power", "add"})[1] is False
