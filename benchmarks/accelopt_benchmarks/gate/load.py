@@ -14,14 +14,16 @@ from accelopt_benchmarks.result import GoalResult
 
 
 @contextmanager
-def busy_processes(count: int) -> Iterator[None]:
+def busy_processes(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
     """Run so many processes that do nothing but take processor time, until the body ends."""
+    running: list[subprocess.Popen[bytes]] = []
     with ExitStack() as stack:
         for _ in range(count):
             process = subprocess.Popen([sys.executable, "-c", "while True: pass"])
             stack.callback(process.wait)
             stack.callback(process.kill)
-        yield
+            running.append(process)
+        yield running
 
 
 def read_verdicts(file: Path) -> dict[tuple[str, str], bool]:
