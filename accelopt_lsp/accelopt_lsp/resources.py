@@ -57,7 +57,7 @@ def memory_path(settings: Settings | None = None) -> Path:
 
 
 def open_memory(settings: Settings | None = None, *, read_only: bool = False) -> Memory:
-    """Raises MemoryUnavailableError, which ends the command with exit code 3."""
+    """Open the memory. Raises MemoryUnavailableError, which ends the command with exit code 3."""
     from accelopt_memory.memory import Memory
 
     return Memory.open(memory_path(settings), read_only=read_only)

@@ -11,8 +11,9 @@ class Candidate:
     """A rewrite of one kernel, as the whole file after rewriting.
 
     ``origin`` is "rule:NAME", "memory:ID" or "model:NAME"; ``steps`` are the origins of all rewrites that led
-    here, oldest first. ``expects`` names counters and how they should move ("down", "up"), e.g.
-    {"dma_bytes": "down"}.
+    here, oldest first. ``item`` is what it is an instance of, by which outcomes are added up ("edit:ID" for any pair
+    that teaches the same, "sequence:..." for rules applied one after the other; "": its origin). ``expects``
+    names counters and how they should move ("down", "up"), e.g. {"dma_bytes": "down"}.
     """
 
     kernel: str
@@ -21,6 +22,7 @@ class Candidate:
     summary: str
     expects: dict[str, str] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
+    item: str = ""
 
     @property
     def id(self) -> str:

@@ -38,7 +38,7 @@ from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.search.recorder import BASELINE, RESUMES, Recorder
 from accelopt_agent.search.resume import ResumedResults, resumed_results
-from accelopt_agent.search.strategies import strategy_named
+from accelopt_agent.search.strategies import LEARNING, strategy_named
 from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
@@ -251,9 +251,12 @@ async def _all_kernels(
         if fault:
             continue
         root, sources = Node(request.text, kernel, measurement), list(proposers(meter))
+        strategy_options = dict(request.strategy_options)
+        if request.strategy in LEARNING:
+            strategy_options.setdefault("prior", await recorder.prior(kernel.dialect))
         strategy = strategy_named(
             request.strategy, root, [p.name for p in sources],
-            target=request.target, depth=request.depth, seed=request.seed, **request.strategy_options,
+            target=request.target, depth=request.depth, seed=request.seed, **strategy_options,
         )  # fmt: skip
         search = KernelSearch(
             request, root, strategy, sources,

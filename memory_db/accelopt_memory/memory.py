@@ -1,7 +1,8 @@
 """The memory: slow-fast pairs, traps, rejections, suggestions and receipts in one SQLite file.
 
-``Memory`` is what the search, the editor and the command line open. Its two parts with a life of their own are
-``Memory.run_log`` (searches and their events) and ``Memory.profile_cache``.
+``Memory`` is what the search, the editor and the command line open. Its parts with a life of their own are
+``Memory.run_log`` (searches and their events), ``Memory.outcomes`` (what became of each try) and
+``Memory.profile_cache``.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any, TypeVar
 from accelopt_memory.connection import BUSY_SECONDS, Connection
 from accelopt_memory.features import KernelFeatures
 from accelopt_memory.location import default_path
+from accelopt_memory.outcomes import OutcomeTable
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_memory.records import (
     Match,
@@ -70,6 +72,7 @@ class Memory:
         self.connection = connection
         self.run_log = RunLog(connection)
         self.profile_cache = ProfileCache(connection)
+        self.outcomes = OutcomeTable(connection)
 
     @classmethod
     def open(

@@ -115,3 +115,14 @@ def m010_edits(db: Database) -> None:
         pairs.add_column("edit", str, not_null_default="")
     if "example" not in pairs.columns_dict:
         pairs.add_column("example", int, not_null_default=0)
+
+
+@_migration
+def m011_outcomes(db: Database) -> None:
+    columns = {
+        "item": str, "task": str, "bound": str, "dialect": str, "target": str, "log_ratio": float, "rewrite": str,
+        "failed": int, "accepted": int, "edited": int, "undone": int, "created": str,
+    }  # fmt: skip
+    _keyed(db, "outcomes", columns)
+    db.table("outcomes").create_index(["dialect"], if_not_exists=True)
+    db.table("outcomes").create_index(["task"], if_not_exists=True)

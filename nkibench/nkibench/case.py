@@ -62,7 +62,7 @@ def case_name(name: str, values: dict[str, int]) -> str:
 
 
 def own_cases(names: list[str], dialect: NkiDialect = "beta1") -> BenchmarkCases:
-    """Our own tasks at their published sizes.
+    """Return our own tasks at their published sizes.
 
     Raises:
         ValueError: there is no task of a name.
@@ -84,5 +84,5 @@ def own_cases(names: list[str], dialect: NkiDialect = "beta1") -> BenchmarkCases
 
 
 def published_task(name: str) -> Task | None:
-    """Our task of an operator's name, for its published peak."""
+    """Return our task of an operator's name, for its published peak."""
     return tasks().get(name)

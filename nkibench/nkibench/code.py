@@ -16,25 +16,25 @@ _VERDICTS = ("nki", "gate", "problems")
 
 @cache
 def cost_hash() -> str:
-    """Of what makes a cost: emulator and time model, hardware figures, devices, problems."""
+    """Return the hash of what makes a cost: emulator and time model, hardware figures, devices, problems."""
     return _profiling_hash(*_COSTS)
 
 
 @cache
 def verdict_hash() -> str:
-    """Of what makes a verdict: gate, emulator, problems."""
+    """Return the hash of what makes a verdict: gate, emulator, problems."""
     return _profiling_hash(*_VERDICTS)
 
 
 @cache
 def toolchain_hash() -> str:
-    """Of what makes either, on which the course of a search depends."""
+    """Return the hash of what makes either, on which the course of a search depends."""
     return _profiling_hash(*sorted({*_COSTS, *_VERDICTS}))
 
 
 @cache
 def agent_hash() -> str:
-    """Of what makes a search: rules, strategy, prompts."""
+    """Return the hash of what makes a search: rules, strategy, prompts."""
     return _hash(Path(accelopt_agent.__file__).parent)
 
 

@@ -32,7 +32,7 @@ class Journal(Generic[R]):
         return self._known.get(key)
 
     def add(self, result: R) -> None:
-        """Raises OSError when it cannot be written."""
+        """Append an entry. Raises OSError when it cannot be written."""
         line = json.dumps(to_plain(result), ensure_ascii=False)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a+b") as file:

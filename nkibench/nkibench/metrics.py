@@ -82,7 +82,7 @@ class Metrics:
 
 
 def metrics(results: Sequence[SetResult]) -> list[Metrics]:
-    """Per search the metrics per group, then over all."""
+    """Return per search the metrics per group, then over all."""
     found = []
     for search in dict.fromkeys(result.search for result in results) or [""]:
         mine = [r for r in results if r.search == search]

@@ -26,7 +26,8 @@ class Peak:
     bound: str
 
     def percent(self, latency_us: float) -> float:
-        """Percent of peak of a latency. Above 100 the formulas or the latency are wrong; it is said, not hidden."""
+        """Return the percent of peak of a latency. Above 100 the formulas or the latency are wrong; it is said, not
+        hidden."""
         return 100 * self.us / latency_us
 
 

@@ -37,7 +37,7 @@ def row_of(subject: BenchmarkCase, profile: dict[str, Any]) -> ProfileRow:
 
 
 def write_profiles(path: Path, rows: Sequence[ProfileRow]) -> None:
-    """Raises OSError when it cannot be written."""
+    """Write the profiles. Raises OSError when it cannot be written."""
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
         writer.writeheader()

@@ -9,5 +9,5 @@ def milliseconds(us: float | None) -> str:
 
 
 def of_peak(share: float | None) -> str:
-    """Percent of peak, empty when it is not known."""
+    """Return the percent of peak in words, empty when it is not known."""
     return "" if share is None else f"{share:.1f} %"

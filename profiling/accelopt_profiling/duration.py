@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def rounded(value: float) -> str:
-    """Three significant digits, thousands grouped: ``0.0123``, ``4.5``, ``812``, ``1,010``."""
+    """Return three significant digits, thousands grouped: ``0.0123``, ``4.5``, ``812``, ``1,010``."""
     near = float(f"{value:.3g}")
     return f"{near:,.0f}" if abs(near) >= 100 else f"{near:g}"
 

@@ -10,6 +10,7 @@ from support.nki_kernels import FASTER, SILU
 
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
+from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import Pair, Trap
 
 
@@ -56,6 +57,22 @@ def test_show_takes_the_beginning_of_an_id(accelopt: Command, pair: Pair) -> Non
     text = accelopt("memory", "show", pair.id).out
     assert "+COLUMNS = 512" in text
     assert "\x1b" not in text
+
+
+def test_show_without_an_id_tells_what_was_learned(accelopt: Command, home: Path, pair: Pair) -> None:
+    assert accelopt("memory", "show", "--json").object == {"items": []}
+    with Memory.open(home / "memory.db") as memory:
+        memory.outcomes.add(Outcome("rule:a", "k", "dma", "nki", "trn1", -0.5, "r"))
+    (item,) = accelopt("memory", "show", "--json").object["items"]
+    assert (item["item"], item["dialect"], item["tasks"], item["tries"], item["failed"]) == (
+        "rule:a",
+        "nki",
+        1,
+        1,
+        0,
+    )
+    assert item["expected"] < 0.97
+    assert "rule:a" in accelopt("memory", "show").out
 
 
 def test_forget_deletes_all_or_nothing(accelopt: Command, home: Path, pair: Pair) -> None:

@@ -25,6 +25,7 @@ ADDS = {
     "m008_profile_cache": {"profile_cache"},
     "m009_text_search": {"pairs_fts", "traps_fts", "rejections_fts"},
     "m010_edits": set(),
+    "m011_outcomes": {"outcomes"},
 }
 
 

@@ -281,6 +281,16 @@ MEMORY_CASES = [
             "BLOCK=16)": "BLOCK=16, COLS=16)",
         },
     ),
+    Case(
+        "triton-program-tile",
+        "takes fewer rows where the launch computes a longer one",
+        SOFTMAX_ROWS.replace("BLOCK=256", "BLOCK=triton.next_power_of_2(n)"),
+        {old: new for old, new in SEVERAL_ROWS.items() if old not in ("(rows,)", "BLOCK=256")}
+        | {
+            "    kernel[(rows,)": "    rows_per_program = max(1, 1024 // triton.next_power_of_2(n))\n    kernel[(triton.cdiv(rows, rows_per_program),)",
+            "BLOCK=triton.next_power_of_2(n))\n    return": "BLOCK=triton.next_power_of_2(n), n_rows=rows, ROWS=rows_per_program)\n    return",
+        },
+    ),
     Case("triton-program-tile", "leaves a branch on the row", SOFTMAX_ROWS.replace("    e = ", "    if row == 3:\n        x = x * 2\n    e = "), None),
     Case("triton-program-tile", "leaves blocks that a launch rounds up", LANES_APART, None),
     Case("triton-program-tile", "leaves blocks of one range", LITERALS.replace("((n + 31) // 32,)", "(x.shape[0] * 4,)"), None),

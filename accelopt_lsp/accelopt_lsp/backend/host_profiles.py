@@ -65,7 +65,7 @@ class HostProfiles:
             raise HostUnavailableError(str(error)) from None
 
     async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
-        """Inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.
+        """Return inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.
 
         Raises:
             HostUnavailableError

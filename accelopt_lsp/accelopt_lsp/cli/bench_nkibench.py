@@ -160,8 +160,8 @@ class _NkiBenchRun:
 
     @contextmanager
     def memory(self) -> Iterator[Memory]:
-        """A file of the run's own, so that it starts from nothing but rules, and another one when the time model or
-        the gate changes, whose costs and verdicts are no longer worth anything then."""
+        """Return a file of the run's own, so that it starts from nothing but rules, and another one when the time
+        model or the gate changes, whose costs and verdicts are no longer worth anything then."""
         from accelopt_memory.memory import Memory
         from nkibench.code import toolchain_hash
 

@@ -76,10 +76,16 @@ def search(words: tuple[str, ...], limit: int, as_json: bool) -> int:
 
 
 @memory.command()
-@click.argument("entry_id", metavar="ID")
+@click.argument("entry_id", metavar="[ID]", default="")
 @json_option
 def show(entry_id: str, as_json: bool) -> None:
-    """Show one entry. Its first four or more characters are enough where they are unique."""
+    """Show one entry, or without ID what was learned of each rule and remembered change.
+
+    The first four or more characters of an ID are enough where they are unique.
+    """
+    if not entry_id:
+        _show_learned(as_json)
+        return
     with open_memory(read_only=True) as opened:
         kind, full = _the_one(opened, entry_id)
         record = opened.entry(kind, full)
@@ -106,6 +112,25 @@ def show(entry_id: str, as_json: bool) -> None:
     click.echo(printable(fields.get("diff", "")), nl=False)
     for event in shown.get("events", []):
         click.echo(printable(f"{event.number:5} {event.kind} {json.dumps(event.data, ensure_ascii=False)}"))
+
+
+def _show_learned(as_json: bool) -> None:
+    with open_memory(read_only=True) as opened:
+        items = opened.outcomes.summaries()
+    if as_json:
+        print_json({"items": items})
+        return
+    if not items:
+        say("Nothing was tried yet.")
+        return
+    from rich.table import Table
+
+    columns = ("item", "dialect", "kernels", "tries", "failed", "accepted", "undone", "expected time")
+    table = Table(*columns, box=None)
+    for row in items:
+        counts = (row.tasks, row.tries, row.failed, row.accepted, row.undone)
+        table.add_row(printable(row.item), row.dialect, *map(str, counts), f"{row.expected:.2f}x")
+    out().print(table)
 
 
 @memory.command()

@@ -17,7 +17,7 @@ WIDTH = 120
 
 
 def print_metrics(rows: Sequence[Metrics]) -> None:
-    """One line per search and group."""
+    """Print one line per search and group."""
     from rich.table import Table
 
     columns = (

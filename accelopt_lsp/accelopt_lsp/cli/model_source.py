@@ -83,7 +83,8 @@ class ModelSource:
 
     @contextmanager
     def team(self) -> Iterator[ModelTeam | None]:
-        """Whom to ask for as long as the context is open: from the beginning of the conversation. None for nobody."""
+        """Yield whom to ask for as long as the context is open: from the beginning of the conversation. None for
+        nobody."""
         if self._answering is None:
             yield self._team_to_ask()
             return

@@ -22,7 +22,7 @@ LINES_SHOWN = 8
 
 
 def print_measurement(console: Console, measurement: FileMeasurement) -> None:
-    """A row per kernel, its costliest lines, then every finding where a compiler would put it."""
+    """Print a row per kernel, its costliest lines, then every finding where a compiler would put it."""
     if measurement.kernels:
         console.print(measurement_table([measurement]))
     for kernel in measurement.kernels:
@@ -86,7 +86,7 @@ def finding_line(file: str, finding: Finding) -> str:
 
 
 def print_suggestion(console: Console, suggestion: Suggestion) -> None:
-    """The headline, what it does, and the diff."""
+    """Print the headline, what it does, and the diff."""
     by = origin(suggestion)
     console.print(printable(f"{suggestion.id}  {suggestion.kernel}  {speedup(suggestion.speedup)}  by {by}"))
     console.print(printable(f"  {suggestion.summary}"))
@@ -97,7 +97,8 @@ def print_suggestion(console: Console, suggestion: Suggestion) -> None:
 
 
 def print_ledger(console: Console, calls: Sequence[ModelCall]) -> None:
-    """What the calls of models came to, per role and model, then in all. "~" marks tokens that were estimated."""
+    """Print what the calls of models came to, per role and model, then in all. "~" marks tokens that were
+    estimated."""
     from rich.table import Table
 
     from accelopt_agent.model.ledger import accounts, total

@@ -23,8 +23,8 @@ _UNREAD_WIDTH, _PROSE_WIDTH = 1000, 100
 
 
 def print_json(data: Any) -> None:
-    """The command's one JSON object. Dataclasses become objects, NaN and infinities null. What standard output cannot
-    encode, such as the bytes of a file name that is no text, is escaped."""
+    """Print the command's one JSON object. Dataclasses become objects, NaN and infinities null. What standard output
+    cannot encode, such as the bytes of a file name that is no text, is escaped."""
     from accelopt_profiling.plain import to_plain
 
     plain = to_plain(data)
@@ -55,7 +55,8 @@ def out() -> Console:
 
 
 def print_markdown(text: str) -> None:
-    """Prose for people, at the terminal's width; blocks of code as they are, with whole lines that can be copied."""
+    """Print prose for people, at the terminal's width; blocks of code as they are, with whole lines that can be
+    copied."""
     from rich.markdown import Markdown
 
     console = out()

@@ -159,7 +159,7 @@ class Editor:
         return [lens.command.title for lens in await self.lenses(uri) if lens.command]
 
     async def hints(self, uri: str) -> list[tuple[int, str]]:
-        """Line (1-based) and text of each inlay hint."""
+        """Return the line (1-based) and text of each inlay hint."""
         lines = self._texts[uri].count("\n") + 1
         whole = types.Range(types.Position(0, 0), types.Position(lines, 0))
         asked = types.InlayHintParams(types.TextDocumentIdentifier(uri), whole)

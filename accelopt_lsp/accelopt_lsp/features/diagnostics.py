@@ -27,7 +27,7 @@ MOST = 100
 
 
 def findings(state: FileState) -> list[Finding]:
-    """Everything to say about a file now, by line. What belongs to older text says so and is only a hint."""
+    """Return everything to say about a file now, by line. What belongs to older text says so and is only a hint."""
     said = [*state.findings, *(_old(state.run_findings) if state.old else state.run_findings)]
     for kernel in state.kernels:
         if kernel.shown is not None:

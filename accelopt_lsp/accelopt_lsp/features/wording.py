@@ -104,7 +104,7 @@ def speedup(value: Speedup) -> str:
 
 
 def origin(suggestion: Suggestion) -> str:
-    """Who wrote a suggestion: ``rule hoist-load``, ``memory 3f2a``, ``written by the model NAME``."""
+    """Return who wrote a suggestion: ``rule hoist-load``, ``memory 3f2a``, ``written by the model NAME``."""
     kind, _, name = suggestion.origin.partition(":")
     return f"written by the model {name}" if kind == "model" else f"{kind} {name}"
 

@@ -145,7 +145,7 @@ def hover(content: str | None, client: Client) -> types.Hover | None:
 def code_actions(
     actions: Iterable[Action], client: Client, present: Sequence[types.Diagnostic] = ()
 ) -> list[types.CodeAction | types.Command]:
-    """Code actions as this client can take them: resolved later, at once by a command, or only as commands."""
+    """Return code actions as this client can take them: resolved later, at once by a command, or only as commands."""
     result: list[types.CodeAction | types.Command] = []
     for action in actions:
         if action.disabled and not client.has("text_document", "code_action", "disabled_support"):

@@ -53,7 +53,7 @@ class DocumentSync:
             self._flow(uri, self._open(uri))
 
     def edited(self, uri: str, moved: LineMap) -> None:
-        """Only mark results as old; the kernels are found again after a pause."""
+        """Mark results as old; the kernels are found again after a pause."""
         if self._state.edit(uri, moved) is None:
             return
         self._edits.pop(uri, asyncio.Event()).set()

@@ -78,7 +78,8 @@ class FileWatcher:
             log.warning("%s cannot be watched: %s", folder, error)
 
     def changed(self, path: str) -> None:
-        """A file was written. If it is an open document, profile it as soon as the editor shows the same text."""
+        """Note that a file was written. If it is an open document, it is profiled as soon as the editor shows the
+        same text."""
         self._written.add(path)
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(TOGETHER, self._handle_written)
@@ -89,7 +90,7 @@ class FileWatcher:
                 self._tasks.start(self._deleted(state.uri, path))
 
     def settled(self, uri: str) -> None:
-        """Typing in a document has paused: its text may be what was written to the disk before."""
+        """Look at a document in which typing has paused: its text may be what was written to the disk before."""
         if uri in self._waiting:
             self._tasks.start(self._compare(uri, self._waiting[uri]))
 

@@ -86,7 +86,7 @@ class AccelOptServer(LanguageServer):
         self.on_work()
 
     def host_problem(self, reason: str | None) -> None:
-        """A configured host cannot be reached (why), or can again (None): said in the status, once."""
+        """Say in the status, once, that a configured host cannot be reached (why), or can again (None)."""
         if reason is None:
             self.status.host_up()
         else:
@@ -94,7 +94,7 @@ class AccelOptServer(LanguageServer):
         self.work_changed()
 
     def isolation_problem(self, line: str) -> None:
-        """A host does not isolate kernels completely: said in the status as long as the server runs."""
+        """Say in the status, as long as the server runs, that a host does not isolate kernels completely."""
         self.status.isolation = line
         self.status.log(line)
         self.work_changed()
@@ -118,11 +118,11 @@ class AccelOptServer(LanguageServer):
             self.editor.say(str(error), "warning")
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """Errors outside any request go to the log, never into the person's face."""
+        """Log an error outside any request: nobody asked for what failed, so nobody is shown it."""
         log.error("%s: %s", getattr(source, "__name__", source), error)
 
     async def begin(self) -> None:
-        """After ``initialized``: ask the client for what needs asking, then serve the documents opened meanwhile."""
+        """Ask the client, after ``initialized``, for what needs asking, then serve the documents opened meanwhile."""
         self.status.update(self.jobs.running())
         for step in self.on_begin:
             try:

@@ -126,7 +126,7 @@ def all_settings() -> dict[str, Setting]:
 
 
 def environment_only() -> dict[str, str]:
-    """Variables that are no setting, and what they are for."""
+    """Return the variables that are no setting, and what they are for."""
     return {entry["name"]: entry["about"] for entry in _data()["environment_only"]}
 
 

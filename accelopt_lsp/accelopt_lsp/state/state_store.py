@@ -90,7 +90,7 @@ class FileState:
         return next((k for k in self.kernels if k.kernel.name == name), None)
 
     def edit(self, moved: LineMap) -> FileState:
-        """After an edit: lines have moved and the kernels the edit went through are marked."""
+        """Return the state after an edit: lines have moved and the kernels that it went through are marked."""
         return replace(
             self,
             kernels=tuple(_edit_kernel(k, moved) for k in self.kernels),
@@ -99,7 +99,8 @@ class FileState:
         )
 
     def with_text(self, found: Discovery) -> FileState:
-        """After the text was read again. While it does not parse, the kernels known before stay, marked as touched."""
+        """Return the state after the text was read again. While it does not parse, the kernels known before stay,
+        marked as touched."""
         if any(f.code == "syntax-error" for f in found.findings):
             kernels = tuple(replace(k, touched=True) for k in self.kernels)
             return replace(self, kernels=kernels, findings=found.findings, read=True)
@@ -111,7 +112,7 @@ class FileState:
         return replace(self, profiled_text=text_hash)
 
     def with_results(self, results: FileMeasurement, text: Discovery) -> FileState:
-        """After results for the text that ``text`` describes arrived, partial or complete."""
+        """Return the state after results for the text that ``text`` describes arrived, partial or complete."""
         fresh = {m.name: m for m in results.kernels if results.complete or _says_something(m)}
         base = {k.name: k for k in text.kernels}
         kernels = []
@@ -131,7 +132,7 @@ class FileState:
         )
 
     def with_interrupted(self, runs: Sequence[ResumableRun]) -> FileState:
-        """With the searches that can go on, as the memory knows them now."""
+        """Return the state with the searches that can go on, as the memory knows them now."""
         by_hash = {run.kernel_hash: run for run in runs}
         kernels = (replace(k, interrupted=by_hash.get(k.kernel.content_hash)) for k in self.kernels)
         return replace(self, kernels=tuple(kernels))

@@ -60,7 +60,7 @@ def sent_variable(settings: ModelSettings, environ: Mapping[str, str]) -> str:
 
 
 def address_of(base_url: str) -> str:
-    """Scheme, host and port of an API's address, without user, password and path."""
+    """Return scheme, host and port of an API's address, without user, password and path."""
     if base_url == EDITOR:
         return "the models of the editor"
     parts = urlsplit(base_url)

@@ -39,11 +39,12 @@ def same_for_all(settings: ModelSettings) -> ModelTeam:
 
 
 def accelopt_team(planner: ModelSettings, executor: ModelSettings) -> ModelTeam:
-    """AccelOpt's: two tries per plan at the server's temperature, and nobody who repairs. Goes with ``beam``."""
+    """Return AccelOpt's team: two tries per plan at the server's temperature, and nobody who repairs. Goes with
+    ``beam``."""
     return ModelTeam(planner, executor, executor, planner, samples=2, repairs=0)
 
 
 def stark_team(settings: ModelSettings) -> ModelTeam:
-    """STARK's: a planner at temperature 0.8, coder and debugger at 0.1. Goes with ``tree``."""
+    """Return STARK's team: a planner at temperature 0.8, coder and debugger at 0.1. Goes with ``tree``."""
     calm = replace(settings, temperature=0.1)
     return ModelTeam(replace(settings, temperature=0.8), calm, calm, calm)

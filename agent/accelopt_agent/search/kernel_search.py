@@ -47,7 +47,7 @@ from accelopt_agent.search.strategies.strategy import (
 )
 from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
 from accelopt_agent.search.trial import Trial, VersionTexts, goes_back
-from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, suggestion_for
+from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, outcome_of, suggestion_for
 from accelopt_memory.records import Rejection, Trap
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
@@ -299,6 +299,7 @@ class KernelSearch:
         if not isinstance(measured, CostUnavailableError):
             data["measurement"] = measured
         await self._recorder.event(CANDIDATE_TRIED, data, key=trial.fingerprint)
+        await self._recorder.outcome(outcome_of(trial, node, self.root, self.request.target))
         trial.parent.children.append(node)
         self.strategy.observe(CandidateMeasured(trial, node))
         return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
@@ -366,6 +367,7 @@ class KernelSearch:
         if failure.code in _LIMITS:
             return
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
+        await self._recorder.refusal(self.root.kernel.content_hash, self.request.target, node.fingerprint)
         if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
             self._refuse_step(node.step, failure)
 

@@ -96,7 +96,7 @@ class Node:
         return self.parent is None or self.faster_than(self.parent)
 
     def faster_than(self, other: Node) -> bool:
-        """Faster by more than the rounding of a sum."""
+        """Return whether this one is faster by more than the rounding of a sum."""
         return self.us < other.us * (1 - ROUNDING)
 
     def walk(self) -> Iterator[Node]:

@@ -12,6 +12,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
+from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_memory.records import RunStatus, Trap
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.receipt import Receipt
@@ -93,6 +94,19 @@ class Recorder:
     async def suggestion(self, suggestion: Suggestion) -> None:
         plain = to_plain(suggestion)
         await self._write(lambda m: m.save_suggestion(plain), "")
+
+    async def outcome(self, outcome: Outcome) -> None:
+        await self._write(lambda m: m.outcomes.add(outcome), None)
+
+    async def refusal(self, task: str, target: str, rewrite: str) -> None:
+        """Note that the gate refused a rewrite that had an outcome."""
+        await self._write(lambda m: m.outcomes.refuse(task, target, rewrite), None)
+
+    async def prior(self, dialect: str) -> OutcomePrior | None:
+        """Return what earlier outcomes of the dialect let expect; None where there are none."""
+        nothing: OutcomePrior | None = None
+        prior = await self.read(lambda m: m.outcomes.prior(dialect), nothing)
+        return prior if prior is not None and prior.outcomes else None
 
     async def trap(
         self,

@@ -53,7 +53,7 @@ class TranscriptProposer(Protocol):
     """A proposer whose one answer takes several paid calls."""
 
     async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
-        """As ``Proposer.propose``, without repeating the calls that are in ``transcript``."""
+        """Propose as ``Proposer.propose`` does, without repeating the calls that are in ``transcript``."""
 
 
 def _hash(node: Node) -> str:

@@ -47,6 +47,11 @@ class Trial:
         return self.candidate.origin, self.candidate.summary
 
     @property
+    def item(self) -> str:
+        """What the outcomes of this rewrite are added up under."""
+        return self.candidate.item or self.candidate.origin
+
+    @property
     def repairs(self) -> bool:
         """It was written to repair a version that had failed; rules repair nothing."""
         return self.parent.failure is not None and not self.candidate.origin.startswith("rule:")

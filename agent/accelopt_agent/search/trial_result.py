@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
@@ -11,6 +12,7 @@ from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.speedup import clearly_faster, direction, speedup
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import content_id
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
@@ -63,6 +65,22 @@ def _clearly_faster(slow: Node, fast: Node, target: str) -> bool:
         direction(slow.measurement.latency, fast.measurement.latency, target),
     }
     return "faster" in ways and "slower" not in ways
+
+
+def outcome_of(trial: Trial, node: Node, root: Node, target: str) -> Outcome:
+    """Return what became of ``trial``, which made ``node``, for the memory's table."""
+    before, after = trial.parent.us, node.us
+    known = trial.parent.failure is None and 0 < before < math.inf and 0 < after < math.inf
+    return Outcome(
+        item=trial.item,
+        task=root.kernel.content_hash,
+        bound=trial.parent.measurement.bound,
+        dialect=root.kernel.dialect,
+        target=target,
+        log_ratio=math.log(after / before) if known and node.failure is None else None,
+        rewrite=node.fingerprint,
+        failed=node.failure is not None,
+    )
 
 
 def candidate_outcome(node: Node, target: str) -> CandidateOutcome:

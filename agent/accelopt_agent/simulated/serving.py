@@ -22,7 +22,7 @@ _MOST_BYTES = 8 << 20
 
 @contextmanager
 def serving(answering: Answering, model: str) -> Iterator[str]:
-    """The address of a server that has ``model``, for as long as the context is open."""
+    """Yield the address of a server that has ``model``, for as long as the context is open."""
     counts: Counter[str] = Counter()
     lock = threading.Lock()
 
@@ -74,7 +74,7 @@ def serving(answering: Answering, model: str) -> Iterator[str]:
             self.wfile.write(body.encode())
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Says nothing."""
+            """Log nothing."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True

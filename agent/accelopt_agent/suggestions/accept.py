@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import cast
 
 from accelopt_agent.suggestions.suggestion import Suggestion
@@ -10,6 +11,7 @@ from accelopt_agent.transfer.edit_transfer import reproduces
 from accelopt_agent.transfer.pair_edit import edit_id, read_edit
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
+from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import Pair, Rejection
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect
@@ -28,6 +30,7 @@ def accept(memory: Memory, suggestion: Suggestion) -> str:
     with memory.transaction():
         pair_id = memory.add_pair(pair)
         memory.save_suggestion(_plain(suggestion), "accepted")
+        _note_acceptance(memory, suggestion, pair)
     return pair_id
 
 
@@ -50,6 +53,27 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
         rejection_id = memory.add_rejection(rejection)
         memory.save_suggestion(_plain(suggestion), "rejected")
     return rejection_id
+
+
+def _note_acceptance(memory: Memory, suggestion: Suggestion, pair: Pair) -> None:
+    """Count the acceptance for each step that led here, and for the edit as a whole."""
+    if not pair.example:
+        ratio = math.log(1 / pair.speedup) if pair.speedup else None
+        item = f"edit:{pair.edit}"
+        outcome = Outcome(
+            item, pair.slow_hash, pair.bound, pair.dialect, pair.target, ratio, pair.fast_hash, accepted=True
+        )
+        memory.outcomes.add(outcome)
+    items = items_of(memory, suggestion, pair)
+    memory.outcomes.mark(sorted(items), pair.slow_hash, pair.target, accepted=True)
+
+
+def items_of(memory: Memory, suggestion: Suggestion, pair: Pair | None) -> set[str]:
+    """Return what a decision about a suggestion is about: its steps, and the edit of its ``pair``."""
+    steps = suggestion.steps or (suggestion.origin,)
+    remembered = [memory.pair(s.removeprefix("memory:")) for s in steps if s.startswith("memory:")]
+    items = {step for step in steps if not step.startswith("memory:")}
+    return items | {f"edit:{p.edit or p.id}" for p in (*remembered, pair) if p is not None}
 
 
 def pair_of(suggestion: Suggestion) -> Pair:

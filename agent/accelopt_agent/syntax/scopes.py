@@ -47,7 +47,7 @@ def scope_named(scopes: Sequence[Scope], name: str) -> Scope | None:
 
 
 def statement_spans(tree: ast.AST) -> list[tuple[int, int]]:
-    """Lines (0-based, exclusive end) of each simple statement, and of the header of each compound one."""
+    """Return the lines (0-based, exclusive end) of each simple statement, and of the header of each compound one."""
     spans: list[tuple[int, int]] = []
     for node in ast.walk(tree):
         if isinstance(node, ast.stmt):

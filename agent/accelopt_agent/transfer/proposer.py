@@ -88,9 +88,9 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
     if not done:
         return None
     summary = f"{'; then: '.join(s.rstrip('.') for _, s in done)} (as in an accepted change of {pair.kernel})"
-    return Candidate(
-        kernel.name, text, f"memory:{pair.id}", summary, expects, tuple(step for step, _ in done)
-    )
+    steps = tuple(step for step, _ in done)
+    item = f"sequence:{','.join(steps)}" if len(steps) > 1 else steps[0]
+    return Candidate(kernel.name, text, f"memory:{pair.id}", summary, expects, steps, item)
 
 
 def _apply(
@@ -116,7 +116,10 @@ def transfer_edit(match: Match, node: Node) -> Candidate | None:
     if made is None:
         return None
     origin = f"memory:{pair.id}"
-    return Candidate(node.kernel.name, made.text, origin, _carried(pair, made.whole), {}, (origin,))
+    summary = _carried(pair, made.whole)
+    return Candidate(
+        node.kernel.name, made.text, origin, summary, {}, (origin,), f"edit:{pair.edit or pair.id}"
+    )
 
 
 def _carried(pair: Pair, whole: bool) -> str:

@@ -22,7 +22,8 @@ class EvaluatorInput:
 
 
 def evaluator_input(kernel: Path, problem: Path) -> EvaluatorInput:
-    """Raises ValueError: no plain function of the kernel file takes as many arguments as there are inputs."""
+    """Build an evaluator's input. Raises ValueError: no plain function of the kernel file takes as many arguments as
+    there are inputs."""
     text, told = kernel.read_text(encoding="utf-8"), problem.read_text(encoding="utf-8")
     names: dict[str, Any] = {"__name__": problem.stem}
     exec(compile(told, str(problem), "exec"), names)  # noqa: S102  (a problem of the corpus)

@@ -92,7 +92,8 @@ async def _told(place: DeviceSession, subject: CorpusKernel) -> list[KernelMeasu
 
 
 def driver_facts(subject: CorpusKernel) -> dict[str, Any]:
-    """By kernel, what the driver says after one call in a process of its own. Raises ValueError: that failed."""
+    """Return, by kernel, what the driver says after one call in a process of its own. Raises ValueError: that
+    failed."""
     return answer_of(FACTS, program("run_once", subject.path, subject.problem), seconds=90)
 
 

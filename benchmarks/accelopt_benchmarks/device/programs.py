@@ -32,13 +32,14 @@ def environment() -> dict[str, str]:
 
 
 def answer(word: str, told: Mapping[str, Any]) -> None:
-    """In a program: its answer, on a line that begins with ``word``. Others may write around it."""
+    """Write a program's answer on a line that begins with ``word``. Others may write around it."""
     sys.stdout.write(f"\n{word} {json.dumps(told)}\n")
     sys.stdout.flush()
 
 
 def tell_judgement(accepted: bool, us: float | None, said: str) -> None:
-    """In an evaluator's program: whether it accepts the kernel file, its time in microseconds, and its words."""
+    """Tell, in an evaluator's program, whether it accepts the kernel file, its time in microseconds, and its
+    words."""
     answer(JUDGED, {"accepted": accepted, "us": us, "said": said[-300:]})
 
 

@@ -47,7 +47,7 @@ class DeviceSession:
     trouble: list[str] = field(default_factory=list)
 
     def left(self, most: float = 600.0) -> float:
-        """Seconds that the next piece of work may take."""
+        """Return the seconds that the next piece of work may take."""
         return max(0.0, min(most, self.ends - time.monotonic()))
 
     @property

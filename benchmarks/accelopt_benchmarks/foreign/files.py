@@ -29,8 +29,8 @@ _MEMORY_GIB = 64
 
 
 async def files_of_others(examples: Path) -> list[GoalResult]:
-    """Files that nobody wrote for this program, profiled through the local host: the five in the style of Triton's
-    tutorials, and operators of ``liger-kernel``."""
+    """Profile files that nobody wrote for this program, through the local host: the five in the style of
+    Triton's tutorials, and operators of ``liger-kernel``."""
     return [await _tutorials(examples / "tutorials"), await _operators()]
 
 

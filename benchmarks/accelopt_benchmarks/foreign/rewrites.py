@@ -177,8 +177,8 @@ def why_none(log: str) -> str:
 
 
 def rows(outcomes: Sequence[RewriteOutcome]) -> list[GoalResult]:
-    """Files with a proved suggestion, of those that give a number, by set; planted slowdowns that a finding points
-    at."""
+    """Count files with a proved suggestion, of those that give a number, by set; planted slowdowns that a finding
+    points at."""
     table: list[GoalResult] = []
     for group in dict.fromkeys(o.set for o in outcomes):
         found = [o for o in outcomes if o.set == group]

@@ -30,7 +30,7 @@ _REWRITTEN = (
 
 
 async def gate_time(examples: Path, rounds: int, kernels: Sequence[str] = KERNELS) -> list[GoalResult]:
-    """For each kernel the median of ``rounds`` whole checks, one at a time, on a warm worker."""
+    """Return for each kernel the median of ``rounds`` whole checks, one at a time, on a warm worker."""
     host = LocalHost()
     paths = [examples.resolve() / name for name in kernels]
     with TemporaryDirectory() as folder:

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from accelopt_benchmarks.memory.corpus import CorpusPair
     from accelopt_benchmarks.result import GoalResult
 
+#: The versions of each kernel whose costs ``--orders`` finds out.
+ORDER_TEXTS = 24
+
 
 @click.command()
 @click.argument("names", nargs=-1)
@@ -28,10 +31,24 @@ if TYPE_CHECKING:
     help="The pairs: PAIR/slow.py, PAIR/fast.py, PAIR/other_*.py.",
 )  # fmt: skip
 @click.option(
+    "--orders", type=click.IntRange(1, 1000), metavar="SEEDS",
+    help="Also compare the order that outcomes elsewhere let expect with the catalogue's and a random one.",
+)  # fmt: skip
+@click.option(
+    "--cache", type=click.Path(path_type=Path, file_okay=False), help="Keep the costs for --orders here."
+)
+@click.option(
     "--rules", is_flag=True, help="Also carry the edits of rules between NKIBench's tasks and the examples."
 )
 @json_option
-def memory(names: tuple[str, ...], corpus: Path | None, rules: bool, as_json: bool) -> int:
+def memory(
+    names: tuple[str, ...],
+    corpus: Path | None,
+    orders: int | None,
+    cache: Path | None,
+    rules: bool,
+    as_json: bool,
+) -> int:
     """Carry the edits of pairs made by hand, NAMES or all, over to other kernels, each through the gate.
 
     Exit code 1: a goal is missed.
@@ -45,6 +62,8 @@ def memory(names: tuple[str, ...], corpus: Path | None, rules: bool, as_json: bo
         raise wrong_input(f"{error}.") from None
     carried = asyncio.run(_carried(pairs))
     table = [*rows(carried), *(_rule_rows() if rules else ())]
+    if orders is not None:
+        table += asyncio.run(_order_rows(orders, cache))
     if as_json:
         print_json({"met": all(r.met for r in table), "rows": table, "edits": carried})
     else:
@@ -61,6 +80,27 @@ def _rule_rows() -> list[GoalResult]:
 
     with tempfile.TemporaryDirectory(prefix="accelopt-memory-") as folder:
         return [row(carry_rule_edits(study_kernels(Path(folder), EXAMPLES, ())))]
+
+
+async def _order_rows(seeds: int, cache: Path | None) -> list[GoalResult]:
+    """Compare orders of trying rules on NKIBench's tasks; the costs are found out once."""
+    import tempfile
+    from contextlib import AsyncExitStack
+
+    from accelopt_benchmarks.memory.order import compare_orders, order_rows
+    from accelopt_benchmarks.search.kernels import study_kernels
+    from accelopt_benchmarks.search.landscape import explored
+    from accelopt_benchmarks.search.study import StudyPlan, open_world
+
+    async with AsyncExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="accelopt-memory-"))
+        plan = StudyPlan(cache or Path(folder) / "cache", texts=ORDER_TEXTS)
+        worlds, known = {}, {}
+        for kernel in study_kernels(Path(folder), EXAMPLES, ()):
+            worlds[kernel.name] = await stack.enter_async_context(open_world(kernel, plan))
+            known[kernel.name] = await explored(worlds[kernel.name], plan.texts)
+            say(f"{kernel.name}: the costs of {len(known[kernel.name].texts)} versions are known")
+        return order_rows(await compare_orders(worlds, known, seeds))
 
 
 async def _carried(pairs: list[CorpusPair]) -> list[CarriedEdit]:

@@ -15,7 +15,7 @@ def broken(text: str, fault: Fault, number: int) -> str:
 
 
 def same(text: str, number: int) -> str:
-    """Another text whose kernel costs what it cost before."""
+    """Return another text whose kernel costs what it cost before."""
     return f"{text.rstrip()}\n{_SAME}_{number} = 0\n"
 
 

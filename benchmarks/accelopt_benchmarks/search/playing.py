@@ -108,16 +108,19 @@ async def play(
     tokens: CallTokens | None = None,
     texts: MarkedTexts | None = None,
     memory: Sequence[Candidate] = (),
+    rules: Proposer | None = None,
 ) -> RunOutcome:
     """Return one run of ``contender`` until a right version takes ``goal_us`` or less, or ``candidates`` are
-    tried. ``texts`` is shared by the runs on one subject."""
+    tried. ``texts`` is shared by the runs on one subject; ``rules`` takes the place of the catalogue."""
     random, subject = Random(f"{seed} {world.subject.name} {contender.name}"), world.subject
     base = (await world.baseline()).kernels[0]
     budget = Budget(candidates=candidates, seconds=None, tokens=None)
     request = OptimizeRequest(Path(subject.path), subject.text, subject.target, budget=budget, depth=DEPTH)
     meter = Meter(budget)
     sources: list[Proposer] = [Remembering(memory)] if contender.memory else []
-    if contender.rules:
+    if rules is not None:
+        sources.append(rules)
+    elif contender.rules:
         sources.append(SomeRules(world, _withheld(world, 1 - contender.rules, random)))
     if contender.proposer:
         sources.append(

@@ -67,7 +67,7 @@ async def study(
     found = []
     async with AsyncExitStack() as stack:
         for subject in chosen_subjects:
-            world = worlds[subject.name] = await stack.enter_async_context(_world(subject, plan))
+            world = worlds[subject.name] = await stack.enter_async_context(open_world(subject, plan))
             alone = known[subject.name] = await explored(world, plan.texts)
             pairs[subject.name] = await pair_of(world, alone)
             tell(f"{subject.name}: the costs of {len(alone.texts)} versions are known")
@@ -89,7 +89,7 @@ async def token_counts(
         reference = next(iter(sorted(data.glob(f"NKIBench/reference/{subject.name}_[A-Z]*.py"))), None)
         if kernel is None or reference is None:
             continue
-        async with _world(subject, plan) as world:
+        async with open_world(subject, plan) as world:
             base = (await world.baseline()).kernels[0]
         ours = our_tokens(count, kernel, base, subject.target)
         theirs = their_tokens(count, data, kernel, reference, base, subject.target)
@@ -104,7 +104,8 @@ async def token_counts(
 
 
 @asynccontextmanager
-async def _world(subject: StudyKernel, plan: StudyPlan) -> AsyncIterator[World]:
+async def open_world(subject: StudyKernel, plan: StudyPlan) -> AsyncIterator[World]:
+    """Yield the subject's world, its costs kept in the plan's cache."""
     host = LocalHost()
     try:
         request = OptimizeRequest(
@@ -166,7 +167,7 @@ class OutcomeJournal:
         return self._known.get(key)
 
     def add(self, key: str, outcome: RunOutcome) -> None:
-        """Raises OSError when it cannot be written."""
+        """Append a run. Raises OSError when it cannot be written."""
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
             file.write("\n" + json.dumps({"key": key, "outcome": to_plain(outcome)}) + "\n")

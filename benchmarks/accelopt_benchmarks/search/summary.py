@@ -61,8 +61,8 @@ class ContenderSummary:
 
 
 def summaries(found: Sequence[KernelResult], limit: int) -> list[ContenderSummary]:
-    """Per seed the mean over subjects that leave something to find, and over seeds the mean with its interval. A run
-    that did not come there counts as ``limit`` candidates."""
+    """Return per seed the mean over subjects that leave something to find, and over seeds the mean with its interval.
+    A run that did not come there counts as ``limit`` candidates."""
     random, result = Random(0), []
     outcomes = [o for f in found if f.open for o in f.outcomes]
     needed = _needed(limit)
@@ -84,7 +84,7 @@ def summaries(found: Sequence[KernelResult], limit: int) -> list[ContenderSummar
 
 
 def per_subject(found: KernelResult, limit: int) -> dict[str, tuple[float, int]]:
-    """Per contender the mean candidates of a run, and how many runs came there."""
+    """Return per contender the mean candidates of a run, and how many runs came there."""
     result = {}
     for contender in CONTENDERS:
         mine = _of(found.outcomes, contender.name)

@@ -153,7 +153,7 @@ _ANY = ModelSettings("http://localhost", "any")
 
 
 def rows(found: Sequence[Tokens]) -> list[GoalResult]:
-    """Our share of the tokens over all kernels, against the goal."""
+    """Return our share of the tokens over all kernels, against the goal."""
     if not found:
         return []
     ours, theirs = sum(sum(t.ours) for t in found), sum(sum(t.theirs) for t in found)

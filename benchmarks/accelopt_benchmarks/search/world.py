@@ -106,7 +106,7 @@ class World:
         return found if self._open_to is None else [c for c in found if c.text in self._open_to]
 
     def close(self, texts: Iterable[str]) -> None:
-        """From now on only rewrites that lead to one of ``texts`` are told of, whatever else has a known cost."""
+        """Tell from now on only of rewrites that lead to one of ``texts``, whatever else has a known cost."""
         self._open_to = frozenset(texts)
 
     async def _of(self, plain: str) -> KernelMeasurement:

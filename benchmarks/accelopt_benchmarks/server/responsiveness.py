@@ -24,7 +24,7 @@ SOFTMAX, SILU = "triton_softmax.py", "nki_silu.py"
 
 
 async def first_numbers(examples: Path) -> list[GoalResult]:
-    """Medians over ``SAVES`` saves, each of a kernel with one more statement in it, the server being warm."""
+    """Return medians over ``SAVES`` saves, each of a kernel with one more statement in it, the server being warm."""
     rows = []
     for file, goal_ms, name in (
         (SOFTMAX, 300.0, "save to first numbers, Triton softmax, warm"),

@@ -35,7 +35,8 @@ _CAPABILITIES = {"workspace": {"codeLens": {"refreshSupport": True}}, "textDocum
 
 
 async def startup(examples: Path, rounds: int = ROUNDS) -> list[GoalResult]:
-    """Medians over ``rounds`` starts, the server and its peer in turns, after two starts that profile the file."""
+    """Return medians over ``rounds`` starts, the server and its peer in turns, after two starts that profile the
+    file."""
     return await asyncio.to_thread(_startup, examples, rounds)
 
 

@@ -13,10 +13,9 @@ from accelopt_profiling.problems.problem import ProblemError
 
 
 def changed_arguments(after: Sequence[Any], inputs: Sequence[Any], arguments: Sequence[Any]) -> list[int]:
-    """Positions of the arguments that a run changed, counted from the end (-1 is the last): a problem may put something
-    before its arguments to make inputs of them. ``after`` is what the run left of a copy of ``inputs``. Empty where
-    ``arguments`` are made anew from the inputs.
-    """
+    """Return the positions of the arguments that a run changed, counted from the end (-1 is the last): a problem may
+    put something before its arguments to make inputs of them. ``after`` is what the run left of a copy of ``inputs``.
+    Empty where ``arguments`` are made anew from the inputs."""
     if not passed_through(inputs, arguments):
         return []
     return [n for n in range(-len(arguments), 0) if not same_values(after[n], inputs[n])]
@@ -76,7 +75,7 @@ def returned(run: Callable[[], list[Any]]) -> list[Any] | None:
 
 
 def joined(outputs: list[Any], arguments: list[Any], written: list[int]) -> list[Any]:
-    """Returned outputs and the arguments ``written``, copied where they share memory."""
+    """Join returned outputs and the arguments ``written``, copied where they share memory."""
     if not written:
         return outputs
     changed = [arguments[n] for n in written]

@@ -174,7 +174,7 @@ def _strided(window: Array, shape: tuple[int, ...], strides: Any) -> Array:
 
 
 def decode_bits(bits: Array, dtype: str) -> Array:
-    """bfloat16 and float8 bit patterns as float32, exactly.
+    """Return bfloat16 and float8 bit patterns as float32, exactly.
 
     bfloat16 is the upper half of a float32. The float8 formats follow the OCP 8-bit floating point
     specification (e4m3fn, e5m2) and the variants with one NaN and no negative zero (fnuz): at most 256

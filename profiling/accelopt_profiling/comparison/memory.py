@@ -42,7 +42,7 @@ def is_plain(array: Any) -> bool:
 
 
 def span(array: Any) -> tuple[int, int]:
-    """First byte address of an array's elements, and the one after the last."""
+    """Return the first byte address of an array's elements, and the one after the last."""
     if isinstance(array, np.ndarray):
         places: Any = getattr(np.lib, "array_utils", np)  # NumPy 2 moved the function
         low, high = places.byte_bounds(array)
@@ -55,7 +55,7 @@ def span(array: Any) -> tuple[int, int]:
 
 
 def byte_count(values: list[Any]) -> int:
-    """Bytes of all arrays in ``values``."""
+    """Count the bytes of all arrays in ``values``."""
     return sum(
         a.nbytes if isinstance(a, np.ndarray) else a.numel() * a.element_size() for _, a in arrays_of(values)
     )

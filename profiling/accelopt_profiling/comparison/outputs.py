@@ -251,7 +251,7 @@ def check_outputs(
     left: list[Any] | None = None,
     known: Callable[[list[Any]], Masks] = lambda outputs: {},
 ) -> Correctness:
-    """As ``OutputCheck.check``, for one run on ``inputs``, which are as they were drawn."""
+    """Check as ``OutputCheck.check`` does, for one run on ``inputs``, which are as they were drawn."""
     return OutputCheck(problem, lambda: inputs).check(outputs, left, known)
 
 

@@ -190,7 +190,7 @@ def _plain(value: Any) -> np.ndarray[Any, Any] | None:
 
 
 def narrowed(value: Any, like: Any) -> Any:
-    """Arrays and tensors in the dtypes of those at the same places of ``like``, in memory of their own."""
+    """Return arrays and tensors in the dtypes of those at the same places of ``like``, in memory of their own."""
     if type(value) in (list, tuple):
         return type(value)(narrowed(v, other) for v, other in zip(value, like, strict=True))
     torch = sys.modules.get("torch")
@@ -200,7 +200,7 @@ def narrowed(value: Any, like: Any) -> Any:
 
 
 def moved(value: Any, by: float, generator: np.random.Generator) -> Any:
-    """Float64 arrays and tensors with each element off by up to ``by`` of its size."""
+    """Return float64 arrays and tensors with each element off by up to ``by`` of its size."""
     if type(value) in (list, tuple):
         return type(value)(moved(v, by, generator) for v in value)
     torch = sys.modules.get("torch")
@@ -213,7 +213,7 @@ def moved(value: Any, by: float, generator: np.random.Generator) -> Any:
 
 
 def widen(value: Any) -> Any:
-    """Float arrays and tensors as float64, everything else as it is; lists and tuples inside."""
+    """Return float arrays and tensors as float64, everything else as it is; lists and tuples inside."""
     if type(value) in (list, tuple):
         return type(value)(widen(v) for v in value)
     torch = sys.modules.get("torch")

@@ -46,7 +46,7 @@ def _launch(kernel: str) -> Machine:
 
 
 def sdk_present() -> bool:
-    """True if a real SDK with a simulator is importable; stand-ins do not count."""
+    """Return True if a real SDK with a simulator is importable; stand-ins do not count."""
     return bool(real_packages())
 
 

@@ -264,7 +264,7 @@ def specs_of(inputs: Sequence[Any]) -> list[dict[str, Any]] | None:
 
 
 def stand_ins(specs: Sequence[dict[str, Any]]) -> list[Any]:
-    """Arrays of the given shapes that take no memory: one zero seen everywhere."""
+    """Return arrays of the given shapes that take no memory: one zero seen everywhere."""
     return [
         np.broadcast_to(np.zeros((), dtype=dtype_named(s["dtype"])), tuple(s["shape"]))
         if "shape" in s

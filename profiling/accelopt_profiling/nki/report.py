@@ -42,7 +42,7 @@ def measurement(
 
 
 def quantities(answer: TimeEstimate) -> dict[str, Quantity]:
-    """Bytes and instructions as executed; engine times as estimated."""
+    """Return bytes and instructions as executed; engine times as estimated."""
     plan = answer.schedule
     table = {
         "dma_read_bytes": executed(plan.read_bytes, "B"),
@@ -109,7 +109,7 @@ def _wait_text(wait: Wait) -> str:
 
 
 def cost_findings(answer: TimeEstimate) -> list[Finding]:
-    """Findings on transfers in small pieces and on tiles that do not fit, where they cost time."""
+    """Return findings on transfers in small pieces and on tiles that do not fit, where they cost time."""
     return [*_small_transfers(answer), *_no_room(answer)]
 
 

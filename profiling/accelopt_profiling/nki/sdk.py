@@ -72,7 +72,8 @@ def _arrays(value: Any) -> Any:
 
 @contextmanager
 def simulating(packages: dict[str, ModuleType], generation: int) -> Iterator[None]:
-    """While the context lasts, ``jit`` of ``packages`` makes kernels that the simulator runs, for a generation."""
+    """Have ``jit`` of ``packages``, while the context lasts, make kernels that the simulator runs, for a
+    generation."""
     before = {dotted: module.__dict__.get("jit") for dotted, module in packages.items()}
     target = os.environ.get(TARGET_VARIABLE)
     os.environ[TARGET_VARIABLE] = _TARGETS[generation]

@@ -71,7 +71,7 @@ def load_target(name: str) -> Target:
 
 
 def load_gpu(name: str) -> GpuTarget:
-    """Like ``load_target``, for a GPU.
+    """Load as ``load_target`` does, for a GPU.
 
     Raises:
         UnknownTargetError: there is no such target, or it is not a GPU.

@@ -63,7 +63,7 @@ class GpuTarget(Target):
         return f"sm_{self.arch}" if self.backend == "cuda" else str(self.arch)
 
     def triton_target(self) -> Any:
-        """Triton's ``GPUTarget`` for this GPU (imports triton)."""
+        """Return Triton's ``GPUTarget`` for this GPU (imports triton)."""
         from triton.backends.compiler import GPUTarget
 
         return GPUTarget(self.backend, self.arch, self.warp_size)

@@ -20,7 +20,7 @@ class Event(Protocol):
         """Wait until the device has passed the mark."""
 
     def elapsed_time(self, end: Any) -> float:
-        """Milliseconds from this event to ``end``; both must have completed."""
+        """Return the milliseconds from this event to ``end``; both must have completed."""
 
 
 class Device(Protocol):

@@ -23,7 +23,7 @@ class KeptOutputs:
     runs: list[tuple[int, Given, Any]] = field(default_factory=list)
 
     def see(self, run: int, given: Given, outputs: Any) -> None:
-        """To be called after each run; what is kept is copied from the device at once."""
+        """Look at a run's outputs, right after it; what is kept is copied from the device at once."""
         place = len(self.runs) if len(self.runs) < KEPT else self.generator.randrange(run + 1)
         if place < KEPT:
             self.keep(run, given, outputs, place)

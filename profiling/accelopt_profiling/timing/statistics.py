@@ -96,6 +96,6 @@ def median_interval(samples: Sequence[float], confidence: float = 0.95) -> tuple
 
 
 def latency(samples_us: Sequence[float]) -> Latency:
-    """Samples in microseconds as a measured latency."""
+    """Return samples in microseconds as a measured latency."""
     middle, low, high = median_interval(samples_us)
     return Latency(middle, low, high, Known.MEASURED)

@@ -49,8 +49,8 @@ class TimeParams:
 
 
 def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
-    """Latencies by kernel and of the whole call, as ``session.TimingSession`` in plain data. The outputs of some runs
-    are left in the job's folder for the step ``check_step.check_timed``.
+    """Return the latencies by kernel and of the whole call, as ``session.TimingSession`` in plain data. The outputs
+    of some runs are left in the job's folder for the step ``check_step.check_timed``.
 
     Raises:
         StepFailedError: there is no GPU, or the user's code failed.

@@ -119,7 +119,8 @@ def run_beta1(
 
 
 def run_current(function: Kernel, arguments: list[Any], folder: Path) -> tuple[Any, Executions]:
-    """NKI_ARTIFACTS_DIR, set before ``nki`` is imported, keeps the NEFF; profiles are captured from it later."""
+    """Run the kernel with today's ``nki``. NKI_ARTIFACTS_DIR, set before that is imported, keeps the NEFF; profiles
+    are captured from it later."""
     result = function(*arguments)
     neffs = sorted(folder.rglob("*.neff"))
     if len(neffs) != 1:

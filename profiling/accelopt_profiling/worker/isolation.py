@@ -157,7 +157,7 @@ def _try_filter() -> dict[str, Any]:
 
 
 def furnish(plan: SandboxPlan) -> dict[str, Any]:
-    """In the first process of a PID namespace: create the other namespaces, as far as the kernel allows.
+    """Create the other namespaces in the first process of a PID namespace, as far as the kernel allows.
 
     Returns which there are: "network" (with IPC), "mounts", "watched" (its own ``/proc``), "files" (a root of its own
     is laid out, with "shared_memory", a descriptor), and "why" the rest is not.

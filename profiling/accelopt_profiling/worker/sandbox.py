@@ -49,7 +49,8 @@ class Sandbox:
         namespaces.join(self._spaces[namespaces.NEW_PIDS], namespaces.NEW_PIDS)
 
     def enter(self, folder: Path, places: ReadablePlaces, projects: list[str], private: list[str]) -> None:
-        """In a child forked into it: join its network and mounts, and move into its root (``sandbox_root.move_in``)."""
+        """Join, in a child forked into it, its network and mounts, and move into its root
+        (``sandbox_root.move_in``)."""
         if self.furnished["network"]:
             namespaces.join(self._spaces[namespaces.NEW_IPC], namespaces.NEW_IPC)
             namespaces.join(self._spaces[namespaces.NEW_NETWORK], namespaces.NEW_NETWORK)

@@ -26,7 +26,7 @@ def staging_folder(base: Path) -> Path:
 
 
 def lay_out(base: Path, places: ReadablePlaces, user: int) -> int:
-    """In a new mount namespace: mount what every step reads. ``user`` is whom a step runs as.
+    """Mount, in a new mount namespace, what every step reads. ``user`` is whom a step runs as.
 
     Returns a descriptor of the shared memory's folder. Raises OSError: the kernel is older than 5.12 or refuses.
     """

@@ -26,6 +26,7 @@ from accelopt_agent.search.strategies.strategy import (
     ValidateNode,
 )
 from accelopt_agent.search.trial import Trial
+from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_profiling.kernels import find_kernels
 
 NAMES = sorted(STRATEGIES)
@@ -238,3 +239,30 @@ def test_no_strategy_stands_still_or_asks_about_what_is_unsound(
 def test_there_is_no_other_strategy() -> None:
     with pytest.raises(KeyError):
         strategy_named("guessing", made(None, 100, 0), [], target="trn1", depth=1)
+
+
+def order_of(items: list[str], prior: OutcomePrior | None) -> list[str]:
+    """The origins of rewrites that gain nothing, in the order in which hybrid tries them."""
+    root = made(None, 100, 0)
+    strategy = strategy_named("hybrid", root, ["rules"], target="trn1", depth=6, prior=prior)
+    ask = strategy.choose(Capacity())
+    assert isinstance(ask, AskProposer)
+    texts = [TEXT.replace("fused", f"fused{k}") for k in range(len(items))]
+    candidates = [Candidate("kernel", t, o, o) for o, t in zip(items, texts, strict=True)]
+    trials = [Trial(c, root, c.origin) for c in candidates]
+    strategy.observe(ProposalsReceived(ask, trials))
+    tried = []
+    while isinstance(step := strategy.choose(Capacity(proposals=False)), TryCandidate):
+        tried.append(step.trial.candidate.origin)
+        node = replace(made(root, 101, len(tried)), step=step.trial.step)
+        strategy.observe(CandidateMeasured(step.trial, node))
+    return tried
+
+
+def test_outcomes_elsewhere_decide_the_order_but_for_every_third_try() -> None:
+    items = [f"rule:{name}" for name in "abcdef"]
+    good = [Outcome("rule:f", f"k{k}", None, "nki", "trn1", -1.0, str(k)) for k in range(3)]
+    better = [Outcome("memory:e", f"k{k}", None, "nki", "trn1", -0.5, str(k)) for k in range(3)]
+    items[4] = "memory:e"
+    assert order_of(items, None) == items
+    assert order_of(items, OutcomePrior([*good, *better]))[:3] == ["rule:f", "memory:e", "rule:a"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 from collections.abc import Callable
@@ -13,8 +14,10 @@ from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.suggestions.accept import accept, reject
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.undo import notice_undone
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
+from accelopt_profiling.kernels import find_kernels
 
 
 @pytest.fixture
@@ -40,6 +43,12 @@ async def test_an_accepted_suggestion_is_a_pair_with_its_evidence(memory: Memory
     assert pair.steps == suggestion.steps
     assert pair.speedup == pytest.approx(suggestion.speedup.value)
     assert [memory.receipt(r) is not None for r in pair.receipts] == [True]
+    assert pair.edit
+    assert not pair.example
+    kept = {o.item: o for o in memory.outcomes.all()}
+    assert kept[f"edit:{pair.edit}"].accepted
+    assert kept[f"edit:{pair.edit}"].log_ratio == pytest.approx(-math.log(suggestion.speedup.value))
+    assert all(kept[step].accepted and kept[step].task == pair.slow_hash for step in suggestion.steps)
     stored = memory.suggestion(suggestion.id)
     assert stored is not None
     assert stored.state == "accepted"
@@ -121,3 +130,21 @@ async def test_a_decision_that_fails_half_way_leaves_nothing(
             accept(memory, suggestion)
     assert memory.pairs() == []
     assert accept(memory, suggestion) == memory.pairs()[0].id
+
+
+async def test_an_undone_suggestion_is_withdrawn_counts_against_and_is_offered_again(memory: Memory) -> None:
+    suggestion = (await best(memory))[0]
+    pair = accept(memory, suggestion)
+    kept = {suggestion.base_hash: suggestion.target}
+    (fast,) = (k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel)
+    assert notice_undone(memory, suggestion.file, {fast: suggestion.target}, settled=0) == []
+    assert notice_undone(memory, suggestion.file, kept) == []  # the text may be from before
+    assert [s.id for s in notice_undone(memory, suggestion.file, kept, settled=0)] == [suggestion.id]
+    assert memory.pair(pair) is None
+    stored = memory.suggestion(suggestion.id)
+    assert stored is not None
+    assert stored.state == "offered"
+    assert {o.item for o in memory.outcomes.all() if o.undone} >= {*suggestion.steps}
+    assert notice_undone(memory, suggestion.file, kept, settled=0) == []
+    assert accept(memory, suggestion) == pair
+    assert not any(o.undone for o in memory.outcomes.all())

@@ -9,13 +9,15 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.block_size import grid_axis, is_shared, meaning
+from accelopt_agent.rules.analysis.triton.block_size import grid_axis, is_shared, meaning, passed
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
 from accelopt_agent.rules.analysis.triton.lane_shape import Shapes
 from accelopt_agent.rules.analysis.triton.values import Evaluation
 
 #: Rows, or columns, for each program to take.
 _COUNTS = (16, 8, 32, 4)
+#: Elements of a tile whose rows are as long as the launch computes: fewer rows where those are longer.
+_ELEMENTS = (1024, 2048, 4096)
 #: A tile of so many bytes, loaded and stored, leaves the registers of four warps room for what is computed.
 _TILE_BYTES = 65536
 #: Percent of the sectors' bytes in use below which neighbouring programs share sectors.
@@ -49,8 +51,47 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
         inside = shapes.edits(limit[0])
         if inside is None:
             continue
+        length = _computed_length(kernel, launch, values, limit[1]) if shapes.has_lanes else None
+        if length is not None:
+            for elements in _ELEMENTS if _worthwhile(subject) else ():
+                yield _rewrite(kernel, launch, axis, limit, inside, True, elements, length)
+            continue
         for count in _worthwhile(subject):
             yield _rewrite(kernel, launch, axis, limit, inside, shapes.has_lanes, count)
+
+
+def _computed_length(
+    kernel: TritonKernel, launch: KernelLaunch, values: Evaluation, extent: cst.BaseExpression
+) -> str | None:
+    """Return what the launch computes for the length of a row's lanes, as text that holds before the grid is made; None
+    where it is a number, or not known there."""
+    lengths = {values.of(call.args[-1].value) for call in kernel.calls("arange") if call.args}
+    length = lengths.pop() if len(lengths) == 1 else None
+    given = (
+        launch.arguments.get(str(length.args[0])) if length is not None and length.op == "parameter" else None
+    )
+    if given is None or passed(kernel, launch, str(length.args[0]) if length is not None else "") is not None:
+        return None
+    statement = _statement(kernel, extent)
+    own = (
+        launch.function is not None
+        and statement is not None
+        and statement in kernel.source.parents(launch.call)
+    )
+    computed = given if isinstance(given, cst.Name) else None
+    if not own and (computed is None or not _assigned_before(kernel, launch, computed.value, extent)):
+        return None
+    return kernel.source.code(given)
+
+
+def _statement(kernel: TritonKernel, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
+    lines = (p for p in kernel.source.parents(node) if isinstance(p, cst.SimpleStatementLine))
+    return next(lines, None)
+
+
+def _assigned_before(kernel: TritonKernel, launch: KernelLaunch, name: str, place: cst.CSTNode) -> bool:
+    assign = kernel.assigned(launch, name)
+    return assign is not None and kernel.source.end(assign) < kernel.source.start(place)
 
 
 def _splits_into_blocks(kernel: TritonKernel, values: Evaluation, axis: _Axis) -> bool:
@@ -159,7 +200,10 @@ def _rewrite(
     inside: list[ByteEdit],
     has_lanes: bool,
     count: int,
+    length: str | None = None,
 ) -> Rewrite:
+    """Return the kernel with ``count`` rows per program, or with ``length``, that of a row, as many as make ``count``
+    elements."""
     source, (name, extent, is_new) = kernel.source, limit
     rows = _plural(axis.name).upper()
     block = next(n for n in (rows, f"{rows}_PER_PROGRAM", f"BLOCK_OF_{rows}") if n not in _taken(kernel))
@@ -173,13 +217,24 @@ def _rewrite(
     declared = [*([name] if is_new else []), f"{block}: {kernel.spell('constexpr')}"]
     edits += source.added(source.start(last.name), end, declared)
     cdiv = kernel.names.spelled("triton.cdiv")
-    passed = [*([f"{name}={source.code(extent)}"] if is_new else []), f"{block}={count}"]
+    number, what = str(count), f"{count} {_plural(axis.name)} per program"
+    statement = _statement(kernel, extent)
+    outside: list[ByteEdit] = []
+    if length is not None and statement is not None:
+        around = launch.function or kernel.source.module
+        words = {n.value for n in source.walk(around, cst.Name)}
+        number = next(
+            n for n in (f"{rows.lower()}_per_program", f"{rows.lower()}_of_a_program") if n not in words
+        )
+        outside.append(source.before(statement, f"{number} = max(1, {count} // {length})"))
+        what = f"as many {_plural(axis.name)} per program as have {count} elements"
+    given = [*([f"{name}={source.code(extent)}"] if is_new else []), f"{block}={number}"]
     final = launch.call.args[-1]
-    outside = [
-        source.replace(extent, f"{cdiv}({source.code(extent)}, {count})"),
-        *source.added(source.start(final), source.end(final), passed),
+    outside += [
+        source.replace(extent, f"{cdiv}({source.code(extent)}, {number})"),
+        *source.added(source.start(final), source.end(final), given),
     ]
-    summary = f"Work on {count} {_plural(axis.name)} per program instead of one."
+    summary = f"Work on {what} instead of one."
     return Rewrite(tuple(edits), summary, tuple(outside))
 
 

@@ -22,6 +22,9 @@ STRATEGIES: Mapping[str, Callable[..., Strategy]] = {
     "reflexion": Reflexion,
 }
 
+#: The strategies that take ``prior``, what earlier outcomes let expect.
+LEARNING = frozenset({"hybrid"})
+
 
 def strategy_named(
     name: str, root: Node, sources: Sequence[str], *, target: str, depth: int, seed: int = 0, **options: Any

@@ -1,4 +1,4 @@
-"""The default strategy: memory and rules first, one at a time and deep, then the model where they stall."""
+"""The default strategy: rules and remembered changes one at a time and deep, then the model where they stall."""
 
 from __future__ import annotations
 
@@ -13,27 +13,36 @@ from accelopt_agent.search.strategies.strategy import (
     AskProposer,
     CandidateMeasured,
     ProposalsReceived,
-    SearchStep,
     StepResult,
     TryCandidate,
     ValidateNode,
 )
 from accelopt_agent.search.trial import Trial
+from accelopt_memory.outcomes import OutcomePrior
 
 #: What is hoped of a rule's step that was never tried: the first of an answer, the last, and of anything at all.
 FIRST, LAST, BEST_HOPE = 0.80, 0.95, 0.80
+
+#: No more than this is expected of a step that was never tried on this kernel.
+HOPELESS = 0.99
 
 #: A step that changed the time by less than this once is tried once more, on the fastest version, when nothing
 #: else is left.
 NEUTRAL = 0.02
 
 
+#: Every so many tries the order of the catalogue decides, so that a prior that is wrong here costs little.
+CATALOGUE_TURN = 3
+
+
 class Experience:
-    """Time after over time before, per step, per rule and per what bounds the version it was tried on."""
+    """Time after over time before, per step, per rule and per what bounds the version it was tried on; ``prior`` is
+    what earlier searches let expect on ``target``."""
 
     best_hope = BEST_HOPE
 
-    def __init__(self) -> None:
+    def __init__(self, prior: OutcomePrior | None = None, target: str = "") -> None:
+        self._prior, self._target = prior, target
         self._hopes: dict[int, float] = {}
         self._ratios: dict[tuple[str, str], list[tuple[float, str | None]]] = {}
         self._failed: dict[str, int] = {}
@@ -54,11 +63,20 @@ class Experience:
         self._ratios.setdefault(trial.step, []).append((ratio, trial.parent.measurement.bound))
         self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
 
-    def ratio(self, trial: Trial) -> float:
-        """Time after over time before to be expected of ``trial``; 1 or more: not worth trying."""
+    @property
+    def learned(self) -> bool:
+        return self._prior is not None
+
+    def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
+        """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
+        ``by_catalogue``: as if nothing were known from earlier searches."""
         known = self._ratios.get(trial.step)
         if not known:
-            hope = max(self._hopes.get(id(trial), LAST), self._elsewhere(trial.candidate.origin))
+            hope = self._hopes.get(id(trial), LAST)
+            if self._prior is not None and not by_catalogue:
+                expected = self._prior.expected(trial.item, trial.parent.measurement.bound, self._target)
+                hope = min(HOPELESS, expected)
+            hope = max(hope, self._elsewhere(trial.candidate.origin))
             return min(1.0, hope + 0.1 * self._failed.get(trial.candidate.origin, 0))
         ratio, bound = known[-1]
         if ratio < 1 - ROUNDING:
@@ -85,7 +103,9 @@ WORTHWHILE = 0.005
 class Hybrid(Frontier):
     """A rewrite is tried while what is to be expected of it beats the fastest version: what its step did to
     other versions of this kernel (``Experience``), times the time of the version it would change. So a step that
-    gained is built upon at once, and what is left of older versions is forgotten.
+    gained is built upon at once, and what is left of older versions is forgotten. Rules, remembered edits and sequences
+    of rules stand in one queue. What is expected of a step that was not tried on this kernel comes from the outcomes of
+    earlier searches (``prior``), but for every third try, which goes by the order of the catalogue.
 
     A paid proposer is asked when nothing else promises anything, about the fastest version that it was not asked
     about too often (rewrites that changed no time share what they were made from in this), or about the repair of its
@@ -112,11 +132,12 @@ class Hybrid(Frontier):
         repairs: int = 1,
         patience: int = 12,
         prove_last: bool = False,
+        prior: OutcomePrior | None = None,
     ) -> None:
         super().__init__(root, sources, target=target, depth=depth, random=random, prove_last=prove_last)
         self.least_gain, self.repairs, self.patience = least_gain, repairs, patience
-        self._fruitless_tries = 0
-        self.experience = Experience()
+        self._fruitless_tries = self._choices = 0
+        self.experience = Experience(prior, target)
         self._expected = dict.fromkeys(PAID, first_gain)
         self._us_at_ask: dict[str, float] = {}
         self._to_prove: Node | None = None
@@ -140,13 +161,19 @@ class Hybrid(Frontier):
 
     def next_idea(self) -> Trial | None:
         fastest = self.fastest
-        written = [i for i in self.ideas if not _by_rule(i)]
+        written = [i for i in self.ideas if i.candidate.origin.startswith("model:")]
         if written:
             return written[0]
         open_ideas = [i for i in self.ideas if i.parent.may_be_built_upon]
-        promises = [(i.parent.us * self.experience.ratio(i), k) for k, i in enumerate(open_ideas)]
+        by_catalogue = self.experience.learned and self._choices % CATALOGUE_TURN == CATALOGUE_TURN - 1
+        promises = [
+            (i.parent.us * self.experience.ratio(i, by_catalogue), k) for k, i in enumerate(open_ideas)
+        ]
         promise, k = min(promises, default=(float("inf"), -1))
-        return open_ideas[k] if promise < fastest.us or (open_ideas and self._patient()) else None
+        if promise < fastest.us or (open_ideas and self._patient()):
+            self._choices += 1
+            return open_ideas[k]
+        return None
 
     def _patient(self) -> bool:
         """Return whether to try rewrites that promise nothing: everything that promises something has been tried."""
@@ -164,8 +191,6 @@ class Hybrid(Frontier):
                     return AskProposer(node, name)
             elif (node := self._node_not_asked_about(name)) is not None:
                 return AskProposer(node, name)
-            elif name in ONCE_PER_SEARCH and any(_is_about(step, name) for step in self.begun):
-                return None  # a remembered change is worth waiting for
         return None
 
     def _node_not_asked_about(self, name: str) -> Node | None:
@@ -237,15 +262,6 @@ def _alike(node: Node) -> Node:
     while node.parent is not None and not node.faster_than(node.parent) and not node.parent.faster_than(node):
         node = node.parent
     return node
-
-
-def _is_about(step: SearchStep, name: str) -> bool:
-    """``step`` asks ``name``, or finds out what its answer is worth."""
-    if isinstance(step, AskProposer):
-        return step.proposer == name
-    if isinstance(step, TryCandidate):
-        return step.trial.candidate.origin.startswith(f"{name}:")
-    return step.node.step is not None and step.node.step[0].startswith(f"{name}:")
 
 
 def _by_rule(trial: Trial) -> bool:

@@ -60,7 +60,7 @@ class Tree(Frontier):
         return self._ask(min(open_nodes, key=lambda n: (self.score(n), n.depth)), paid)
 
     def score(self, node: Node) -> float:
-        """Time in microseconds, or for a failed version what it earns; less is better."""
+        """Return the time in microseconds, or for a failed version what it earns; less is better."""
         if node.sound or node.parent is None:
             return node.us
         near = node.failure is not None and node.failure.near

@@ -231,7 +231,7 @@ def _mean(
 
 
 def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
-    """Softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
+    """Compute the softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
     peak = reduce(machine, "max", x, axis, None, mask, True, negate=True)
     powers = elementwise.activation("exp", x, bias=peak)
@@ -242,7 +242,7 @@ def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **un
 
 
 def var(x: Any, axis: Any = None, **unused: Any) -> Any:
-    """Variance along free dimensions."""
+    """Compute the variance along free dimensions."""
     centred = binary(current(), "subtract", x, _mean(x, axis, keepdims=True))
     return _mean(elementwise.activation("square", centred), axis)
 

@@ -42,7 +42,7 @@ def bn_stats(data: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -
 
 
 def bn_aggr(data: Any, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
-    """Mean and variance per partition from the columns of ``bn_stats``."""
+    """Compute mean and variance per partition from the columns of ``bn_stats``."""
     machine = current()
     tile = machine.executor.operand(data)
     return machine.executor.run(

@@ -38,7 +38,7 @@ class DeferredSteps:
         self._lent.append((block, array))
 
     def is_newest(self, step: ComputeStep | None) -> bool:
-        """True if ``step`` is the newest one, so that its target can still be changed."""
+        """Return True if ``step`` is the newest one, so that its target can still be changed."""
         return bool(self.steps) and self.steps[-1] is step
 
     def run(self, final: bool = False) -> None:

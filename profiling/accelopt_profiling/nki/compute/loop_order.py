@@ -59,7 +59,7 @@ class LoopOrder:
                 loop.closed = True
 
     def keep_order(self) -> None:
-        """Something happened that has a meaning in the loops' own order only."""
+        """Note that something happened that has a meaning in the loops' own order only."""
         for loop in self._open:
             loop.ordered = True
 

@@ -23,7 +23,7 @@ def halves(x: Array) -> Array:
 
 
 def combined(x: Array) -> Array:
-    """Mean and variance per partition from the columns of ``halves``."""
+    """Return mean and variance per partition from the columns of ``halves``."""
     parts = x.reshape(x.shape[0], -1, 3)
     count, mean, spread = parts[:, :, 0], parts[:, :, 1], parts[:, :, 2]
     total = count.sum(axis=1)

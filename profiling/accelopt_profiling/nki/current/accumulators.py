@@ -30,7 +30,7 @@ def reduce_into_registers(
     command: ReduceCmd,
     initial: Any,
 ) -> None:
-    """The accumulator registers of an engine: what ``command`` does with the result of an instruction."""
+    """Bring the result of an instruction into the accumulator registers of its engine, as ``command`` says."""
     if command is ReduceCmd.idle and place is None:
         return
     target = machine.executor.operand(dst)

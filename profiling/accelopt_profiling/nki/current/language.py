@@ -148,7 +148,7 @@ def program_ndim() -> int:
 
 @contextmanager
 def no_reorder() -> Iterator[None]:
-    """The instructions inside keep their order, as all do here."""
+    """Let the instructions inside keep their order, as all do here."""
     yield
 
 
@@ -213,7 +213,7 @@ def mean(x: Tile, axis: Any, dtype: Any = None, keepdims: bool = False) -> Any:
 
 
 def softmax(x: Tile, axis: Any = -1, dtype: Any = None) -> Any:
-    """Softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
+    """Compute the softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
     peak = reduce(machine, "max", x, axis, None, None, True)
     centred = binary(machine, "subtract", x, peak)
@@ -228,12 +228,12 @@ def _is(memory: MemorySpace) -> Any:
 
 
 def is_on_chip(buffer: Any) -> bool:
-    """True if a buffer is SBUF or PSUM."""
+    """Return True if a buffer is SBUF or PSUM."""
     return isinstance(buffer, Buffer) and buffer.memory is not MemorySpace.HBM
 
 
 def operators(name: str, *operands: Any) -> Tile:
-    """Python's operators on tensors, which this dialect does not have."""
+    """Refuse Python's operators on tensors: this dialect has ``astype`` alone."""
     if name == "astype":
         return copy(operands[0], operands[1])
     return current().fault(

@@ -185,7 +185,7 @@ def _pattern(machine: Machine, target: Tile, pattern: Any, offset: Any, multipli
 def iota(
     dst: Any, pattern: Any, offset: Any = 0, channel_multiplier: int = 0, name: str | None = None
 ) -> None:
-    """Numbers in a regular pattern, made on GpSimdE."""
+    """Write numbers in a regular pattern, made on GpSimdE."""
     machine = current()
     target = on_chip(machine, dst, "dst")
     values = _pattern(machine, target, pattern, offset, channel_multiplier)

@@ -64,12 +64,12 @@ def engines(
 
 
 def per_partition(machine: Machine, tile: Tile) -> tuple[int, int]:
-    """Partitions, and elements in each."""
+    """Return the number of partitions, and of elements in each."""
     return tile.shape[0], prod(tile.shape[1:])
 
 
 def same_size(machine: Machine, dst: Tile, source: Tile, what: str) -> None:
-    """Both have as many partitions and as many elements per partition.
+    """Check that both have as many partitions and as many elements per partition.
 
     Raises:
         KernelFault: they differ.

@@ -112,7 +112,7 @@ def bn_stats(dst: Any, data: Any, name: str | None = None) -> None:
 
 
 def bn_aggr(dst: Any, data: Any, name: str | None = None) -> None:
-    """Mean and variance per partition from one or more results of ``bn_stats``."""
+    """Compute mean and variance per partition from one or more results of ``bn_stats``."""
     machine = current()
     tile = on_chip(machine, data, "data")
     if prod(tile.shape[1:]) % 3:

@@ -50,7 +50,8 @@ def range_select(
     reduce_cmd: Any = ReduceCmd.reset_reduce, reduce_res: Any = None, reduce_op: Any = "max", range_start: float = 0.0,
     on_false_value: float = float(np.finfo(np.float32).min), name: str | None = None,
 ) -> None:  # fmt: skip
-    """Elements whose position (from ``range_start``) passes both comparisons; the rest becomes the least float32."""
+    """Select the elements whose position (from ``range_start``) passes both comparisons; the rest becomes the least
+    float32."""
     machine = current()
     if on_false_value != float(np.finfo(np.float32).min) and on_false_value != -3.4028235e38:
         machine.fault(
@@ -92,7 +93,7 @@ def _searched(machine: Machine, value: Any, what: str) -> Tile:
 
 
 def max8(dst: Any, src: Any, name: str | None = None) -> None:
-    """The eight largest values of each partition, largest first."""
+    """Find the eight largest values of each partition, largest first."""
     machine = current()
     tile = _searched(machine, src, "src")
     _eight(machine, on_chip(machine, dst, "dst"), "dst")
@@ -119,7 +120,7 @@ def _first_matches(data: Array, wanted: Array) -> Array:
 
 
 def nc_find_index8(dst: Any, data: Any, vals: Any, name: str | None = None) -> None:
-    """The position of the first occurrence of each of eight values in its partition of ``data``."""
+    """Find the position of the first occurrence of each of eight values in its partition of ``data``."""
     machine = current()
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
     _eight(machine, wanted, "vals")

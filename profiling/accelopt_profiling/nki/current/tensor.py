@@ -124,7 +124,7 @@ class NkiTensor(Tile):
         return self.strided(self.offset, (*self.dims[:dim], *split, *self.dims[dim + 1 :]))
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> Tile:
-        """Dimensions ``start_dim`` to ``end_dim`` as one."""
+        """Return a view with the dimensions ``start_dim`` to ``end_dim`` as one."""
         self._check("flatten_dims", start_dim, end_dim)
         joined = merge_dims(self.dims[start_dim : end_dim + 1])
         if joined is None:
@@ -294,7 +294,7 @@ class NkiTensor(Tile):
         return [[step, num] for num, step in self.dims]
 
     def is_contiguous(self) -> bool:
-        """True if the elements lie in one row in memory; on the chip, within each partition."""
+        """Return True if the elements lie in one row in memory; on the chip, within each partition."""
         free = self.dims[1:] if self._on_chip() else self.dims
         run = 1
         for num, step in reversed(free):

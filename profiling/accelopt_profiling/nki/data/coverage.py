@@ -80,7 +80,7 @@ class WriteCoverage:
         return ~self._use_bitmap()
 
     def untouched_in(self, box: Box) -> bool:
-        """True if nothing inside ``box`` has been written."""
+        """Return True if nothing inside ``box`` has been written."""
         if self.full:
             return False
         if self._bitmap is not None:
@@ -91,11 +91,11 @@ class WriteCoverage:
         )
 
     def holds_positions(self, positions: npt.NDArray[np.int64]) -> bool:
-        """True if every one of ``positions``, offsets into the flattened block, has been written."""
+        """Return True if every one of ``positions``, offsets into the flattened block, has been written."""
         return self.full or bool(self._use_bitmap().reshape(-1)[positions].all())
 
     def holds(self, box: Box) -> bool:
-        """True if every position of ``box`` has been written."""
+        """Return True if every position of ``box`` has been written."""
         if self.full or any(low >= high for low, high in box):
             return True
         if self._bitmap is not None:

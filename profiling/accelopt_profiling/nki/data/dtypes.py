@@ -60,5 +60,5 @@ def as_dtype(value: Any) -> np.dtype[Any]:
 
 @lru_cache(maxsize=64)
 def is_float(dtype: np.dtype[Any]) -> bool:
-    """True for floating-point types, those of ``ml_dtypes`` included, which NumPy calls void-like."""
+    """Return True for floating-point types, those of ``ml_dtypes`` included, which NumPy calls void-like."""
     return dtype.kind == "f" or dtype.name.startswith(("bfloat", "float8"))

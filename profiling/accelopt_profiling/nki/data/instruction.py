@@ -77,7 +77,7 @@ class TracedInstruction:
         return copy
 
     def cost(self) -> tuple[object, ...]:
-        """Everything that its cost depends on, except the regions that it reads and writes."""
+        """Return everything that its cost depends on, except the regions that it reads and writes."""
         return (
             self.opcode, self.engines, self.line, self.partitions, self.free, self.itemsize, self.bytes,
             self.descriptors, self.flops, self.psum_inputs, self.stationary, self.accumulate, self.onezero,

@@ -26,7 +26,7 @@ class RecordedLoop:
         self.at, self.count, self.until, self.first = at, count, count, first
 
     def holds_for(self, iterations: int) -> None:
-        """A decision holds for so many iterations, the present one among them."""
+        """Note that a decision holds for so many iterations, the present one among them."""
         self.until = min(self.until, self.at + iterations)
 
 
@@ -53,13 +53,13 @@ def times(slopes: Slopes, factor: int) -> Slopes:
 
 
 def only_now(slopes: Slopes) -> None:
-    """The present value of a number with these slopes was used: nothing is known of other iterations."""
+    """Note that the present value of a number with these slopes was used: nothing is known of other iterations."""
     for loop, _ in slopes:
         loop.holds_for(1)
 
 
 def at_least_zero(value: int, slopes: Slopes) -> bool:
-    """True if ``value >= 0``; the loops learn for how many iterations the answer holds."""
+    """Return True if ``value >= 0``; the loops learn for how many iterations the answer holds."""
     if not slopes:
         return value >= 0
     true = value >= 0
@@ -76,7 +76,7 @@ def at_least_zero(value: int, slopes: Slopes) -> bool:
 
 
 def is_zero(value: int, slopes: Slopes) -> bool:
-    """True if ``value == 0``; the loops learn for how many iterations the answer holds."""
+    """Return True if ``value == 0``; the loops learn for how many iterations the answer holds."""
     if value == 0:
         only_now(slopes)
         return True
@@ -86,7 +86,8 @@ def is_zero(value: int, slopes: Slopes) -> bool:
 
 
 def stays_inside(low: int, high: int, size: int, slopes: Slopes) -> None:
-    """Positions ``low`` to ``high`` are inside a dimension of ``size``; the loops learn for how many iterations."""
+    """Return whether positions ``low`` to ``high`` are inside a dimension of ``size``; the loops learn for how many
+    iterations."""
     at_least_zero(low, slopes)
     at_least_zero(size - 1 - high, times(slopes, -1))
 

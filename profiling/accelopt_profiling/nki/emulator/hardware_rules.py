@@ -20,7 +20,7 @@ class HardwareRules:
         self._passed: set[Any] = set()  # checks that passed: kernels repeat themselves
 
     def check_block(self, shape: tuple[int, ...], itemsize: int, memory: MemorySpace) -> None:
-        """An on-chip tile fits the partitions, and the SBUF or PSUM that it lies in."""
+        """Check that an on-chip tile fits the partitions, and the SBUF or PSUM that it lies in."""
         key = (shape, itemsize, memory)
         if key in self._passed:
             return
@@ -73,7 +73,7 @@ class HardwareRules:
         self._passed.add(key)
 
     def check_bank(self, target: Tile) -> None:
-        """A product is written within one PSUM bank."""
+        """Check that a product is written within one PSUM bank."""
         size = prod(target.shape[1:]) * target.dtype.itemsize
         if size > self.limits.psum_bank_bytes:
             self._fault(
@@ -82,7 +82,7 @@ class HardwareRules:
             )
 
     def check_not_both_psum(self, a: Tile, b: Tile, opcode: str) -> None:
-        """VectorE reads at most one of two operands from PSUM."""
+        """Check that VectorE reads at most one of two operands from PSUM."""
         if a.block.info.memory is MemorySpace.PSUM and b.block.info.memory is MemorySpace.PSUM:
             self._fault(
                 "unsupported", f"{opcode} reads at most one operand from PSUM; copy the other to SBUF."

@@ -112,12 +112,12 @@ class LoopRecorder:
         return lookup
 
     def forbid_replay(self) -> None:
-        """Something happened that belongs to the present iteration alone: no other is replayed from it."""
+        """Note that something happened that belongs to the present iteration alone: no other is replayed from it."""
         for loop in self.loops:
             loop.holds_for(1)
 
     def forbid_replay_of_change(self, instruction: TracedInstruction) -> None:
-        """An instruction is changed: one that was issued before the iteration cannot be changed again."""
+        """Note that an instruction is changed: one that was issued before the iteration cannot be changed again."""
         for loop in self.loops:
             if instruction.number <= loop.first:
                 loop.holds_for(1)

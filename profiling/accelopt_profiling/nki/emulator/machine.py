@@ -139,7 +139,7 @@ class Machine:
         return self.assignment.accumulate(target, value)
 
     def arithmetic(self, name: str, *operands: Any) -> Tile:
-        """Python's operators on tiles, as the dialect defines them."""
+        """Return Python's operators on tiles, as the dialect defines them."""
         if self.operators is None:
             self.fault("unsupported", "Tiles have no operators here.")
         return self.operators(name, *operands)

@@ -234,13 +234,13 @@ class Tile:
         return self.strided(offset, dims)
 
     def strided(self, offset: int, dims: tuple[Dim, ...]) -> Tile:
-        """Another view of the same block, of the same dialect."""
+        """Return another view of the same block, of the same dialect."""
         view = type(self)(self.machine, self.block, offset, dims)
         view.affine_offset = self.affine_offset
         return view
 
     def covers_block(self) -> bool:
-        """True if the view is the whole block in its own order."""
+        """Return True if the view is the whole block in its own order."""
         if self.positions is not None or self.offset or self.size != prod(self.block.shape):
             return False
         step = 1

@@ -82,7 +82,7 @@ class Transfers:
         skip: bool,
         element: bool = False,
     ) -> None:
-        """One DMA that writes ``function`` of the sources' values to ``target``, element by element in order.
+        """Issue one DMA that writes ``function`` of the sources' values to ``target``, element by element in order.
 
         ``skip`` leaves out positions beyond a tensor's end; ``element`` moves single elements, as a transpose does.
         """

@@ -116,11 +116,11 @@ def num_programs(axes: Any = 0) -> Any:
 
 
 def device_print(*unused: Any, **named_unused: Any) -> None:
-    """Nothing: there is no device to print from."""
+    """Do nothing: there is no device to print from."""
 
 
 def names() -> dict[str, Any]:
-    """Functions on tiles, operations, data types and buffers by name."""
+    """Return functions on tiles, operations, data types and buffers by name."""
     table: dict[str, Any] = {
         name: UnaryOperation(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"
     }

@@ -84,7 +84,7 @@ class ReductionOperation(NlOperation):
 
 
 def per_partition(value: Any) -> bool:
-    """True if ``value`` is a number or holds one number per partition."""
+    """Return True if ``value`` is a number or holds one number per partition."""
     if isinstance(value, Tile):
         return all(n == 1 for n in value.shape[1:]) and len(value.shape) > 0
     return True

@@ -63,7 +63,7 @@ class _BodyRequirements:
 
 
 def is_replayable(frame: FrameType) -> bool:
-    """True if the loop that ``frame`` is about to begin can be replayed from one of its iterations."""
+    """Return True if the loop that ``frame`` is about to begin can be replayed from one of its iterations."""
     code = frame.f_code
     body = _bodies(code, code.co_filename, code.co_linetable).get(frame.f_lineno)
     if body is None:

@@ -115,7 +115,7 @@ class RecordedIteration:
             steps.append(remap.step(step))
 
     def agrees_with(self, later: RecordedIteration) -> bool:
-        """True if a later iteration of the same loop did what this recording predicts."""
+        """Return True if a later iteration of the same loop did what this recording predicts."""
         check = ReplayCheck(self.loop, later.loop.at - self.loop.at)
         return check.instructions_agree(self._instructions, later._instructions) and check.steps_agree(
             self.steps, later.steps

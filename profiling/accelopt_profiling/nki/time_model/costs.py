@@ -14,7 +14,7 @@ from accelopt_profiling.nki.time_model.hardware import Hardware
 def engine_ns(
     instruction: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: int | None = None
 ) -> float:
-    """Nanoseconds that ``instruction`` occupies the compute engine ``engine``.
+    """Return the nanoseconds that ``instruction`` occupies the compute engine ``engine``.
 
     ``psum_inputs`` overrides how many of its operands lie in PSUM.
     """
@@ -59,6 +59,6 @@ def _matmul(i: TracedInstruction, hardware: Hardware) -> float:
 
 
 def dma_ns(size: int, descriptors: int, hardware: Hardware) -> float:
-    """Nanoseconds that a transfer of ``size`` bytes occupies all DMA queues together: its bytes, and a fixed cost for
-    each contiguous piece."""
+    """Return the nanoseconds that a transfer of ``size`` bytes occupies all DMA queues together: its bytes, and a
+    fixed cost for each contiguous piece."""
     return size / hardware.dma_gbps + descriptors * hardware.descriptor_ns / hardware.dma_queues

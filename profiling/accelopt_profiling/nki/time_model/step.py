@@ -90,7 +90,7 @@ class Kinds:
         return step
 
     def costs(self, hardware: Hardware) -> list[float]:
-        """Nanoseconds that a step keeps its engine busy, by ``key``."""
+        """Return the nanoseconds that a step keeps its engine busy, by ``key``."""
         return [
             dma_ns(step.bytes, step.descriptors, hardware)
             if step.engine == DMA or step.instruction is None

@@ -1,0 +1,175 @@
+"""Keeps what became of every rewrite that was tried, and computes from it what to expect of the next one."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from accelopt_memory.connection import Connection
+from accelopt_memory.records import content_id
+from accelopt_memory.rows import from_row, now, storable_record, to_row
+
+#: A log ratio counts for no more than these: one lucky kernel must not decide, nor one that got ten times slower.
+LEAST_LOG, MOST_LOG = math.log(0.25), math.log(1.25)
+#: Each level of the estimate counts as so many tasks of the level below it.
+SHRINKAGE = 2.0
+#: What is expected of a dialect of which nothing is known, and how much (in logarithms) an item is favoured that was
+#: never tried.
+PRIOR_LOG, UNTRIED_LOG = math.log(0.97), math.log(0.98)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One try of an item: "rule:NAME", "edit:ID", "sequence:..." or "model:NAME".
+
+    ``task`` is the content hash of the kernel that the search began with, ``bound`` what limits the version that the
+    item was tried on, ``log_ratio`` the logarithm of time after over time before (None where it failed), ``rewrite``
+    the fingerprint of what was made. ``accepted``, ``edited`` and ``undone`` tell what a person did with it.
+    """
+
+    item: str
+    task: str
+    bound: str | None
+    dialect: str
+    target: str
+    log_ratio: float | None
+    rewrite: str = ""
+    failed: bool = False
+    accepted: bool = False
+    edited: bool = False
+    undone: bool = False
+    created: str = ""
+
+    @property
+    def id(self) -> str:
+        return content_id("outcome", self.item, self.task, self.bound or "", self.target, self.rewrite)
+
+    @property
+    def vote(self) -> tuple[float, float]:
+        """Its clipped log ratio and its weight. A failure gained nothing, an accepted one counts double, and one that
+        was undone counts against the item by what it had gained."""
+        value = 0.0 if self.log_ratio is None or self.failed else self.log_ratio
+        value = max(LEAST_LOG, min(MOST_LOG, value))
+        if self.undone:
+            return min(MOST_LOG, abs(value)), 2.0
+        return value, 2.0 if self.accepted else 1.0
+
+
+@dataclass(frozen=True)
+class ItemSummary:
+    """All outcomes of one item: how many tasks and tries, how many failed, were accepted and undone, and the
+    ``expected`` time after over time before, whatever bounds the kernel and on any target."""
+
+    item: str
+    dialect: str
+    tasks: int
+    tries: int
+    failed: int
+    accepted: int
+    undone: int
+    expected: float
+
+
+@dataclass(frozen=True)
+class OutcomePrior:
+    """Expectations from the outcomes of one dialect: means of clipped log ratios with one vote for each task, shrunk
+    from (item, bound, target) to (item, bound), to the item, to the dialect. The same outcomes give the same
+    numbers."""
+
+    outcomes: Sequence[Outcome] = field(repr=False)
+
+    @cached_property
+    def _groups(self) -> dict[tuple[str | None, ...], list[tuple[float, float]]]:
+        """The votes of the tasks by level."""
+        per_task: dict[tuple[tuple[str | None, ...], str], list[tuple[float, float]]] = defaultdict(list)
+        for one in self.outcomes:
+            for level in _levels(one.item, one.bound, one.target):
+                per_task[level, one.task].append(one.vote)
+        groups: dict[tuple[str | None, ...], list[tuple[float, float]]] = defaultdict(list)
+        for (level, _), votes in sorted(per_task.items(), key=lambda entry: repr(entry[0])):
+            total = math.fsum(weight for _, weight in votes)
+            mean = math.fsum(value * weight for value, weight in votes) / total
+            groups[level].append((mean, max(weight for _, weight in votes)))
+        return dict(groups)
+
+    def knows(self, item: str) -> bool:
+        return (item,) in self._groups
+
+    def expected(self, item: str, bound: str | None, target: str) -> float:
+        """Return the expected time after over time before; an item never tried gets a small bonus."""
+        estimate = PRIOR_LOG
+        for level in reversed(_levels(item, bound, target)):
+            votes = self._groups.get(level, [])
+            weight = math.fsum(w for _, w in votes)
+            estimate = (SHRINKAGE * estimate + math.fsum(v * w for v, w in votes)) / (SHRINKAGE + weight)
+        return math.exp(estimate if self.knows(item) else estimate + UNTRIED_LOG)
+
+
+def _levels(item: str, bound: str | None, target: str) -> tuple[tuple[str | None, ...], ...]:
+    return (item, bound, target), (item, bound), (item,), ()
+
+
+class OutcomeTable:
+    """The outcomes in one database. Threads and errors as in ``memory.Memory``."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def add(self, outcome: Outcome) -> None:
+        """Save an outcome; the same try saved again changes nothing."""
+        with self._connection.writing() as db:
+            record = storable_record(outcome)
+            row = to_row(record, id=record.id) | {"created": record.created or now()}
+            db.insert("outcomes", row, "IGNORE")
+
+    def mark(
+        self, items: Iterable[str], task: str, target: str, *, accepted: bool, undone: bool = False
+    ) -> None:
+        """Note a person's decision at the outcomes of ``items`` on one task."""
+        with self._connection.writing() as db:
+            for item in items:
+                db.execute(
+                    "UPDATE outcomes SET accepted = ?, undone = ? WHERE item = ? AND task = ? AND target = ? "
+                    "AND failed = 0",
+                    [int(accepted), int(undone), item, task, target],
+                )
+
+    def refuse(self, task: str, target: str, rewrite: str) -> None:
+        """Note that the gate refused a rewrite: its time counts for nothing."""
+        with self._connection.writing() as db:
+            db.execute(
+                "UPDATE outcomes SET failed = 1 WHERE task = ? AND target = ? AND rewrite = ?",
+                [task, target, rewrite],
+            )
+
+    def all(self, dialect: str | None = None) -> list[Outcome]:
+        """Oldest first; None means of every dialect."""
+        query = "SELECT * FROM outcomes WHERE (:dialect IS NULL OR dialect = :dialect) ORDER BY number"
+        with self._connection.reading() as db:
+            return [from_row(Outcome, row) for row in db.query(query, {"dialect": dialect})]
+
+    def prior(self, dialect: str) -> OutcomePrior:
+        return OutcomePrior(self.all(dialect))
+
+    def summaries(self) -> list[ItemSummary]:
+        """Return every item that was tried, the most promising of each dialect first."""
+        by_dialect: dict[str, list[Outcome]] = defaultdict(list)
+        for one in self.all():
+            by_dialect[one.dialect].append(one)
+        found = []
+        for dialect, outcomes in sorted(by_dialect.items()):
+            prior = OutcomePrior(outcomes)
+            rows = []
+            for item in sorted({o.item for o in outcomes}):
+                mine = [o for o in outcomes if o.item == item]
+                rows.append(
+                    ItemSummary(
+                        item, dialect, len({o.task for o in mine}), len(mine), sum(o.failed for o in mine),
+                        sum(o.accepted for o in mine), sum(o.undone for o in mine), prior.expected(item, None, ""),
+                    )
+                )  # fmt: skip
+            found += sorted(rows, key=lambda row: (row.expected, row.item))
+        return found
