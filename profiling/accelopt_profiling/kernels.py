@@ -61,7 +61,12 @@ class Discovery:
 
 @dataclass
 class _Scope:
-    names: dict[str, str] = field(default_factory=dict)  # local name -> dotted path
+    """``names`` maps local names to dotted paths; ``made`` are the functions that a call makes kernels of
+    (``k = triton.jit(k)``), of the undecorated ``functions`` of the module."""
+
+    names: dict[str, str] = field(default_factory=dict)
+    made: set[str] = field(default_factory=set)
+    functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
 
     def dotted(self, node: ast.expr) -> str | None:
         if isinstance(node, ast.Name):
@@ -77,6 +82,12 @@ class _Scope:
                 return self.dotted(node.args[0])
             return target
         return None
+
+    def note_made(self, value: ast.expr) -> None:
+        """Take note of the functions that Triton's decorator is called with somewhere in ``value``."""
+        for call in (n for n in ast.walk(value) if isinstance(n, ast.Call)):
+            if _JIT.get(self.dotted(call.func) or "") == "triton":
+                self.made.update(a.id for a in call.args[:1] if isinstance(a, ast.Name))
 
     def bind_import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -127,6 +138,8 @@ def kernels_in(source: ParsedPython) -> Discovery:
     scope = _Scope()
     definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]] = []
     _collect(tree, scope, "", definitions)
+    definitions += [(scope.functions[n], n, "triton") for n in scope.made & {*scope.functions}]
+    definitions.sort(key=lambda definition: definition[0].lineno)
     seen: dict[str, int] = {}
     kernels: list[Kernel] = []
     findings: list[Finding] = []
@@ -156,6 +169,8 @@ def _collect(
     definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]],
 ) -> None:
     for child in ast.iter_child_nodes(node):
+        if isinstance(child, (ast.Assign, ast.Return)) and isinstance(child.value, ast.Call):
+            scope.note_made(child.value)
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             scope.bind_import(child)
         elif (
@@ -170,6 +185,8 @@ def _collect(
             qualified = f"{prefix}{child.name}"
             if dialects:
                 definitions.append((child, qualified, dialects[0]))
+            elif not prefix and isinstance(child, ast.FunctionDef):
+                scope.functions[child.name] = child
             _collect(child, scope, f"{qualified}.", definitions)
             continue
         if isinstance(child, ast.ClassDef):

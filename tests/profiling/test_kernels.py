@@ -94,6 +94,21 @@ def test_where_kernels_stand(text: str, names: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        "plain = triton.jit(plain)",
+        "kernel = triton.heuristics({})(triton.jit(plain))",
+        "if True:\n    plain = triton.jit(do_not_specialize=['n'])(plain)",
+        "def build():\n    return triton.jit(plain)",
+    ],
+)
+def test_a_function_that_a_call_makes_a_kernel_of_is_one(made: str) -> None:
+    text = f"import triton\ndef plain(x):\n    pass\ndef host(x):\n    return other(plain)\n{made}\n"
+    (kernel,) = find_kernels(text).kernels
+    assert (kernel.name, kernel.line, kernel.dialect) == ("plain", 2, "triton")
+
+
+@pytest.mark.parametrize(
     "use", ["helper(x)", "tl.reduce(x, 0, helper)", "tl.reduce(x, 0, combine_fn=helper)"]
 )
 def test_what_another_kernel_uses_is_a_device_function(use: str) -> None:

@@ -29,6 +29,7 @@ from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.targets.load import load_target
+from nkibench.rank_correlation import spearman
 
 #: Constants of trn1's file that were chosen, or confirmed, by looking at the published times: group and key there, and
 #: the field of ``Hardware`` or ``Compiler``.
@@ -258,19 +259,6 @@ def leave_one_out(found: Sequence[PublishedComparison]) -> tuple[list[float], li
 
 def _order(values: Sequence[float]) -> list[int]:
     return sorted(range(len(values)), key=values.__getitem__)
-
-
-def spearman(one: Sequence[float], other: Sequence[float]) -> float:
-    """Return the rank correlation of two lists of different values."""
-    ranks = []
-    for values in (one, other):
-        rank = [0] * len(values)
-        for place, at in enumerate(_order(values)):
-            rank[at] = place
-        ranks.append(rank)
-    n = len(one)
-    distance = sum((a - b) ** 2 for a, b in zip(ranks[0], ranks[1], strict=True))
-    return 1 - 6 * distance / (n * (n * n - 1))
 
 
 def _time(us: float) -> str:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import math
 import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from accelopt_benchmarks.checkout import PUBLISHED_CORPUS
 from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.targets import load_gpu
 from nkibench.liger.timings import zeros
+from nkibench.rank_correlation import spearman
 
 #: Programs of each launch that are interpreted: enough to see what they share, few enough for long loops.
 SAMPLE = 2
@@ -152,16 +152,3 @@ def summary(rows: Sequence[PublishedRow]) -> list[GoalResult]:
             rank = spearman([row.measured_us for row in tiles], [row.estimate_us for row in tiles])
             found.append(GoalResult(group, "> 0", rank, "Spearman", rank > 0, f"{len(tiles)} tiles"))
     return found
-
-
-def spearman(left: list[float], right: list[float]) -> float:
-    """Return the rank correlation of two series (ties share their mean rank); NaN where one does not vary."""
-    first, second = _ranks(left), _ranks(right)
-    mean = sum(first) / len(first)
-    above = sum((a - mean) * (b - mean) for a, b in zip(first, second, strict=True))
-    spread = math.sqrt(sum((a - mean) ** 2 for a in first) * sum((b - mean) ** 2 for b in second))
-    return above / spread if spread else math.nan
-
-
-def _ranks(values: list[float]) -> list[float]:
-    return [sum(v < value for v in values) + sum(v == value for v in values) / 2 for value in values]

@@ -21,6 +21,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from nkibench.rank_correlation import spearman
+
 TARGETS = {
     "NVIDIA A100-SXM4-80GB": "a100",
     "NVIDIA H100 80GB HBM3": "h100",
@@ -275,6 +277,10 @@ def table(rows: list[PublishedTiming]) -> str:
             f"of these without the kernels the constants were calibrated on: {len(held_out)} shapes, "
             f"{100 * share_within_goal(held_out):.0f} % within -25/+33 %"
         )
+        for target in dict.fromkeys(r.target for r in held_out):
+            of_one = [r for r in held_out if r.target == target]
+            rank = spearman([r.measured_us for r in of_one], [r.estimate_us for r in of_one])
+            out.append(f"rank correlation on {target}: {rank:.3f}, {len(of_one)} of these shapes")
     inside = sum(r.low_us <= r.measured_us <= r.high_us for r in rows)
     out.append(f"all: {len(rows)} shapes, {100 * inside / max(1, len(rows)):.0f} % inside their interval")
     return "\n".join(out)

@@ -12,8 +12,8 @@ from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.worker.step_context import StepFailedError
 
-GIVE_REAL_VALUES = (
-    "Give real values in the problem file's `get_inputs`, or record a test with `accelopt record`."
+_GIVE_REAL_VALUES = (
+    "Give real values in the problem file and remove `inferred` there, or record a test: `accelopt record`."
 )
 
 
@@ -53,9 +53,11 @@ def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Findin
     return Finding("kernel-raised", error.line or line, "information" if sampled else "error", said)
 
 
-def smaller_check_finding(size: CheckSize, smaller: str, line: int) -> Finding:
-    """Return the finding for results that were checked at smaller sizes than the cost is stated for."""
-    message = f"At the full size {size.excess}; the result was checked at {smaller}."
+def smaller_check_finding(size: CheckSize, smaller: str, line: int, referenced: bool) -> Finding:
+    """Return the finding for results that were checked at smaller sizes than the cost is stated for; without a
+    reference only accesses out of bounds are looked for."""
+    checked = "the result was checked" if referenced else "accesses out of bounds were looked for"
+    message = f"At the full size {size.excess}; {checked} at {smaller}."
     return Finding("checked-smaller", line, "information", message)
 
 
@@ -63,7 +65,7 @@ def of_inferred(finding: Finding) -> Finding:
     """Return the finding of a kernel that ran with inferred arguments: what goes wrong may be their fault."""
     if finding.severity != "error" or finding.code not in ("out-of-bounds", "kernel-raised"):
         return finding
-    message = f"With the inferred arguments: {finding.message.removesuffix('.')}. {GIVE_REAL_VALUES}"
+    message = f"With the inferred arguments: {finding.message.removesuffix('.')}. {_GIVE_REAL_VALUES}"
     return replace(finding, severity="information", message=message)
 
 

@@ -196,7 +196,9 @@ def line_findings(counts: LaunchCounts) -> list[Finding]:
             found.append(Finding("uncoalesced", number, "warning", message))
         if line.masked / line.lanes >= MANY_MASKED:
             message = (
-                f"{100 * line.masked / line.lanes:.0f} % of the lanes are masked off in the sampled programs; "
+                "All lanes are masked off in the sampled programs: with these arguments the line does nothing there."
+                if line.masked == line.lanes
+                else f"{100 * line.masked / line.lanes:.0f} % of the lanes are masked off in the sampled programs; "
                 "a block size that divides the shape would not start them."
             )
             found.append(Finding("masked-lanes", number, "information", message))

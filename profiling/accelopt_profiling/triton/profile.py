@@ -385,7 +385,8 @@ class _Profile:
         if known.tried:
             quantities["autotune_configurations"] = executed(len(known.tried), "configurations")
         if self._smaller and self._check is not None:
-            findings.append(smaller_check_finding(self._check, self._smaller, kernel.line))
+            compared = known.correctness.status != "not checked"
+            findings.append(smaller_check_finding(self._check, self._smaller, kernel.line, compared))
         findings += autotune.configuration_findings(known.configurations, kernel.line)
         lines: list[LineCost] = []
         if execution.counts is not None:

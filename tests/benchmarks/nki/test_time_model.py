@@ -15,7 +15,6 @@ from accelopt_benchmarks.nki.time_model import (
     published,
     ranking,
     settings,
-    spearman,
 )
 from accelopt_profiling.nki.time_model.hardware import hardware
 
@@ -44,18 +43,6 @@ def transform_to_nki_inputs(inputs):
 
 def judged(name: str, published_us: float, us: float, **varied: float) -> PublishedComparison:
     return PublishedComparison(name, published_us, us, us / 2, us * 2, "memory", {"as is": us, **varied})
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ([1, 2, 3, 4], [10, 20, 30, 40], 1.0),
-        ([1, 2, 3, 4], [4, 3, 2, 1], -1.0),
-        ([1, 2, 3, 4], [1, 2, 4, 3], 0.8),
-    ],
-)
-def test_spearman(one: list[float], other: list[float], expected: float) -> None:
-    assert spearman(one, other) == pytest.approx(expected)
 
 
 def test_the_one_left_out_has_no_say_in_its_constants() -> None:

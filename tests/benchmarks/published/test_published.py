@@ -1,10 +1,8 @@
 """The published figures: complete, with sources, as times that the device can reach; and the rank correlation."""
 
-import math
-
 import pytest
 
-from accelopt_benchmarks.published.comparison import PublishedRow, _microseconds, published, spearman, summary
+from accelopt_benchmarks.published.comparison import PublishedRow, _microseconds, published, summary
 from accelopt_profiling.targets import load_gpu
 
 
@@ -21,13 +19,6 @@ def test_each_figure_names_its_source_and_is_a_time_that_the_device_can_reach(gr
             assert flops / (us * 1e-6) < gpu["peak.fp16" if shape["dtype"] != "float32" else "peak.fp32"]
         if group["kernel"] == "layer norm":
             assert 4 * shape["rows"] * shape["columns"] / (us * 1e-6) < gpu["dram_bandwidth"]
-
-
-def test_the_rank_correlation_is_that_of_the_order():
-    assert spearman([1, 2, 3, 4], [10, 20, 30, 40]) == pytest.approx(1)
-    assert spearman([1, 2, 3, 4], [4, 3, 2, 1]) == pytest.approx(-1)
-    assert spearman([1, 2, 3], [1, 3, 2]) == pytest.approx(0.5)
-    assert math.isnan(spearman([1, 2], [5, 5]))
 
 
 def test_the_summary_keeps_what_was_calibrated_on_apart():

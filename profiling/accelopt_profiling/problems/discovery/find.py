@@ -290,7 +290,8 @@ class _ProblemSearch:
 
 
 def _options(recognised: Recognised) -> dict[str, Any]:
-    return {"unreferenced": True} if recognised.unreferenced else {}
+    stated = {"unreferenced": recognised.unreferenced, "inferred": recognised.inferred}
+    return {name: True for name, holds in stated.items() if holds}
 
 
 def _imported_from(path: Path, source: ParsedPython) -> Path:

@@ -21,12 +21,14 @@ class Recognised:
     """The kind of a problem file and its top-level ``names``.
 
     ``kind`` is None when the file is no problem; ``fault`` then says why, at ``line`` (1-based) of the file.
+    ``inferred``: it says that nobody has looked at its inputs.
     """
 
     kind: ProblemKind | None
     fault: str = ""
     line: int = 1
     names: frozenset[str] = frozenset()
+    inferred: bool = False
 
     @property
     def unreferenced(self) -> bool:
@@ -47,7 +49,7 @@ def recognise_python(source: ParsedPython) -> Recognised:
     ]
     for kind, needed in kinds:
         if names >= set(needed):
-            return Recognised(kind, names=names)
+            return Recognised(kind, names=names, inferred=_says_inferred(source.tree))
     for needed in (NKIBENCH, KERNELBENCH, MODULE):
         distinctive = [n for n in needed if n in names and n != "get_inputs"]
         if distinctive:
@@ -55,8 +57,19 @@ def recognise_python(source: ParsedPython) -> Recognised:
             present = ", ".join(f"`{n}`" for n in needed if n in names)
             return Recognised(None, f"it has {present} but not {missing}", defined[distinctive[0]], names)
     if "get_inputs" in names:
-        return Recognised("module", names=names)
+        return Recognised("module", names=names, inferred=_says_inferred(source.tree))
     return Recognised(None, "it has neither `get_inputs` nor `reference`", names=names)
+
+
+def _says_inferred(tree: ast.Module) -> bool:
+    """Return whether the file holds ``inferred = True``, as a written problem does until a person removes it."""
+    return any(
+        isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.Constant)
+        and node.value.value is True
+        and [t.id for t in node.targets if isinstance(t, ast.Name)] == ["inferred"]
+        for node in tree.body
+    )
 
 
 def recognise_json(text: str) -> Recognised:

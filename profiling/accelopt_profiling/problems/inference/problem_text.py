@@ -23,6 +23,7 @@ def problem_text(call: InferredCall, remaining: str = "") -> str:
     if remaining:
         lines += [f"# Still to be mended: {' '.join(remaining.split())[:220]}", ""]
     lines.append(f'entry = "{name}"')
+    lines.append("inferred = True  # remove it once the values are real: what goes wrong is then an error")
     if call.grid:
         lines += [
             "# No function of the file launches the kernel: the inputs are its arguments, one program a tile."

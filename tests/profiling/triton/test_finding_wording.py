@@ -1,0 +1,28 @@
+"""Findings on a launch say what is true of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from accelopt_profiling.triton.check_size import CheckSize
+from accelopt_profiling.triton.findings import smaller_check_finding
+from accelopt_profiling.triton.hints import line_findings
+from accelopt_profiling.triton.interpreter.counting import LaunchCounts, LineCounts
+
+
+@pytest.mark.parametrize(
+    ("masked", "begins"), [(1024, "All lanes are masked off"), (512, "50 % of the lanes are masked off")]
+)
+def test_a_line_that_does_nothing_is_told_from_one_that_does_half(masked: int, begins: str) -> None:
+    counts = LaunchCounts(1, 1, {7: LineCounts(lanes=1024, masked=masked)})
+    (finding,) = line_findings(counts)
+    assert finding.message.startswith(begins)
+
+
+@pytest.mark.parametrize(
+    ("referenced", "checked"),
+    [(True, "the result was checked at T=512"), (False, "accesses out of bounds were looked for at T=512")],
+)
+def test_without_a_reference_no_result_was_checked(referenced: bool, checked: str) -> None:
+    finding = smaller_check_finding(CheckSize(537e6, 1, 0.1), "T=512", 3, referenced)
+    assert checked in finding.message
