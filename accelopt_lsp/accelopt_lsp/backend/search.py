@@ -3,25 +3,39 @@
 from __future__ import annotations
 
 import asyncio
+import textwrap
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 
+from accelopt_agent.events import (
+    CandidateJudged,
+    CandidateTried,
+    Event,
+    Finished,
+    ProgressText,
+    SuggestionFound,
+)
 from accelopt_agent.model.editor_models import EditorModels
 from accelopt_agent.model.editor_request import Complete
+from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.history import interrupted
 from accelopt_agent.search.pause import PauseSwitch
+from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.backend.host_profiles import HostProfiles
-from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest
-from accelopt_lsp.backend.search_progress import SearchProgressFormatter
+from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchProgress, SearchRequest
 from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.models import resolve_team
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostUnreachableError
+
+#: How many characters of what is being tried an editor's line holds.
+WIDTH = 70
 
 
 async def search_events(
@@ -89,3 +103,41 @@ def _earlier_instructions(memory: Memory, file: FileText, kernel: str, target: s
     except MemoryUnavailableError:
         return ""  # the search itself will say what is wrong with the memory
     return before.instructions if before is not None else ""
+
+
+class SearchProgressFormatter:
+    """Of one search: ``budget`` is how many candidates it may try, ``remark`` what its last words end with."""
+
+    def __init__(self, kernel: str, budget: int, remark: str = "") -> None:
+        self._kernel, self._budget, self._remark = kernel, budget, remark
+        self._tried = 0
+        self._best: Speedup | None = None
+
+    def of(self, event: Event) -> list[SearchEvent]:
+        if isinstance(event, SuggestionFound):
+            if self._best is None or event.suggestion.speedup.value > self._best.value:
+                self._best = event.suggestion.speedup
+            return [event.suggestion]
+        if isinstance(event, CandidateTried):
+            self._tried = max(self._tried, event.number)
+            return [self._going_on(f"{event.candidate.summary} ({event.outcome})")]
+        if isinstance(event, CandidateJudged):
+            verdict = "passed the gate" if event.verdict.accepted else "refused by the gate"
+            return [self._going_on(f"{event.candidate.summary} ({verdict})")]
+        if isinstance(event, ProgressText):
+            return [self._going_on(event.text)]
+        if isinstance(event, Finished):
+            spent = event.usage.candidates >= self._budget  # then the reason says how many
+            ended = "" if spent or not self._tried else f"; {self._tried} candidates tried"
+            best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
+            said = [f"{self._kernel}: {event.reason}{ended}{best}."]
+            said += [part for part in (ledger_line(event.calls), self._remark) if part]
+            return [SearchEnd(self._tried, " ".join(said))]
+        return []
+
+    def _going_on(self, message: str) -> SearchProgress:
+        """``7 of 40 tried, best 1.80x est.: SUMMARY (slower)``: an editor shows no more than the line, or less."""
+        best = f", best {speedup(self._best).partition(' (')[0]}" if self._best is not None else ""
+        going_on = textwrap.shorten(message.removeprefix(f"{self._kernel}: "), WIDTH, placeholder="...")
+        told = f"{self._tried} of {self._budget} tried{best}: {going_on}"
+        return SearchProgress(told, self._tried, min(self._tried / self._budget, 1.0))

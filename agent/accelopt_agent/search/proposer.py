@@ -20,4 +20,4 @@ class Proposer(Protocol):
     name: str
 
     async def propose(self, node: Node) -> list[Candidate]:
-        """Yield rewrites of ``node``, most promising first. Raises ProposerError."""
+        """Return rewrites of ``node``, most promising first. Raises ProposerError."""

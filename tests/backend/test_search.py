@@ -5,7 +5,7 @@ from __future__ import annotations
 from accelopt_agent.events import Finished, ProgressText, SuggestionFound, Usage
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.backend.protocol import SearchEnd, SearchProgress
-from accelopt_lsp.backend.search_progress import SearchProgressFormatter
+from accelopt_lsp.backend.search import SearchProgressFormatter
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
