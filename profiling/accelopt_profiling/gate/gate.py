@@ -19,9 +19,9 @@ from accelopt_profiling.gate.candidate_files import (
 )
 from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fault
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
-from accelopt_profiling.gate.inputs.cases import plan_cases
+from accelopt_profiling.gate.inputs.cases import cases_beyond, plan_cases
 from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
-from accelopt_profiling.gate.reading.read import read
+from accelopt_profiling.gate.reading.read import limits_of_sizes, read
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
 from accelopt_profiling.gate.step_schemas import (
@@ -77,6 +77,9 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     before = request.original.files[request.original.kernel]
     evidence = Evidence(findings=await asyncio.to_thread(read, text, before))
     evidence.reasons += _refusals(request, evidence)
+    evidence.limits = await asyncio.to_thread(limits_of_sizes, text, before)
+    if evidence.limits and request.options.shapes and not request.cases:
+        cases = [*cases, *cases_beyond()]
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
@@ -169,7 +172,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
     options = request.options
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,
-        options.large_bytes, options.input_bytes
+        options.large_bytes, options.input_bytes, _limits(request)
     )  # fmt: skip
     running = RunParams(
         request.dialect, request.target, len(cases),
@@ -207,6 +210,11 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
         Step("gate.judge", "numpy", to_plain(judging), own),
     ]
     return Job(candidate, steps)
+
+
+def _limits(request: GateRequest) -> list[int]:
+    files = (request.candidate.files, request.original.files)
+    return limits_of_sizes(*(f[request.candidate.kernel] for f in files))
 
 
 def _rewritten(request: GateRequest) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import sys
+from itertools import repeat
+from operator import is_
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +21,7 @@ _MODULES = (
     "triton.compiler", "neuronxcc.nki", "neuronxcc.nki.language", "neuronxcc.nki.isa",
 )  # fmt: skip
 _OURS = "accelopt_profiling."
+_ABSENT = object()
 #: Names that hold state of a module itself.
 _STATE = frozenset(
     ["_", "last_value", "last_type", "last_traceback", "last_exc", "ps1", "ps2", "__warningregistry__"]
@@ -34,17 +38,16 @@ class SharedObjects:
     def changes(self) -> list[str]:
         found: list[str] = []
         for name, owner in self._before.items():
-            now = vars(owner)
-            for key, value in self._held[name].items():
+            now, held = vars(owner), self._held[name]
+            same = all(map(is_, held.values(), map(now.get, held, repeat(_ABSENT))))
+            for key, value in held.items() if not same else ():
                 if key in now and now[key] is value:
                     continue
                 if key in _STATE or not _shared(value) or _of_the_same_library(name, key, now.get(key)):
                     continue
                 found.append(f"{name}.{key}")
             if isinstance(owner, type):
-                found += [
-                    f"{name}.{key}" for key in now.keys() - self._held[name].keys() if _shared(now[key])
-                ]
+                found += [f"{name}.{key}" for key in now.keys() - held.keys() if _shared(now[key])]
         found += [
             n
             for n, owner in self._before.items()
@@ -77,11 +80,7 @@ def _owners() -> list[tuple[str, Any]]:
         if isinstance(module, ModuleType) and (name in _MODULES or name.startswith(_OURS)):
             owners.append((name, module))
             if name.startswith(_OURS):
-                owners += [
-                    (f"{name}.{key}", value)
-                    for key, value in list(vars(module).items())
-                    if isinstance(value, type) and value.__module__ == name
-                ]
+                owners += _classes(module)
     torch = sys.modules.get("torch")
     if torch is not None:
         owners += [("torch.Tensor", torch.Tensor), ("torch._C.TensorBase", torch._C.TensorBase),
@@ -90,3 +89,13 @@ def _owners() -> list[tuple[str, Any]]:
     if jit is not None:
         owners += [(f"triton.{c.__name__}", c) for c in (jit.JITFunction, jit.KernelInterface)]
     return owners
+
+
+@functools.cache
+def _classes(module: ModuleType) -> list[tuple[str, Any]]:
+    """Return the classes of a module of ours; one that is replaced later shows as a change of the module."""
+    return [
+        (f"{module.__name__}.{key}", value)
+        for key, value in list(vars(module).items())
+        if isinstance(value, type) and value.__module__ == module.__name__
+    ]

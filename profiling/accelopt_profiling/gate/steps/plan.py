@@ -13,6 +13,7 @@ from accelopt_profiling.comparison.saved_values import load_values
 from accelopt_profiling.gate.observe.emulation import emulation, estimated_work
 from accelopt_profiling.gate.observe.interpretation import (
     ENOUGH,
+    MOST_TIMES,
     MOST_WORK,
     case_work,
     known_share,
@@ -62,7 +63,8 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
             if known[alike] > most and not case_call.derived:
                 cases.append(CasePlan(index, known[alike], most / known[alike]))
         made = PlanResult(params.seed, cases, sorted(set(lanes)))
-        if cases and cases[0].index == 0 and _has_stand_in(context, params):
+        most = MOST_TIMES * params.interpret_work
+        if cases and cases[0].index == 0 and cases[0].work > most and _has_stand_in(context, params):
             left_out = [0] if _too_little_known(context, params, own, module, made) else []
             made = replace(made, left_out=left_out)
     for index in made.left_out:  # nobody runs it, nor computes what it expects

@@ -170,7 +170,8 @@ class CaptureSession:
                 done = set(sample.counted)
                 rest = [p for p in sample_programs(launch.grid, None).counted if p not in done]
                 execution.complete = True
-            interpreter().run(launch, rest, coverage=coverage, memory=memory)
+            if rest:
+                interpreter().run(launch, rest, coverage=coverage, memory=memory)
         finally:
             self._take_faults(execution, memory)
         self.coverage.end_launch(execution.complete)
@@ -206,8 +207,9 @@ class CaptureSession:
 
         def run(programs: Sequence[ProgramId]) -> None:
             left = [program for program in programs if program not in done]
-            interpreter().run(launch, left, coverage=self.coverage, memory=memory)
-            done.update(left)
+            if left:
+                interpreter().run(launch, left, coverage=self.coverage, memory=memory)
+                done.update(left)
 
         footprint: Footprint | None = None
         if self.coverage.asks_what_is_stored:

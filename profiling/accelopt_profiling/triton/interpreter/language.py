@@ -17,6 +17,7 @@ from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
+from accelopt_profiling.triton.interpreter.block_types import BlockTypes
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
 from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
@@ -42,6 +43,7 @@ class Language:
         self, builder: MemoryBuilder, semantic: Any, body: Callable[[Any], Callable[..., Any]]
     ) -> None:
         self._builder, self._semantic, self._body = builder, semantic, body
+        self._block_types = BlockTypes()
         self._patches: list[tuple[Any, str, Any]] = []
 
     def replacement(self, value: Any) -> Any:
@@ -142,6 +144,7 @@ class Language:
             options.pop("_semantic", None)
             return self._body(fn)(*arguments, **options)
 
+        yield from self._block_types.patches()
         for language in (tl, tl.core):
             yield language, "reduce", reduce
             yield language, "associative_scan", scan
