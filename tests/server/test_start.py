@@ -185,7 +185,8 @@ async def main(path):
     server.protocol.set_writer(Writer())
     document = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": path.read_text()}
     trusted = {"trusted": True}
-    begin = {"rootUri": path.parent.as_uri(), "capabilities": json.loads(sys.argv[2]), "processId": None, "initializationOptions": trusted}
+    begin = {"rootUri": path.parent.as_uri(), "processId": None, "initializationOptions": trusted}
+    begin["capabilities"] = json.loads(sys.argv[2])
     messages = [
         {"id": 1, "method": "initialize", "params": begin},
         {"method": "initialized", "params": {}},
