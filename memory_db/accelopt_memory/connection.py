@@ -20,14 +20,15 @@ from accelopt_memory.errors import MemoryUnavailableError, explain
 #: Seconds to wait for another process that is writing; its transactions take milliseconds.
 BUSY_SECONDS = 2.0
 
-NEWEST_MIGRATION = "m011_outcomes"
+NEWEST_MIGRATION = "m012_sketches"
 
 
 class Connection:
     """The database at ``path``, created and migrated when ``read_only`` is false.
 
     Read-only, a file that does not exist reads as an empty memory and is not created, and a file of an
-    older version is migrated in a copy that lives in memory.
+    older version is migrated in a copy that lives in memory. A file that may be read and not written is opened
+    read-only whatever was asked for: then only saving fails.
 
     Raises:
         MemoryUnavailableError: it is locked, corrupt, not writable, out of reach, or its disk is full.
@@ -37,7 +38,13 @@ class Connection:
         self.path, self.read_only = path, read_only
         self._busy_seconds = busy_seconds
         self._lock = threading.RLock()
-        self._db = self._open()
+        try:
+            self._db = self._open()
+        except MemoryUnavailableError:
+            if read_only or not _only_readable(path):
+                raise
+            self.read_only = True
+            self._db = self._open()
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Database]:
@@ -129,6 +136,12 @@ class Connection:
         except sqlite3.Error:
             connection.close()
             raise
+
+
+def _only_readable(path: Path) -> bool:
+    """Return whether we may read the database and not write it, or not into its folder, as SQLite needs to."""
+    writable = os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)
+    return path.is_file() and os.access(path, os.R_OK) and not writable
 
 
 @contextlib.contextmanager

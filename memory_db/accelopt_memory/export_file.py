@@ -15,10 +15,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from accelopt_memory.export_masks import masked
 from accelopt_memory.memory import TABLES, Memory
 from accelopt_memory.records import Pair, RecordKind, Rejection, Trap
 from accelopt_memory.rows import to_json
-from accelopt_profiling.plain import from_plain
+from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.receipt import Receipt
 
 FORMAT = "accelopt-memory"
@@ -40,8 +41,8 @@ class MemoryImportError(ValueError):
 
 
 def export_memory(memory: Memory, path: Path) -> int:
-    """Write pairs, traps, rejections and receipts to ``path`` and return how many records; an existing file is
-    replaced as a whole.
+    """Write pairs, traps, rejections and receipts to ``path``, without absolute paths and secrets, and return how many
+    records; an existing file is replaced as a whole.
 
     Raises:
         OSError: the file cannot be written; what was there before is untouched.
@@ -51,8 +52,10 @@ def export_memory(memory: Memory, path: Path) -> int:
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
             out.write(_line({"format": FORMAT, "version": VERSION}))
+            receipts: dict[str, str] = {}  # a masked one has another id
             for kind, record in _records(memory):
-                out.write(_line({"kind": kind, "id": record.id, "data": record}))
+                shared = _masked(kind, record, receipts)
+                out.write(_line({"kind": kind, "id": shared.id, "data": shared}))
                 count += 1
             out.flush()
             os.fsync(out.fileno())
@@ -61,6 +64,17 @@ def export_memory(memory: Memory, path: Path) -> int:
         Path(temporary).unlink(missing_ok=True)
         raise
     return count
+
+
+def _masked(kind: RecordKind, record: Any, receipts: dict[str, str]) -> Any:
+    """Return the record without absolute paths and secrets; ``receipts`` maps the ids of receipts to those of the
+    masked ones."""
+    shared = from_plain(_CLASSES[kind], masked(to_plain(record)))
+    if kind == "receipt":
+        receipts[record.id] = shared.id
+    elif kind == "pair":
+        shared = dataclasses.replace(shared, receipts=tuple(receipts.get(r, r) for r in record.receipts))
+    return shared
 
 
 def import_file(memory: Memory, path: Path) -> dict[str, int]:

@@ -21,6 +21,7 @@ from accelopt_memory.connection import BUSY_SECONDS, Connection
 from accelopt_memory.features import KernelFeatures
 from accelopt_memory.location import default_path
 from accelopt_memory.outcomes import OutcomeTable
+from accelopt_memory.pair_index import PairIndex, chosen_rows, sketch
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_memory.records import (
     Match,
@@ -57,6 +58,9 @@ _SUMMARIES: dict[RecordKind, str] = {
     "rejection": "t.reason",
 }
 
+#: Up to so many pairs of a dialect are all compared; among more, so many that their sketches choose.
+SCANNED, SHORTLIST = 256, 64
+
 _Refusal = TypeVar("_Refusal", Trap, Rejection)
 
 
@@ -73,6 +77,7 @@ class Memory:
         self.run_log = RunLog(connection)
         self.profile_cache = ProfileCache(connection)
         self.outcomes = OutcomeTable(connection)
+        self._index = PairIndex()
 
     @classmethod
     def open(
@@ -112,7 +117,7 @@ class Memory:
     def add_pair(self, pair: Pair) -> str:
         """Save a pair and return its id; saving the same pair again changes nothing."""
         with self.connection.writing() as db:
-            return insert_record(db, "pairs", pair)
+            return insert_record(db, "pairs", pair, sketch=sketch(pair.features))
 
     def pairs(self) -> list[Pair]:
         """Return all pairs, oldest first."""
@@ -126,10 +131,15 @@ class Memory:
 
     def similar(self, features: KernelFeatures, limit: int = 8, least: float = 0.2) -> list[Match]:
         """Return the pairs of the same dialect whose slow side is at least ``least`` similar to ``features``
-        (``features.kernel_features``), most similar first, ties by id."""
+        (``features.kernel_features``), most similar first, ties by id. Among more than ``SCANNED`` pairs those with
+        the nearest sketches are compared (``pair_index``)."""
         with self.connection.reading() as db:
-            query = "SELECT id, features_json FROM pairs WHERE dialect = ?"
-            rows = db.execute(query, [features.dialect]).fetchall()
+            many = "SELECT 1 FROM pairs WHERE dialect = ? LIMIT 1 OFFSET ?"
+            if db.execute(many, [features.dialect, SCANNED]).fetchone():
+                rows = chosen_rows(db, self._index.nearest(db, features, max(SHORTLIST, 2 * limit)))
+            else:
+                query = "SELECT id, features_json FROM pairs WHERE dialect = ?"
+                rows = db.execute(query, [features.dialect]).fetchall()
         scores = [(similarity(features, _stored_features(text)), pair_id) for pair_id, text in rows]
         best = sorted((-score, pair_id) for score, pair_id in scores if score >= least)[:limit]
         pairs = [(self.pair(pair_id), -score) for score, pair_id in best]

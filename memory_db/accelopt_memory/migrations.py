@@ -126,3 +126,10 @@ def m011_outcomes(db: Database) -> None:
     _keyed(db, "outcomes", columns)
     db.table("outcomes").create_index(["dialect"], if_not_exists=True)
     db.table("outcomes").create_index(["task"], if_not_exists=True)
+
+
+@_migration
+def m012_sketches(db: Database) -> None:
+    pairs = db.table("pairs")
+    if "sketch" not in pairs.columns_dict:
+        pairs.add_column("sketch", bytes)

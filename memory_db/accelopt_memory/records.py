@@ -24,6 +24,11 @@ def content_id(*parts: str) -> str:
     return digest.hexdigest()[:16]
 
 
+def pair_id(dialect: str, target: str, kernel: str, slow_text: str, fast_text: str) -> str:
+    """Return the id of the pair of these texts."""
+    return content_id("pair", dialect, target, kernel, slow_text, fast_text)
+
+
 @dataclass(frozen=True)
 class Pair:
     """A slow-fast pair: one kernel before and after a rewrite that was proved right and accepted.
@@ -60,7 +65,7 @@ class Pair:
 
     @property
     def id(self) -> str:
-        return content_id("pair", self.dialect, self.target, self.kernel, self.slow_text, self.fast_text)
+        return pair_id(self.dialect, self.target, self.kernel, self.slow_text, self.fast_text)
 
     @property
     def speedup(self) -> float | None:

@@ -53,8 +53,8 @@ def _is_storable(text: str) -> bool:
     return True
 
 
-def insert_record(db: Database, table: str, record: Any) -> str:
-    """Insert a pair, trap or rejection with its creation time, unless it is there; return its id.
+def insert_record(db: Database, table: str, record: Any, **extra: Any) -> str:
+    """Insert a pair, trap or rejection with its creation time and ``extra`` columns, unless it is there; return its id.
 
     A record made on this machine replaces the same one imported.
     """
@@ -62,7 +62,7 @@ def insert_record(db: Database, table: str, record: Any) -> str:
     dated = dataclasses.replace(record, created=record.created or now())
     if not record.imported:
         db.execute(f"DELETE FROM {table} WHERE id = ? AND imported = 1", [record.id])
-    db.insert(table, to_row(dated, id=record.id), "IGNORE")
+    db.insert(table, to_row(dated, id=record.id, **extra), "IGNORE")
     return str(record.id)
 
 

@@ -226,3 +226,22 @@ def test_a_known_profile_is_read_while_another_program_writes(path: Path) -> Non
         other.execute("BEGIN IMMEDIATE")
         assert memory.profile_cache.get("key") == {"us": 1}
         other.close()
+
+
+def test_a_file_that_may_only_be_read_is_read(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Memory.open(path) as memory:
+        memory.add_trap(TRAP)
+
+    def refuse(self: Connection) -> None:
+        raise MemoryUnavailableError("unreachable", path, "unable to open database file")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Connection, "_open_to_write", refuse)
+        with pytest.raises(MemoryUnavailableError):
+            Memory.open(path)
+        patched.setattr(os, "access", lambda place, mode: mode == os.R_OK)
+        with Memory.open(path) as memory:
+            assert len(memory.traps()) == 1
+            with pytest.raises(MemoryUnavailableError) as caught:
+                memory.add_trap(TRAP)
+            assert caught.value.trouble == "read-only"

@@ -26,6 +26,7 @@ ADDS = {
     "m009_text_search": {"pairs_fts", "traps_fts", "rejections_fts"},
     "m010_edits": set(),
     "m011_outcomes": {"outcomes"},
+    "m012_sketches": set(),
 }
 
 

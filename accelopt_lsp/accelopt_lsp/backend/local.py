@@ -17,6 +17,7 @@ from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.undo import notice_undone
 from accelopt_lsp.backend.cache_key import depends_on_any
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
 from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
@@ -62,6 +63,7 @@ class LocalBackend:
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
         def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
+            notice_undone(memory, file.path, hashes)
             stored = memory.suggestions(file=file.path, state="offered")
             runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
             return [s.body for s in stored], [run for run in runs if run is not None]

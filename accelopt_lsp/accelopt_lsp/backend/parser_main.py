@@ -34,12 +34,12 @@ class StoredProfiles:
         opens it too, and tells the person."""
         try:
             if database not in self._open:
-                if not database.exists():
-                    return None  # the backend creates it
+                if not os.path.exists(database):  # or out of reach
+                    return None  # the backend creates it, or tells why not
                 self._open[database] = Connection(database)
             return ProfileCache(self._open[database]).get(key)
-        except MemoryUnavailableError as error:
-            log.warning("%s", error)
+        except (MemoryUnavailableError, ValueError) as error:
+            log.warning("no stored profile is read from %s: %s", database, error)
             if (connection := self._open.pop(database, None)) is not None:
                 connection.close()
             return None

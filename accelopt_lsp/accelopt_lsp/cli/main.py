@@ -25,6 +25,7 @@ COMMANDS = {
     "verify": "verify:verify",
     "accept": "accept:accept",
     "reject": "accept:reject",
+    "learn": "learn:learn",
     "explain": "explain:explain",
     "runs": "runs:runs",
     "memory": "memory:memory",

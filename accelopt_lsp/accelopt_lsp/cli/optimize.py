@@ -103,7 +103,9 @@ def optimize(
     )
     limits = budget_of(settings, budget)
     request = replace(
-        _request(file, settings, kernel, target, limits), resume=resume, instructions=instructions.strip()
+        search_request(file, settings, kernel, target, limits),
+        resume=resume,
+        instructions=instructions.strip(),
     )
     team = None if no_model else _team(settings, file, may_ask=not as_json and sys.stdin.isatty())
     if instructions and team is None:
@@ -280,13 +282,24 @@ def budget_of(settings: Settings, text: str | None) -> Budget:
     return Budget(**limits)
 
 
-def _request(
-    file: Path, settings: Settings, kernel: str | None, target: str | None, budget: Budget
+def search_request(
+    file: Path,
+    settings: Settings,
+    kernel: str | None,
+    target: str | None,
+    budget: Budget,
+    text: str | None = None,
 ) -> OptimizeRequest:
+    """Return the request for a search of ``file``, whose text is ``text`` where that is given.
+
+    Raises:
+        CommandError: it has no such kernel, or no problem that can be used.
+        UserError: it cannot be read.
+    """
     from accelopt_agent.request import OptimizeRequest
     from accelopt_profiling.examination import examine
 
-    text = read_source(file)
+    text = read_source(file) if text is None else text
     examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
     errors = [f"{file}:{f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
     if errors:

@@ -10,6 +10,30 @@ from lsprotocol import types
 from accelopt_lsp.settings.editor import editor_settings
 
 
+class SentCapabilities:
+    """The capabilities as the editor sent them, by lsprotocol's attribute names; None for what is not there.
+
+    lsprotocol would first build a type for each part of them: a hundred for VS Code, of which a dozen are looked at.
+    """
+
+    def __init__(self, sent: dict[str, Any]) -> None:
+        self._sent = sent
+
+    @classmethod
+    def of(cls, sent: object, _: type) -> SentCapabilities:
+        """Structure hook. Raises TypeError: it is no object."""
+        if not isinstance(sent, dict):
+            raise TypeError("the capabilities are no object")
+        return cls(sent)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        first, *rest = name.split("_")
+        value = self._sent.get(first + "".join(map(str.capitalize, rest)))
+        return SentCapabilities(value) if isinstance(value, dict) else value
+
+
 @dataclass(frozen=True)
 class Client:
     """The client's capabilities and what it said in ``initializationOptions``.
@@ -21,7 +45,9 @@ class Client:
     command.
     """
 
-    capabilities: types.ClientCapabilities = field(default_factory=types.ClientCapabilities)
+    capabilities: types.ClientCapabilities | SentCapabilities = field(
+        default_factory=lambda: SentCapabilities({})
+    )
     trusted: bool = False
     trust_unsaid: bool = True
     status: bool = False

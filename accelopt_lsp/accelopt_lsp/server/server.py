@@ -22,6 +22,7 @@ from pygls.protocol import (
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.server.client import SentCapabilities
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
@@ -41,6 +42,7 @@ def message_converter() -> cattrs.Converter:
     """Return pygls' default converter, but with one reason for what cannot be read, not all: the code that is generated
     for each type is a third smaller."""
     converter = get_converter(cattrs.Converter(detailed_validation=False))
+    converter.register_structure_hook(types.ClientCapabilities, SentCapabilities.of)
     converter.register_structure_hook(JsonRPCRequestMessage, _params_field_structure_hook)
     converter.register_structure_hook(JsonRPCNotification, _params_field_structure_hook)
     converter.register_structure_hook(JsonRPCResponseMessage, _result_field_structure_hook)

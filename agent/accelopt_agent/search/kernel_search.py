@@ -286,7 +286,7 @@ class KernelSearch:
         if isinstance(measured, CostUnavailableError) and measured.lasting:
             self._failed_steps.add(trial.step)
             await self._trap(trial, measured.code, detail)
-        elif outcome == "slower":
+        elif outcome == "slower" and not node.compared_at_scale:  # that says little of other sizes
             await self._trap(
                 trial, "slower", f"{duration_text(node.us)} instead of {duration_text(self.root.us)}"
             )

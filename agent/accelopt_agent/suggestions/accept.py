@@ -57,7 +57,6 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
 
 def _note_acceptance(memory: Memory, suggestion: Suggestion, pair: Pair) -> None:
     """Count the acceptance for each step that led here, and for the edit as a whole."""
-    items = {step for step in suggestion.steps or (suggestion.origin,) if not step.startswith("memory:")}
     if not pair.example:
         ratio = math.log(1 / pair.speedup) if pair.speedup else None
         item = f"edit:{pair.edit}"
@@ -65,16 +64,16 @@ def _note_acceptance(memory: Memory, suggestion: Suggestion, pair: Pair) -> None
             item, pair.slow_hash, pair.bound, pair.dialect, pair.target, ratio, pair.fast_hash, accepted=True
         )
         memory.outcomes.add(outcome)
-        items.add(item)
-    memory.outcomes.mark(
-        sorted(items | _edits_of(memory, suggestion)), pair.slow_hash, pair.target, accepted=True
-    )
+    items = items_of(memory, suggestion, pair)
+    memory.outcomes.mark(sorted(items), pair.slow_hash, pair.target, accepted=True)
 
 
-def _edits_of(memory: Memory, suggestion: Suggestion) -> set[str]:
-    """Return the items of the remembered edits among the suggestion's steps."""
-    pairs = [memory.pair(s.removeprefix("memory:")) for s in suggestion.steps if s.startswith("memory:")]
-    return {f"edit:{pair.edit or pair.id}" for pair in pairs if pair is not None}
+def items_of(memory: Memory, suggestion: Suggestion, pair: Pair | None) -> set[str]:
+    """Return what a decision about a suggestion is about: its steps, and the edit of its ``pair``."""
+    steps = suggestion.steps or (suggestion.origin,)
+    remembered = [memory.pair(s.removeprefix("memory:")) for s in steps if s.startswith("memory:")]
+    items = {step for step in steps if not step.startswith("memory:")}
+    return items | {f"edit:{p.edit or p.id}" for p in (*remembered, pair) if p is not None}
 
 
 def pair_of(suggestion: Suggestion) -> Pair:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,19 +33,45 @@ if TYPE_CHECKING:
 @click.option(
     "--run-alone", is_flag=True, help="Let only the run refuse: what reading the text finds is told."
 )
+@click.option("--lot", type=click.IntRange(1), metavar="N", help="Only N cases, drawn by lot.")
+@click.option(
+    "--load", type=click.IntRange(0), default=0, metavar="N", help="Keep N further processes busy meanwhile."
+)
+@click.option(
+    "--against",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    help="What an earlier run printed with --json: its cases, and the verdicts that differ.",
+)
 @json_option
-def gate(corpus: Path | None, only: tuple[str, ...], run_alone: bool, as_json: bool) -> int:
+def gate(
+    corpus: Path | None,
+    only: tuple[str, ...],
+    run_alone: bool,
+    lot: int | None,
+    load: int,
+    against: Path | None,
+    as_json: bool,
+) -> int:
     """Detection and false alarms of the gate. Exit code 1: a trick was accepted or an honest kernel refused."""
     from accelopt_benchmarks.gate.corpus import read_corpus
     from accelopt_benchmarks.gate.detection import rows as table
+    from accelopt_benchmarks.gate.load import busy_processes, compared, read_verdicts
 
     folder = corpus or GATE_CORPUS
     try:
         cases = [c for c in read_corpus(folder) if not only or any(text in c.name for text in only)]
+        before = read_verdicts(against) if against is not None else {}
     except ValueError as error:
         raise wrong_input(f"{error}.") from None
-    judged = asyncio.run(_judge_corpus(cases, not run_alone))
+    if before:
+        cases = [c for c in cases if any(name == c.name for name, _ in before)]
+    if lot is not None and lot < len(cases):
+        chosen = set(random.sample([c.name for c in cases], lot))
+        cases = [c for c in cases if c.name in chosen]
+    with busy_processes(load):
+        judged = asyncio.run(_judge_corpus(cases, not run_alone))
     rows = table(judged, reading=not run_alone)
+    rows += [compared(judged, before, load)] if before else []
     if as_json:
         print_json({"met": all(r.met for r in rows), "rows": rows, "cases": judged})
     else:

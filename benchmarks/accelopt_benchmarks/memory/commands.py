@@ -31,6 +31,13 @@ ORDER_TEXTS = 24
     help="The pairs: PAIR/slow.py, PAIR/fast.py, PAIR/other_*.py.",
 )  # fmt: skip
 @click.option(
+    "--orders", type=click.IntRange(1, 1000), metavar="SEEDS",
+    help="Also compare the order that outcomes elsewhere let expect with the catalogue's and a random one.",
+)  # fmt: skip
+@click.option(
+    "--cache", type=click.Path(path_type=Path, file_okay=False), help="Keep the costs for --orders here."
+)
+@click.option(
     "--rules", is_flag=True, help="Also carry the edits of rules between NKIBench's tasks and the examples."
 )
 @json_option

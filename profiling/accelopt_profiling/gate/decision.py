@@ -90,6 +90,9 @@ class _Decision:
             check["outcome"] = "left out: its launches read what others leave, and all programs are too many"
             self.stood_for = drawn
             return
+        if drawn.reduced and self.stood_for is None:
+            check["outcome"] = "left out: the main case needs none to stand for it"
+            return
         if drawn.derived:
             self._derived(drawn, check)
             return
@@ -173,6 +176,9 @@ class _Decision:
             check["outcome"] = "left out: the reference has no answer there"
             return
         right = verdict.original_right if verdict is not None else None
+        if run_case.unjudged:
+            check["outcome"] = f"left out: {run_case.raised}"
+            return
         if run_case.raised:
             check["outcome"] = f"refused by the kernel: {run_case.raised}"
             if right:
@@ -218,6 +224,13 @@ class _Decision:
                 self.notes.append(Reason("smaller-sizes", message))
             if not drawn.reduced or self.stood_for is None:
                 continue
+            if limits := self.evidence.limits:
+                message = (
+                    f"Its launches are too large to be interpreted, and smaller sizes say little: it compares sizes "
+                    f"with {', '.join(map(str, limits[:3]))}."
+                )
+                self.refusals.append(Reason("not-judged", message))
+                return
             verdict, run_case = self.verdicts.get(drawn.index), self.run_cases.get(drawn.index)
             judged = (
                 verdict is not None and run_case is not None and not run_case.raised and not verdict.skipped
@@ -236,6 +249,7 @@ class _Decision:
         evidence = self.evidence
         if evidence.complete:
             self._at_smaller_sizes()
+            self._beyond_limits()
             if not self.compared:
                 message = f"No case could be compared, so nothing is known of the candidate{self._why_not()}."
                 self.refusals.append(Reason("nothing-compared", message))
@@ -264,6 +278,17 @@ class _Decision:
         full = full_precision(evidence.drawn)
         self.notes += [n for n in noted if n.code in NOTED and (full or n.code != "low-precision")]
         return accepted, _unique(_first_cause_first(self.refusals) or self.notes), self.checks
+
+    def _beyond_limits(self) -> None:
+        """Say which numbers the candidate compares sizes with that no case is beyond."""
+        sizes = [n for d in self.evidence.drawn if not d.left_out for n in _sizes(d)]
+        unseen = [n for n in self.evidence.limits if n >= max(sizes, default=0)]
+        if unseen and sizes:
+            listed = ", ".join(map(str, unseen[:3]))
+            message = (
+                f"It compares something with {listed}; no case is that large, so nothing is known beyond."
+            )
+            self.notes.append(Reason("size-limit", message))
 
     def _on_device(self) -> None:
         """What the host's device said, where it has one: a kernel that fails there is refused."""
@@ -311,6 +336,11 @@ def _first_cause_first(reasons: list[Reason]) -> list[Reason]:
 
 #: Static findings that are worth telling about an accepted candidate; all of them are in the receipt.
 NOTED = ("fallback", "background-work", "mode-branch", "reads-files", "low-precision")
+
+
+def _sizes(drawn: DrawnCase) -> list[int]:
+    """Return the sizes of a case's arrays, and of their axes."""
+    return [n for shape in drawn.shapes for n in (*shape, math.prod(shape))]
 
 
 def _named(drawn: DrawnCase) -> str:

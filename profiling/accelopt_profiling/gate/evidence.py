@@ -21,13 +21,15 @@ from accelopt_profiling.gate.verdict import Reason
 
 @dataclass
 class Evidence:
-    """The findings in the candidate's text and the results of the steps. ``running`` is the case that the candidate's
-    process was last in, ``output_digests`` are those of its outputs by case and folder, sent when they were written.
-    ``complete`` tells that the last step, the judge, has answered, ``invalid_problem`` that the problem itself failed.
+    """The findings in the candidate's text, the numbers that it compares sizes with (``limits``), and the results of
+    the steps. ``running`` is the case that the candidate's process was last in, ``output_digests`` are those of its
+    outputs by case and folder, sent when they were written. ``complete`` tells that the last step, the judge, has
+    answered, ``invalid_problem`` that the problem itself failed.
     """
 
     reasons: list[Reason] = field(default_factory=list)
     findings: list[StaticFinding] = field(default_factory=list)
+    limits: list[int] = field(default_factory=list)
     drawn: list[DrawnCase] = field(default_factory=list)
     run: RunResult | None = None
     device: DeviceRunResult | None = None

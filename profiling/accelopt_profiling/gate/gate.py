@@ -19,9 +19,9 @@ from accelopt_profiling.gate.candidate_files import (
 )
 from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fault
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
-from accelopt_profiling.gate.inputs.cases import plan_cases
+from accelopt_profiling.gate.inputs.cases import cases_beyond, plan_cases
 from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
-from accelopt_profiling.gate.reading.read import read
+from accelopt_profiling.gate.reading.read import limits_of_sizes, read
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
 from accelopt_profiling.gate.step_schemas import (
@@ -77,6 +77,10 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     before = request.original.files[request.original.kernel]
     evidence = Evidence(findings=await asyncio.to_thread(read, text, before))
     evidence.reasons += _refusals(request, evidence)
+    evidence.limits = await asyncio.to_thread(limits_of_sizes, text, before)
+    if evidence.limits and request.options.shapes and not request.cases:
+        cases = [*cases, *cases_beyond()]
+    cases = [c for c in cases if _planned(request) or not c.reduced]
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
@@ -169,7 +173,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
     options = request.options
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,
-        options.large_bytes, options.input_bytes
+        options.large_bytes, options.input_bytes, _limits(request)
     )  # fmt: skip
     running = RunParams(
         request.dialect, request.target, len(cases),
@@ -196,10 +200,9 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
         alone=not _rewritten(request),
         replaces=request.problem.kind == "kernelbench",
     )
-    planned = request.dialect == "triton" and _rewritten(request)
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
-        *([Step("gate.plan", runtime, to_plain(planning), own)] if planned else []),
+        *([Step("gate.plan", runtime, to_plain(planning), own)] if _planned(request) else []),
         Step("gate.run", runtime, to_plain(running), whole),
         *_device_step(request, cases, facts),
         *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
@@ -207,6 +210,16 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
         Step("gate.judge", "numpy", to_plain(judging), own),
     ]
     return Job(candidate, steps)
+
+
+def _limits(request: GateRequest) -> list[int]:
+    files = (request.candidate.files, request.original.files)
+    return limits_of_sizes(*(f[request.candidate.kernel] for f in files))
+
+
+def _planned(request: GateRequest) -> bool:
+    """Check whether the original says how much of each case is interpreted."""
+    return request.dialect == "triton" and _rewritten(request)
 
 
 def _rewritten(request: GateRequest) -> bool:

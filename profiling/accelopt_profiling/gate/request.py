@@ -47,6 +47,7 @@ class Case:
     the shapes that the gate derives from the axes of a problem: there a candidate has to do what the
     original does. A ``movable`` case may be drawn at a further shape instead when the main one is large. A ``reduced``
     one is drawn at smaller sizes of the main shape where that is large: it stands for what cannot be interpreted.
+    ``beyond`` picks one of the shapes on the other side of numbers that the candidate compares sizes with.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Case:
     movable: bool = False
     derived: int | None = None
     reduced: bool = False
+    beyond: int | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,9 @@ from accelopt_profiling.problems.ref import ProblemRef
 
 @dataclass(frozen=True)
 class DrawParams:
-    """``source`` holds the original kernel file and the problem's files: never anything of a candidate."""
+    """``source`` holds the original kernel file and the problem's files: never anything of a candidate but for
+    ``limits``, the numbers that it compares sizes with.
+    """
 
     problem: ProblemRef
     source: Source
@@ -24,6 +26,7 @@ class DrawParams:
     cases: list[Case]
     large_bytes: int
     input_bytes: int
+    limits: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,8 @@ class RunCase:
     memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
     on the same data, ``later`` those of calls under other circumstances (``LATER``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
-    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself. ``work`` is what its launches
+    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself; ``unjudged`` that it
+    takes too much work there. ``work`` is what its launches
     took to interpret, in elements; None where that is not counted. ``initial`` tells that the model's parameters stayed
     as they were built, since they could not be drawn anew.
     """
@@ -158,6 +162,7 @@ class RunCase:
     later: dict[str, list[str]] | None = None
     complete: bool = True
     raised: str = ""
+    unjudged: bool = False
     work: int | None = None
     initial: bool = False
 

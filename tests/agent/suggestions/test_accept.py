@@ -14,8 +14,10 @@ from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.suggestions.accept import accept, reject
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.undo import notice_undone
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
+from accelopt_profiling.kernels import find_kernels
 
 
 @pytest.fixture
@@ -128,3 +130,21 @@ async def test_a_decision_that_fails_half_way_leaves_nothing(
             accept(memory, suggestion)
     assert memory.pairs() == []
     assert accept(memory, suggestion) == memory.pairs()[0].id
+
+
+async def test_an_undone_suggestion_is_withdrawn_counts_against_and_is_offered_again(memory: Memory) -> None:
+    suggestion = (await best(memory))[0]
+    pair = accept(memory, suggestion)
+    kept = {suggestion.base_hash: suggestion.target}
+    (fast,) = (k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel)
+    assert notice_undone(memory, suggestion.file, {fast: suggestion.target}, settled=0) == []
+    assert notice_undone(memory, suggestion.file, kept) == []  # the text may be from before
+    assert [s.id for s in notice_undone(memory, suggestion.file, kept, settled=0)] == [suggestion.id]
+    assert memory.pair(pair) is None
+    stored = memory.suggestion(suggestion.id)
+    assert stored is not None
+    assert stored.state == "offered"
+    assert {o.item for o in memory.outcomes.all() if o.undone} >= {*suggestion.steps}
+    assert notice_undone(memory, suggestion.file, kept, settled=0) == []
+    assert accept(memory, suggestion) == pair
+    assert not any(o.undone for o in memory.outcomes.all())

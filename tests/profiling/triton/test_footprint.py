@@ -159,3 +159,31 @@ def test_a_few_turns_draw_all_programs() -> None:
         assert len(drawn) <= 36
         seen |= set(drawn)
     assert len(seen) == 256
+
+
+@triton.jit
+def one_reads_beyond(x, out, odd, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    beyond = (tl.program_id(0) == odd) * 5000
+    tl.store(out + at, tl.load(x + at + beyond))
+
+
+@triton.jit
+def reads_where_data_says(x, places, out, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + at, tl.load(x + tl.load(places + at)))
+
+
+def test_a_read_out_of_bounds_in_a_program_that_was_not_run() -> None:
+    x, out = torch.zeros(64 * 8), torch.zeros(64 * 8)
+    plan = InterpretationPlan(ProgramDraw(0.0, seed=3))
+    with emulated("h100", count=False, plan=plan) as session:
+        one_reads_beyond[(64,)](x, out, 41, B=8)
+    [fault] = session.executions[0].faults
+    assert (fault.operation, fault.tensor, fault.program) == ("load", "x", (41, 0, 0))
+    places = torch.arange(64 * 8, dtype=torch.int32)
+    places[41 * 8] = 5000
+    with emulated("h100", count=False, plan=plan) as session:
+        reads_where_data_says[(64,)](x, places, out, B=8)
+        one_reads_beyond[(64,)](x, out, 99, B=8)
+    assert [e.faults for e in session.executions] == [[], []]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from math import prod
 
 from accelopt_profiling.gate.request import DISTRIBUTIONS, Case, CaseOptions
 
@@ -30,12 +31,33 @@ def plan_cases(options: CaseOptions) -> list[Case]:
     return cases
 
 
+def cases_beyond() -> list[Case]:
+    """Return the cases of a candidate that compares sizes with numbers."""
+    return [Case(f"beyond a limit {n + 1}", _seed(), beyond=n) for n in range(BEYOND)]
+
+
+def shapes_beyond(axes: Mapping[str, int], limits: list[int]) -> list[tuple[dict[str, int], int]]:
+    """Return sizes at which one axis, or the product of all, is beyond one of ``limits`` as it is not at ``axes``, and
+    how many times larger that is: multiples of the sizes, the nearest first.
+    """
+    found: dict[tuple[tuple[str, int], ...], int] = {}
+    for limit in limits:
+        for name, size in axes.items():
+            if size <= limit:
+                found[((name, size * (limit // size + 1)),)] = limit // size + 1
+        total = prod(axes.values())
+        first = next(iter(axes.items()), None)
+        if first is not None and total <= limit:
+            found[((first[0], first[1] * (limit // total + 1)),)] = limit // total + 1
+    return sorted(((dict(sizes), times) for sizes, times in found.items()), key=lambda pair: pair[1])
+
+
 def _seed() -> int:
     return secrets.randbits(62)
 
 
-#: At most so many shapes are derived.
-DERIVED = 4
+#: At most so many shapes are derived, and chosen beyond limits of sizes.
+DERIVED, BEYOND = 4, 3
 
 
 def derive_shapes(axes: Mapping[str, int], listed: bool = False) -> list[dict[str, int]]:

@@ -14,7 +14,7 @@ import numpy as np
 from accelopt_profiling.comparison.inplace_outputs import changed_arguments, passed_through
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
-from accelopt_profiling.gate.inputs.cases import derive_shapes
+from accelopt_profiling.gate.inputs.cases import derive_shapes, shapes_beyond
 from accelopt_profiling.gate.inputs.distributions import altered, change, varied
 from accelopt_profiling.gate.inputs.long_sums import half_range, long_sums
 from accelopt_profiling.gate.inputs.lopsided import offset, skewed, spikes
@@ -86,6 +86,8 @@ class _Drawing:
         case = self.params.cases[index]
         if case.reduced:
             return self._reduced(index, case)
+        if case.beyond is not None:
+            return self._beyond(index, case, case.beyond)
         with self.main.applied():
             return self._case(index, case)
 
@@ -105,6 +107,30 @@ class _Drawing:
         with suppress(Exception), sizes.applied():  # the problem's own code, asked for what it never promised
             inputs = sizes.inputs(case.seed)
             return self._keep(drawn, inputs, *self.problem.call(inputs), sizes.smaller)
+        return None
+
+    def _beyond(self, index: int, case: Case, number: int) -> DrawnCase | None:
+        """Return a case at sizes beyond a number that the candidate compares sizes with: it says itself that it takes
+        them. The problem need not be able to draw it.
+        """
+        if self.params.dialect != "triton" or self.main.smaller:
+            return None
+        sizes, most = ProblemSizes(self.problem), self.params.large_bytes
+        shapes = [
+            s
+            for s, times in shapes_beyond(sizes.full, self.params.limits)
+            if times * self.sizes[None] <= most
+        ]
+        if number >= len(shapes):
+            return None
+        shape = shapes[number]
+        with suppress(Exception), sizes.at(shape).applied():
+            with hollow_draws(self.params.target):
+                if byte_count(sizes.inputs(0)) > most:
+                    return None
+            inputs = sizes.inputs(case.seed)
+            drawn = DrawnCase(index, case.name, case.distribution, shape=dict(shape), derived=True, open=True)
+            return self._keep(drawn, inputs, *self.problem.call(inputs), shape)
         return None
 
     def _inputs(self, seed: int, at: int | None) -> list[Any]:

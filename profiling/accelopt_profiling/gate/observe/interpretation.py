@@ -14,6 +14,8 @@ from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan, P
 #: Work that one call may take, in elements (see ``interpreter.work``): a candidate may need so much more than the
 #: original. Some forty seconds on two cores. Our choice.
 MOST_WORK = 16_000_000_000
+#: The same, in what a whole first case may take by default.
+MOST_TIMES = 4
 #: Of the work up to which a case is interpreted whole: a launch of no more is, also where the case is not.
 _SMALL = 1 / 40
 #: Of the planned share of the output, so much must be checked: what the programs write differs in size.

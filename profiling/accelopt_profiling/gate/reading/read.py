@@ -14,6 +14,7 @@ from accelopt_profiling.gate.reading.names import ResolvedNames
 from accelopt_profiling.gate.reading.obfuscation import obfuscation
 from accelopt_profiling.gate.reading.patching import patching
 from accelopt_profiling.gate.reading.shape_special_cases import special_shapes
+from accelopt_profiling.gate.reading.size_limits import size_limits
 from accelopt_profiling.source_text import is_main_guard, parse_python
 
 _READERS = (reaching, patching, fallbacks, branching, escaping, low_precision, special_shapes)
@@ -51,6 +52,22 @@ def read(text: str, original: str = "") -> list[StaticFinding]:
         ]
         found += _lowered_products(found, {code for code, _ in before}, {message for _, message in before})
     return sorted(set(found), key=lambda f: (not f.certain, f.line, f.code))
+
+
+def limits_of_sizes(text: str, original: str = "") -> list[int]:
+    """Return the numbers that a rewrite compares something with by order and ``original`` does not: there may be
+    another way of computing on the other side. Of a text without another original all of them.
+    """
+    try:
+        own, before = (set(_limits(t)) for t in (text, "" if original == text else original))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return sorted(own - before)
+
+
+def _limits(text: str) -> list[int]:
+    written = ast.Module(_of_kernels(parse_python(text)), [])
+    return list(size_limits(ResolvedNames(text, written)))
 
 
 def _lowered_products(found: list[StaticFinding], codes: set[str], messages: set[str]) -> list[StaticFinding]:

@@ -141,7 +141,7 @@ class _CandidateRun:
             tells_nothing = failed.error.code == "not-judged" and case_call.derived
             if not tells_nothing and (not own or failed.error.code not in ("user-error", "wrong-output")):
                 raise
-            return RunCase(index, 0.0, raised=failed.error.message[:300])
+            return RunCase(index, 0.0, raised=failed.error.message[:300], unjudged=tells_nothing)
         if case_call.twice:
             self.built = built
             again, second = candidate.call(index, candidate.arguments(index), "again", built)

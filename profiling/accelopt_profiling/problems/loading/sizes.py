@@ -46,6 +46,11 @@ class ProblemSizes:
         return True
 
     @property
+    def full(self) -> dict[str, int]:
+        """The problem's own sizes."""
+        return dict(self._full)
+
+    @property
     def smaller(self) -> dict[str, int]:
         """The sizes that are not the problem's own."""
         return {n: v for n, v in self._now.items() if v != self._full[n]}

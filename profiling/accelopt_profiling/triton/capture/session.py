@@ -225,7 +225,7 @@ class CaptureSession:
             if more > 0.0:
                 run(replace(draw, share=more).programs(launch.grid))
             if len(done) < len(every):
-                footprint = footprint_finder().find(launch, memory, self.coverage)
+                footprint = footprint_finder().find(launch, memory, self.coverage, reads=True)
                 if footprint is None:
                     run(every)
             execution.complete = footprint is None

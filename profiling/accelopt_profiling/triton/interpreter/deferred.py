@@ -31,8 +31,9 @@ class Deferred(stock.TensorHandle):  # type: ignore[misc]
     ``__class__`` is the type of that value, so that code which asks whether it differs among programs gets the answer.
     """
 
-    def __init__(self, compute: Callable[[], Any], sources: Iterable[Any]) -> None:
+    def __init__(self, compute: Callable[[], Any], sources: Iterable[Any], loaded: bool = False) -> None:
         self._compute, self._sources = compute, tuple(_deferred(sources))
+        self._loaded: bool = loaded or any(source._loaded for source in self._sources)
         self._made: Any = None
 
     def value(self) -> Handle:
@@ -92,10 +93,29 @@ class WriteListener(Protocol):
 
 class DeferringBuilder(MemoryBuilder):
     """Defers every operation that gives a value. Stores and atomic operations compute addresses and masks, which are
-    checked and noted in ``footprint``, and write nothing.
+    checked and noted in ``footprint``, and write nothing. Loads whose addresses and masks come from no other load are
+    checked too, for as many lanes as ``reads`` says.
     """
 
     footprint: WriteListener | None = None
+    reads = 0
+
+    def create_load(self, ptr: Handle, *rest: Any) -> Handle:
+        return self.create_masked_load(ptr, _always(), None, *rest)
+
+    def create_masked_load(self, ptrs: Handle, mask: Handle, other: Handle | None, *rest: Any) -> Handle:
+        made = Deferred(
+            lambda: MemoryBuilder.create_masked_load(self, *forced((ptrs, mask, other)), *rest),
+            [ptrs, mask, other],
+            loaded=True,
+        )
+        if self.reads > 0 and not any(source._loaded for source in _deferred([ptrs, mask])):
+            pointers, which = forced(ptrs), forced(mask)
+            if varies([pointers, which]):
+                pointers, which = self._side_by_side(pointers, which)
+            self.reads -= pointers.data.size
+            self._check("load", pointers, which)
+        return made
 
     def create_masked_store(
         self, ptrs: Handle, value: Handle, mask: Handle, cache: Any, eviction: Any
@@ -212,8 +232,8 @@ def _at_once(name: str) -> Callable[..., Any]:
 
 #: Operations that give one value and change nothing, besides those on single elements and on shapes.
 _GIVING = (
-    "create_splat", "create_unsplat", "create_gather", "create_join", "create_cat", "create_dot", "create_load",
-    "create_masked_load", "create_tensor_pointer_load", "create_descriptor_load", "create_descriptor_gather",
+    "create_splat", "create_unsplat", "create_gather", "create_join", "create_cat", "create_dot",
+    "create_tensor_pointer_load", "create_descriptor_load", "create_descriptor_gather",
     "create_extern_elementwise", "create_histogram",
 )  # fmt: skip
 

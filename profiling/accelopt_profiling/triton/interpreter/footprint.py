@@ -20,6 +20,8 @@ from accelopt_profiling.triton.interpreter.sampling import ProgramId, sample_pro
 _LANES = 1 << 20
 #: A kernel's body is run at most so often: control flow that differs from program to program takes one run for each.
 _RUNS = 1024
+#: Lanes of loads that are checked. Our choice: they take less than a second.
+_READS = 1 << 24
 #: Footprints that are kept, for launches like earlier ones.
 _KEPT = 16
 
@@ -85,19 +87,21 @@ class FootprintFinder:
         ] = {}  # by region, in the order of the arguments
 
     def find(
-        self, launch: CapturedLaunch, memory: LaunchMemory, coverage: SampleCoverage
+        self, launch: CapturedLaunch, memory: LaunchMemory, coverage: SampleCoverage, reads: bool = False
     ) -> Footprint | None:
-        """Return what all programs of ``launch`` write; ``memory`` gets the writes out of bounds.
+        """Return what all programs of ``launch`` write; ``memory`` gets the writes out of bounds, with ``reads`` also
+        the loads at addresses that are no data, as far as ``_READS`` goes.
 
         None where that cannot be known without running them in order: an address, a mask or a branch depends on
         what the launch itself writes or on elements that ``coverage`` does not know, or an operation is not emulated.
         """
-        key = _key(launch, memory)
+        key = _key(launch, memory, reads)
         if key is not None and key in self._found:
             return _footprint_of(memory, self._found[key])
         footprint = Footprint()
         builder = self._interpreter.builder
         builder.coverage = builder.footprint = footprint
+        builder.reads = _READS if reads else 0
         try:
             with self._interpreter.launched(launch, memory) as call:
                 _Runs(builder, call).all(sample_programs(launch.grid, None).counted)
@@ -155,7 +159,7 @@ class _Runs:
                 waiting += [[program] for program in group]
 
 
-def _key(launch: CapturedLaunch, memory: LaunchMemory) -> Hashable | None:
+def _key(launch: CapturedLaunch, memory: LaunchMemory, reads: bool) -> Hashable | None:
     """Return all that a footprint depends on which depends on no values; None where that cannot be compared."""
     order = {
         base: number for number, base in enumerate(dict.fromkeys(r.base for r in memory.regions.values()))
@@ -163,7 +167,8 @@ def _key(launch: CapturedLaunch, memory: LaunchMemory) -> Hashable | None:
     tensors = tuple(
         (r.name, order[r.base], r.start - r.base, r.nbytes, r.itemsize) for r in memory.regions.values()
     )
-    key = launch.fn, launch.grid, tensors, tuple(map(_plain, launch.args)), tuple(launch.signature.items())
+    values = tuple(map(_plain, launch.args)), tuple(launch.signature.items())
+    key = launch.fn, launch.grid, tensors, *values, reads
     try:
         hash(key)
     except TypeError:

@@ -59,8 +59,20 @@ class MemoryBuilder(LockstepBuilder):
     def _access(self, kind: str, pointers: Handle, mask: Handle) -> tuple[Any, Region | None]:
         """Check, count and note an access; return the mask of the lanes that really access memory, and their region."""
         addresses = pointers.data
-        active = np.broadcast_to(mask.data, addresses.shape).astype(np.bool_, copy=False)
         self.widest = max(self.widest, addresses.size)
+        active, region, itemsize = self._check(kind, pointers, mask)
+        if self.counter is not None and self.counter.enabled:
+            self.counter.memory(kind, region, addresses[active], addresses.size, itemsize)
+        if self.coverage is not None and region is not None and self.coverage.follows(kind, region):
+            self.coverage.access(kind, region, addresses[active], itemsize, active)
+        return active, region
+
+    def _check(self, kind: str, pointers: Handle, mask: Handle) -> tuple[Any, Region | None, int]:
+        """Report the lanes that leave their tensor; return the mask of the others, their region and the bytes of an
+        element.
+        """
+        addresses = pointers.data
+        active = np.broadcast_to(mask.data, addresses.shape).astype(np.bool_, copy=False)
         self.meter.spend(4 * addresses.size)
         itemsize = max(1, pointers.get_element_ty().primitive_bitwidth // 8)
         region = self.memory.locate(addresses, active, pointers.attr.get("origin"))
@@ -74,11 +86,7 @@ class MemoryBuilder(LockstepBuilder):
                     line = source_line(self.file)
                     self.memory.report(kind, line, region, self._program(pointers, bad), addresses, bad)
                 active = active & allowed
-        if self.counter is not None and self.counter.enabled:
-            self.counter.memory(kind, region, addresses[active], addresses.size, itemsize)
-        if self.coverage is not None and region is not None and self.coverage.follows(kind, region):
-            self.coverage.access(kind, region, addresses[active], itemsize, active)
-        return active, region
+        return active, region, itemsize
 
     def barrier(self) -> None:
         """Note that the lanes of a program wait for one another here."""

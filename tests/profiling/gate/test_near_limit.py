@@ -1,0 +1,84 @@
+"""A result a little beyond what is allowed is drawn again: what is so in one draw of four is kept, in all refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from itertools import count
+
+import numpy as np
+import pytest
+from support.gate_checker import Checker, codes, running_checker
+
+from accelopt_profiling.gate.gate import check
+from accelopt_profiling.gate.near_limit import further_draws
+from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
+from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.problems.loading.call import seed_everything
+from accelopt_profiling.problems.ref import ProblemRef
+
+pytestmark = pytest.mark.slow
+
+PROBLEM = """
+import numpy as np
+
+def get_inputs():
+    return [np.random.normal(size=(20, 30)).astype(np.float32)]
+
+def reference(x):
+    return x * 2
+"""
+ORIGINAL = "def kernel(x):\n    return x + x\n"
+#: Off by one and a half times what is allowed where the first element is large enough.
+CANDIDATE = """
+import numpy as np
+
+def kernel(x):
+    return x * np.float32(2) * np.float32(1 + 3e-5 * (x[0, 0] > FROM))
+"""
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    with running_checker() as running:
+        yield running
+
+
+def first_element(seed: int) -> float:
+    seed_everything(seed)
+    return float(np.float32(np.random.normal(size=(20, 30))[0, 0]))
+
+
+def cases_whose_first_draw_stands_out() -> tuple[list[Case], float]:
+    """Return cases of which the first one's first element is larger than that of all other draws, and a number
+    between.
+    """
+    for seed in count(1):
+        cases = [Case("original", seed), Case("draw 2", 1000 + seed, movable=True)]
+        first, *others = [first_element(c.seed) for c in [*cases, *further_draws(cases, [0])]]
+        if first > max(others) + 0.1:
+            return cases, max(others) + 0.05
+    raise AssertionError
+
+
+def verdict_of(checker: Checker, cases: list[Case], least: float) -> Verdict:
+    files = {"problem_of_k.py": PROBLEM}
+    request = GateRequest(
+        Source("k.py", {"k.py": CANDIDATE.replace("FROM", repr(least)), **files}),
+        Source("k.py", {"k.py": ORIGINAL, **files}), ProblemRef("module", "problem_of_k.py", "kernel"), "kernel",
+        "numpy", "trn1", Limits(seconds=20), CaseOptions(), cases,
+    )  # fmt: skip
+    verdict, _ = checker.wait(asyncio.wait_for(check(checker.host, request), 120))
+    return verdict
+
+
+def test_a_draw_beyond_the_limit_is_weighed_against_three_more(checker: Checker) -> None:
+    cases, least = cases_whose_first_draw_stands_out()
+    kept = verdict_of(checker, cases, least)
+    assert kept.accepted, kept.reasons
+    assert codes(kept) == ["near-limit"]
+    assert "'original'" in kept.reasons[0].message
+    refused = verdict_of(checker, cases, -100.0)
+    assert not refused.accepted
+    assert set(codes(refused)) == {"wrong-result"}
