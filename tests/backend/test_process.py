@@ -38,6 +38,7 @@ async def engine(imported: Parent) -> AsyncGenerator[ProcessBackend, None]:
     await asyncio.wait_for(engine.close(), PATIENCE)
 
 
+@pytest.mark.slow
 async def test_results_come_as_they_grow(engine: ProcessBackend) -> None:
     seen = [results async for results in engine.profile(file())]
     assert [r.complete for r in seen] == [False, True]

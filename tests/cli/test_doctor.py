@@ -8,6 +8,7 @@ from support.command import Command
 from accelopt_lsp.cli import checks
 
 
+@pytest.mark.slow
 def test_doctor_names_everything_and_makes_nothing(accelopt: Command, home: Path) -> None:
     ended = accelopt("doctor", "--json")
     assert ended.code == 0, ended.out

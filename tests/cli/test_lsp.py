@@ -48,6 +48,7 @@ def test_the_server_starts_answers_and_ends(call: str) -> None:
         assert server.wait(timeout=120) == 0
 
 
+@pytest.mark.slow
 def test_a_request_with_invalid_numbers_gets_an_answer() -> None:
     """An editor would wait for it for ever."""
     code = "from accelopt_lsp.cli.main import lsp_main\nlsp_main()"

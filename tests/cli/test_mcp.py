@@ -44,6 +44,7 @@ def _failed(result: Any) -> bool:
     return bool(getattr(result, "is_error", False) or getattr(result, "isError", False))
 
 
+@pytest.mark.slow
 async def test_the_tools_say_what_they_are_for(home: Path) -> None:
     async with tools(home) as session:
         listed = {tool.name: tool for tool in (await session.list_tools()).tools}

@@ -134,6 +134,7 @@ def test_set_aside_moves_a_corrupt_database_when_asked(accelopt: Command, home: 
     assert accelopt("memory", "stats", "--json").object["pairs"] == 0
 
 
+@pytest.mark.slow
 def test_a_locked_database_can_be_read(accelopt: Command, home: Path, pair: Pair) -> None:
     other = sqlite3.connect(home / "memory.db", isolation_level=None)
     other.execute("BEGIN IMMEDIATE")

@@ -24,6 +24,7 @@ def searched(accelopt: Command, home: Path) -> dict[str, object]:
     return found
 
 
+@pytest.mark.slow
 def test_from_the_search_to_the_memory(accelopt: Command, home: Path, searched: dict[str, object]) -> None:
     assert list(searched) == ["file", "run", "baseline", "suggestions", "tried", "usage"]
     assert searched["file"] == "silu.py"

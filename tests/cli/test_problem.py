@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.command import Command
 from support.nki_kernels import SILU
 
 KERNEL = SILU[: SILU.index("def get_inputs")]
 
 
+@pytest.mark.slow
 def test_the_problem_that_is_written_is_the_one_that_is_used(accelopt: Command, home: Path) -> None:
     (home / "silu.py").write_text(KERNEL)
     ended = accelopt("problem", "silu.py", "--json")

@@ -51,6 +51,7 @@ def test_profile_prints_what_was_agreed_and_replay_agrees(accelopt: Command, hom
     assert "est. " in table.out
 
 
+@pytest.mark.slow
 def test_a_wrong_kernel_is_exit_code_1(accelopt: Command, home: Path) -> None:
     (home / "silu.py").write_text(WRONG)
     ended = accelopt("profile", "silu.py", "--json")
@@ -82,6 +83,7 @@ def test_a_kernel_that_was_never_compiled_has_compiled_facts(
     assert kernel["quantities"]["registers"]["value"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "code", "says"),
     [
@@ -111,11 +113,13 @@ def test_a_bad_file_gives_one_clear_message(
     assert len(errors) == (code == 2)
 
 
+@pytest.mark.slow
 def test_crlf_and_a_byte_order_mark_are_fine(accelopt: Command, home: Path) -> None:
     (home / "silu.py").write_bytes(b"\xef\xbb\xbf" + SILU.replace("\n", "\r\n").encode())
     assert accelopt("profile", "silu.py", "--json").object["kernels"][0]["correctness"]["status"] == "passed"
 
 
+@pytest.mark.slow
 def test_a_database_that_cannot_be_used_costs_only_the_receipt(accelopt: Command, home: Path) -> None:
     (home / "silu.py").write_text(SILU)
     (home / "memory.db").write_bytes(b"rubbish" * 1000)
@@ -142,6 +146,7 @@ def _problem(home: Path) -> None:
     (home / "silu_problem.py").write_text(text + SILU[SILU.index("def get_inputs") :])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidate", "accepted"),
     [(FASTER, True), (WRONG, False), ("def (", False)],
@@ -170,6 +175,7 @@ def test_verify_without_a_usable_problem_is_wrong_input(accelopt: Command, home:
     assert "absent.py" in ended.object["error"]["message"]
 
 
+@pytest.mark.slow
 def test_watch_once_profiles_what_is_there(accelopt: Command, home: Path) -> None:
     (home / "kernels").mkdir()
     (home / "kernels" / "silu.py").write_text(SILU)

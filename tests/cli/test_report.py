@@ -3,6 +3,7 @@ from __future__ import annotations
 from html.parser import HTMLParser
 from pathlib import Path
 
+import pytest
 from support.command import Command
 from support.nki_kernels import SILU, WRONG
 
@@ -48,6 +49,7 @@ def read(text: str) -> Tags:
     return tags
 
 
+@pytest.mark.slow
 def test_a_report_tells_what_profile_tells(accelopt: Command, home: Path) -> None:
     (home / "silu.py").write_text(SILU)
     (home / "wrong.py").write_text(WRONG)

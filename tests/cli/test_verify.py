@@ -64,6 +64,7 @@ QUICK = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "message"),
     [
@@ -92,6 +93,7 @@ def test_a_problem_that_is_no_file_of_its_kind_is_wrong_input(
     assert "The problem" in ended.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "original", "message"),
     [
@@ -112,6 +114,7 @@ def test_an_original_that_does_not_fit_the_problem_is_wrong_input(
     assert message in ended.err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("candidate", "code"),
     [
@@ -131,6 +134,7 @@ def test_a_wrong_candidate_is_refused(accelopt: Command, home: Path, candidate: 
     assert any(reason["code"].startswith(code) for reason in ended.object["reasons"]), ended.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("tolerance", "accepted"),
     [
@@ -145,6 +149,7 @@ def test_rtol_and_atol_bound_the_error(accelopt: Command, home: Path, tolerance:
     assert ended.code == (0 if accepted else 1), ended.out
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("rtol", "code"), [(1e-5, 1), (1e-2, 0)])
 def test_rtol_decides_about_an_error_of_a_thousandth(
     accelopt: Command, home: Path, rtol: float, code: int

@@ -10,6 +10,7 @@ import signal
 import sys
 from pathlib import Path
 
+import pytest
 from support.nki_kernels import FASTER, SILU, WRONG
 
 from accelopt_lsp.cli.watch import Watcher
@@ -73,6 +74,7 @@ class Followed:
         await asyncio.wait_for(wait(), timeout=60)
 
 
+@pytest.mark.slow
 async def test_a_watch_follows_what_is_saved(home: Path) -> None:
     folder = home / "kernels"
     folder.mkdir()
@@ -95,6 +97,7 @@ async def test_a_watch_follows_what_is_saved(home: Path) -> None:
         await asyncio.gather(watching, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
     folder = home / "kernels"
     folder.mkdir()
@@ -112,6 +115,7 @@ async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
         await asyncio.gather(watching, return_exceptions=True)
 
 
+@pytest.mark.slow
 async def test_an_interrupted_command_leaves_no_process(home: Path) -> None:
     name = f"stopped {os.getpid()}"
     (home / "silu.py").write_text(endless(name))

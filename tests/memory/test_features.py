@@ -71,6 +71,7 @@ def test_a_file_without_the_kernel_has_no_features(text: str) -> None:
         kernel_features(SLOW, "nothing")
 
 
+@pytest.mark.slow
 def test_a_very_long_kernel_keeps_a_bounded_sketch() -> None:
     draw = random.Random(0)
     names = ["exp", "load", "store", "multiply", "add", "sigmoid", "sqrt", "tanh"]

@@ -72,6 +72,7 @@ latencies = st.floats(0.1, 1e9).map(lambda us: Latency(us, us / 2, us * 2, Known
 )
 
 
+@pytest.mark.slow
 @given(
     st.builds(
         Pair,

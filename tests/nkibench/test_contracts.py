@@ -21,6 +21,7 @@ SAVED_FIELDS = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_right_kernel_has_accelopts_attributes_and_fields(tmp_path):
     folder = write_checkout(tmp_path, ("scale",))
     program = NKIKernel(

@@ -91,6 +91,7 @@ def test_kernels_that_cannot_be_run_are_named_with_their_line_and_the_rest_goes_
         assert "18" in result_found.detail, (name, result_found.detail)
 
 
+@pytest.mark.slow
 def test_a_search_that_fails_unexpectedly_ends_the_run_instead_of_waiting_for_ever(tmp_path):
     cases = read_dataset(write_checkout(tmp_path, ("silu",)))
     plan = BenchmarkPlan("trn1", searching=Searching(Budget(), lambda request, host: 1 / 0))

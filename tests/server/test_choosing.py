@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import lsprotocol.types as t
+import pytest
 from support.editor import Editor
 from support.scripted_kernels import KERNELS, optimized, recorded
 
@@ -27,6 +28,7 @@ async def lens(editor: Editor, uri: str, has: str) -> t.Command:
     return next(lens.command for lens in found or [] if lens.command and has in lens.command.title)
 
 
+@pytest.mark.slow
 async def test_a_client_that_lists_them_itself(editor: Editor, tmp_path: Path) -> None:
     ended: list[Any] = []
 
@@ -65,6 +67,7 @@ async def test_a_client_that_lists_them_itself(editor: Editor, tmp_path: Path) -
     assert all("candidates tried" not in message.message for message in editor.messages)
 
 
+@pytest.mark.slow
 async def test_any_other_client_is_asked(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     uri = await searched(editor, "neovim", tmp_path / "k.py")
     every = await lens(editor, uri, "all versions")
@@ -81,6 +84,7 @@ async def test_any_other_client_is_asked(editor: Editor, tmp_path: Path, decisio
     await editor.message("Nothing faster is known for gelu; optimize it first.")
 
 
+@pytest.mark.slow
 async def test_giving_up_while_it_asks_harms_nothing(editor: Editor, tmp_path: Path) -> None:
     """An answer to a question whose job was cancelled: pygls fails on one to a request that was taken back."""
     uri = await searched(editor, "neovim", tmp_path / "k.py")
@@ -97,6 +101,7 @@ async def test_giving_up_while_it_asks_harms_nothing(editor: Editor, tmp_path: P
     assert (await editor.execute("versions", {"uri": uri}))["versions"]
 
 
+@pytest.mark.slow
 async def test_what_the_editor_shows_of_a_version_follows_the_file(editor: Editor, tmp_path: Path) -> None:
     uri = await optimized(editor, "vscode", tmp_path / "k.py")
     (version,) = (await editor.execute("versions", {"uri": uri, "kernel": "silu"}))["versions"]
@@ -113,6 +118,7 @@ async def test_what_the_editor_shows_of_a_version_follows_the_file(editor: Edito
     assert "# moved down" in await editor.text_document_content(address)
 
 
+@pytest.mark.slow
 async def test_a_light_bulb_is_for_what_is_faster(editor: Editor, tmp_path: Path) -> None:
     """What the editor asks for by itself at every move of the cursor."""
     uri = await optimized(editor, "vscode", tmp_path / "k.py")
@@ -130,6 +136,7 @@ async def test_a_light_bulb_is_for_what_is_faster(editor: Editor, tmp_path: Path
     assert any("Profile this file" in action.title for action in await editor.actions(uri, 1))
 
 
+@pytest.mark.slow
 async def test_a_client_that_refuses_to_watch_is_served(editor: Editor, tmp_path: Path) -> None:
     editor.registers_nothing = True
     await editor.begin("vscode", tmp_path)

@@ -28,6 +28,7 @@ async def test_open_edit_and_save(editor: Editor, tmp_path: Path, client: str) -
     assert editor.diagnostics.get(uri, []) == []
 
 
+@pytest.mark.slow
 async def test_a_slower_save_is_a_warning(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS)
@@ -86,6 +87,7 @@ async def test_hover_has_the_whole_table(editor: Editor, tmp_path: Path) -> None
     assert await editor.text_document_hover_async(elsewhere) is None
 
 
+@pytest.mark.slow
 async def test_a_save_during_a_profile_starts_it_again(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path, status=True)
     uri = editor.open(tmp_path / "k.py", KERNELS + "\nHOLD = 1\n")

@@ -24,6 +24,7 @@ async def explain(editor: Editor, uri: str) -> None:
     assert answer["job"]
 
 
+@pytest.mark.slow
 async def test_a_client_with_pages_sees_it_grow(editor: Editor, tmp_path: Path) -> None:
     uri = await optimized(editor, "vscode", tmp_path / "k.py", pages=True)
     await explain(editor, uri)

@@ -40,6 +40,7 @@ async def test_told_by_the_client(editor: Editor, tmp_path: Path, reloads: str) 
     await editor.title(uri, "est. 600 us")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", ["none", "neovim"])
 async def test_seen_by_watchdog(editor: Editor, tmp_path: Path, client: str) -> None:
     await editor.begin(client, tmp_path)

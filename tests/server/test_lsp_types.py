@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import attrs
+import pytest
 from lsprotocol import types as t
 
 from accelopt_lsp.server.server import message_converter
@@ -37,6 +38,7 @@ def later(code: str) -> Any:
     return json.loads(done.stdout)
 
 
+@pytest.mark.slow
 def test_every_type_has_the_same_fields() -> None:
     message_converter()  # resolves the names in the types' annotations
     here: dict[str, Any] = {}

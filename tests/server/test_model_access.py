@@ -68,6 +68,7 @@ ANSWERS: list[tuple[Any, str]] = [
 ]
 
 
+@pytest.mark.slow
 async def test_whatever_the_editor_answers_the_search_ends_well(editor: Editor, tmp_path: Path) -> None:
     left = [answer for answer, _ in ANSWERS]
     asked = lend(editor, lambda params: left.pop(0))
@@ -80,6 +81,7 @@ async def test_whatever_the_editor_answers_the_search_ends_well(editor: Editor, 
     assert len(asked) == len(ANSWERS)
 
 
+@pytest.mark.slow
 async def test_a_client_that_does_not_know_the_request_is_a_fault(
     editor: Editor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -96,6 +98,7 @@ async def over(editor: Editor, uri: str) -> None:
     await editor.until(look, "the end of the search")
 
 
+@pytest.mark.slow
 async def test_a_client_that_lends_nothing_is_not_asked(editor: Editor, tmp_path: Path) -> None:
     asked = lend(editor, lambda params: {"text": "wide"})
     await editor.begin("neovim", tmp_path)
@@ -105,6 +108,7 @@ async def test_a_client_that_lends_nothing_is_not_asked(editor: Editor, tmp_path
     assert asked == []
 
 
+@pytest.mark.slow
 async def test_cancelling_the_search_takes_the_question_back(editor: Editor, tmp_path: Path) -> None:
     gone = asyncio.Event()
 
@@ -130,6 +134,7 @@ async def test_cancelling_the_search_takes_the_question_back(editor: Editor, tmp
 CONFIGURED = {"model": {"base_url": "editor", "model": "acme/large"}}
 
 
+@pytest.mark.slow
 async def test_the_person_is_asked_once_before_anything_is_sent(
     editor: Editor, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -157,6 +162,7 @@ async def test_the_person_is_asked_once_before_anything_is_sent(
     assert not Path(environment["ACCELOPT_CONSENTS"]).exists()
 
 
+@pytest.mark.slow
 async def test_one_question_is_open_and_a_late_answer_counts(
     editor: Editor, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -185,6 +191,7 @@ async def test_one_question_is_open_and_a_late_answer_counts(
     assert '"the models of the editor"' in Path(environment["ACCELOPT_CONSENTS"]).read_text()
 
 
+@pytest.mark.slow
 async def test_what_was_agreed_is_kept(editor: Editor, tmp_path: Path, environment: dict[str, str]) -> None:
     lend(editor, lambda params: {"text": "wide"})
     uri = await opened(editor, tmp_path / "k.py", settings=CONFIGURED)
@@ -198,6 +205,7 @@ async def test_what_was_agreed_is_kept(editor: Editor, tmp_path: Path, environme
     assert '"the models of the editor"' in Path(environment["ACCELOPT_CONSENTS"]).read_text()
 
 
+@pytest.mark.slow
 async def test_no_question_without_trust(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path, languageModels=True, trusted=False, settings=CONFIGURED)
     uri = editor.open(tmp_path / "k.py", ASKING)

@@ -7,6 +7,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
+import pytest
 from support.editor import Editor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -50,6 +51,7 @@ def double(x):
 """
 
 
+@pytest.mark.slow
 async def test_a_save_parses_its_text_and_its_problem_once(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

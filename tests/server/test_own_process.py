@@ -23,6 +23,7 @@ def run(command: Sequence[str], folder: Path) -> str:
     return ran.read_text() if ran.exists() else ""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [

@@ -41,6 +41,7 @@ def project(folder: Path) -> Path:
     return folder / "scales.py"
 
 
+@pytest.mark.slow
 async def test_a_person_who_chooses_nothing_runs_nothing(editor: Editor, tmp_path: Path) -> None:
     path = project(tmp_path)
     await editor.begin("vscode", tmp_path)

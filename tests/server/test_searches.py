@@ -40,6 +40,7 @@ async def choose(editor: Editor, uri: str, has: str) -> Any:
     )
 
 
+@pytest.mark.slow
 async def test_pause_and_resume_by_lens(editor: Editor, tmp_path: Path) -> None:
     uri = await searching(editor, "vscode", tmp_path / "k.py", status=True)
     assert (await choose(editor, uri, "pause"))["paused"]
@@ -51,6 +52,7 @@ async def test_pause_and_resume_by_lens(editor: Editor, tmp_path: Path) -> None:
     assert "paused" in [status.state for status in editor.statuses]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", ["none", "emacs"])
 async def test_pause_and_resume_by_code_action(editor: Editor, tmp_path: Path, client: str) -> None:
     uri = await searching(editor, client, tmp_path / "k.py")
@@ -64,6 +66,7 @@ async def test_pause_and_resume_by_code_action(editor: Editor, tmp_path: Path, c
         await editor.title(uri, lens)
 
 
+@pytest.mark.slow
 async def test_a_paused_search_can_be_cancelled(editor: Editor, tmp_path: Path) -> None:
     uri = await searching(editor, "neovim", tmp_path / "k.py")
     await editor.execute("pause", {"uri": uri})
@@ -71,6 +74,7 @@ async def test_a_paused_search_can_be_cancelled(editor: Editor, tmp_path: Path) 
     await gone(editor, uri, "paused")
 
 
+@pytest.mark.slow
 async def test_an_interrupted_search_is_offered_for_its_text_only(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS.replace("import", "INTERRUPTED = 1\nimport", 1))
@@ -90,6 +94,7 @@ async def test_an_interrupted_search_is_offered_for_its_text_only(editor: Editor
     await editor.message("2 candidates tried. Resumed.")
 
 
+@pytest.mark.slow
 async def test_nothing_to_resume_is_said(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     assert (await editor.execute("resume", {}))["job"] is None
@@ -97,6 +102,7 @@ async def test_nothing_to_resume_is_said(editor: Editor, tmp_path: Path) -> None
     assert (await editor.execute("pause", {}))["paused"] == []
 
 
+@pytest.mark.slow
 async def test_looking_back(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path, pages=True)
     uri = editor.open(tmp_path / "k.py", KERNELS)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import lsprotocol.types as t
+import pytest
 from support.editor import PATIENCE, SCRIPTED, Editor, until
 from support.scripted_kernels import KERNELS
 
@@ -61,6 +62,7 @@ async def test_the_server_ends_with_its_editor(environment: dict[str, str], tmp_
     await until(gone, "the end of the child process")
 
 
+@pytest.mark.slow
 async def test_prints_do_not_meet_the_protocol(environment: dict[str, str]) -> None:
     """A library, or a child process, that prints: the client still reads whole messages only."""
     code = (
@@ -87,6 +89,7 @@ async def test_prints_do_not_meet_the_protocol(environment: dict[str, str]) -> N
     assert server.returncode == 0
 
 
+@pytest.mark.slow
 async def test_what_the_server_says_it_can_is_in_the_docs(editor: Editor, tmp_path: Path) -> None:
     result = await editor.begin("vscode", tmp_path)
     docs = DOCS.read_text()

@@ -43,6 +43,7 @@ async def test_accept_by_code_action(editor: Editor, tmp_path: Path, decisions: 
     assert "COST = 450" in editor.texts[uri]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", ["vscode", "neovim"])
 async def test_accept_with_apply(editor: Editor, tmp_path: Path, decisions: Path, client: str) -> None:
     """The Accept button of the diff view: the server makes the edit, and records it once it is made."""
@@ -111,6 +112,7 @@ async def test_reject(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     await editor.until(gone, "no suggestion")
 
 
+@pytest.mark.slow
 async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     """The lens of a suggestion where the client has no diff view of its own: a question, the diff on request."""
     uri = await optimized(editor, "vscode", tmp_path / "k.py")
@@ -132,6 +134,7 @@ async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Pa
     assert await recorded(editor, decisions) == ["accepted"]
 
 
+@pytest.mark.slow
 async def test_a_client_with_a_diff_view_is_asked_to_show_it(editor: Editor, tmp_path: Path) -> None:
     uri = await optimized(editor, "vscode", tmp_path / "k.py", clientCommands=["accelopt.showSuggestion"])
     action = await editor.action(uri, 13, "Halve the cost")
@@ -143,6 +146,7 @@ async def test_a_client_with_a_diff_view_is_asked_to_show_it(editor: Editor, tmp
     assert (shown["uri"], bool(shown["id"]), bool(shown["title"])) == (uri, True, True)
 
 
+@pytest.mark.slow
 async def test_the_text_of_a_candidate(editor: Editor, tmp_path: Path) -> None:
     """The right side of the diff: by dynamic registration, or by the custom request; always the current text."""
     uri = await optimized(editor, "vscode", tmp_path / "k.py")
@@ -170,6 +174,7 @@ async def test_model_code_is_labelled_where_the_client_knows_the_tag(editor: Edi
     assert list(action.tags or []) == [t.CodeActionTag.LlmGenerated]
 
 
+@pytest.mark.slow
 async def test_cancel_a_search_from_its_progress(editor: Editor, tmp_path: Path) -> None:
     uri = await optimized(editor, "vscode", tmp_path / "k.py", KERNELS.replace("import", "HOLD = 0\nimport"))
     editor.replace(uri, "HOLD = 0", "HOLD = 1")
@@ -186,6 +191,7 @@ async def test_cancel_a_search_from_its_progress(editor: Editor, tmp_path: Path)
     assert all("(cancel)" not in title for title in await editor.titles(uri))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("client", CLIENTS)
 async def test_cancel_by_code_action(editor: Editor, tmp_path: Path, client: str) -> None:
     await editor.begin(client, tmp_path)
@@ -222,6 +228,7 @@ def test_edits_of_the_test_editor() -> None:
     assert apply_edits("a\nb\nc", [edit]) == "a\nB\nc"
 
 
+@pytest.mark.slow
 async def test_what_the_person_wishes_reaches_the_search(editor: Editor, tmp_path: Path) -> None:
     uri = await optimized(editor, "vscode", tmp_path / "k.py")
     await editor.execute("optimize", {"uri": uri, "kernel": "silu", "instructions": "keep the tiles"})

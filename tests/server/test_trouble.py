@@ -21,6 +21,7 @@ async def works_again(editor: Editor, uri: str) -> None:
     await editor.title(uri, "est. 500 us")
 
 
+@pytest.mark.slow
 async def test_a_file_that_does_not_parse(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS)
@@ -38,6 +39,7 @@ async def test_a_file_that_does_not_parse(editor: Editor, tmp_path: Path) -> Non
     await editor.no_diagnostic(uri, "syntax-error")
 
 
+@pytest.mark.slow
 async def test_a_file_that_is_not_text(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     path = tmp_path / "k.py"
@@ -51,6 +53,7 @@ async def test_a_file_that_is_not_text(editor: Editor, tmp_path: Path) -> None:
     await editor.no_diagnostic(uri, "not-text")
 
 
+@pytest.mark.slow
 async def test_latin_1_that_says_so_is_text(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     path = tmp_path / "k.py"
@@ -60,6 +63,7 @@ async def test_latin_1_that_says_so_is_text(editor: Editor, tmp_path: Path) -> N
     assert editor.diagnostics.get(uri, []) == []
 
 
+@pytest.mark.slow
 async def test_crlf(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS.replace("\n", "\r\n"))
@@ -73,6 +77,7 @@ async def test_crlf(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     assert editor.texts[uri] == KERNELS.replace("COST = 900", "COST = 450").replace("\n", "\r\n")
 
 
+@pytest.mark.slow
 async def test_two_kernels_of_one_name(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS.replace("def gelu", "def silu"))
@@ -82,6 +87,7 @@ async def test_two_kernels_of_one_name(editor: Editor, tmp_path: Path) -> None:
     await editor.title(uri, "est. 300 us")
 
 
+@pytest.mark.slow
 async def test_a_limit_that_ended_a_run_can_be_raised(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "pyproject.toml").write_bytes(b"# \xff is not text")
     await editor.begin("vscode", tmp_path)
@@ -99,6 +105,7 @@ async def test_a_limit_that_ended_a_run_can_be_raised(editor: Editor, tmp_path: 
     await editor.message("below [limits]")
 
 
+@pytest.mark.slow
 async def test_no_problem_is_said_once_with_a_way_out(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     text = KERNELS.replace("def get_inputs", "def nothing")
@@ -127,6 +134,7 @@ async def test_no_problem_is_said_once_with_a_way_out(editor: Editor, tmp_path: 
     assert (tmp_path / "k_problem.py").read_text() == written
 
 
+@pytest.mark.slow
 async def test_a_host_that_is_down_is_said_in_the_status_only(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path, status=True)
     uri = editor.open(tmp_path / "k.py", KERNELS + "\nDOWN = 1\n")
@@ -143,6 +151,7 @@ async def test_a_host_that_is_down_is_said_in_the_status_only(editor: Editor, tm
     await editor.message("cannot be reached")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "says"),
     [("REFUSE", "The scripted backend refuses."), ("BUG", "RuntimeError: a bug in the backend")],
@@ -154,6 +163,7 @@ async def test_a_backend_that_fails(editor: Editor, tmp_path: Path, word: str, s
     await works_again(editor, uri)
 
 
+@pytest.mark.slow
 async def test_a_file_deleted_while_it_is_profiled(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     path = tmp_path / "k.py"
@@ -194,6 +204,7 @@ async def test_an_untrusted_workspace_runs_nothing(editor: Editor, tmp_path: Pat
     assert {status.state for status in editor.statuses} == {"untrusted"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "given", "says"),
     [
@@ -215,6 +226,7 @@ async def test_wrong_arguments(
     await editor.message(says)
 
 
+@pytest.mark.slow
 async def test_a_wrong_setting_is_said_once(editor: Editor, tmp_path: Path) -> None:
     (tmp_path / "accelopt.toml").write_text('target = {nki = "trn2"}\neditor = {lens = "perhaps"}\n')
     await editor.begin("vscode", tmp_path)
@@ -226,6 +238,7 @@ async def test_a_wrong_setting_is_said_once(editor: Editor, tmp_path: Path) -> N
     assert len([m for m in editor.messages if "editor.lens" in m.message]) == 1
 
 
+@pytest.mark.slow
 async def test_settings_of_the_editor(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("neovim", tmp_path, settings={"target": {"nki": "trn2"}, "editor": {"hints": False}})
     uri = editor.open(tmp_path / "k.py", KERNELS)
@@ -235,6 +248,7 @@ async def test_settings_of_the_editor(editor: Editor, tmp_path: Path) -> None:
     assert not await editor.text_document_inlay_hint_async(params)
 
 
+@pytest.mark.slow
 async def test_only_own_files_are_answered_for(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "plain.py", "def f(:\n")

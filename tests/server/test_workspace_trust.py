@@ -14,6 +14,7 @@ pytestmark = pytest.mark.asyncio
 SETTINGS = 'python = "/evil/python"\n[target]\nnki = "trn2"\n'
 
 
+@pytest.mark.slow
 async def test_an_editor_that_says_nothing_is_asked_once_and_then_kernels_are_profiled(
     editor: Editor, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -31,6 +32,7 @@ async def test_an_editor_that_says_nothing_is_asked_once_and_then_kernels_are_pr
     assert json.loads(Path(environment["ACCELOPT_APPROVALS"]).read_text())["trusted"] == [str(tmp_path)]
 
 
+@pytest.mark.slow
 async def test_a_folder_that_was_trusted_before_is_not_asked_about(
     editor: Editor, tmp_path: Path, environment: dict[str, str]
 ) -> None:
@@ -48,6 +50,7 @@ async def test_an_editor_that_cannot_ask_is_told_the_command(editor: Editor, tmp
     await editor.message("accelopt trust")
 
 
+@pytest.mark.slow
 async def test_sensitive_settings_of_a_trusted_workspace_are_asked_about(
     editor: Editor, tmp_path: Path
 ) -> None:

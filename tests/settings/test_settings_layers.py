@@ -326,6 +326,7 @@ plain = st.recursive(
 names = st.sampled_from([*all_settings(), "hosts", "hosts.a", "hosts.a.ssh", "model", "limits", "x", ""])
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.dictionaries(names, plain, max_size=5))
 def test_whatever_an_editor_sends_gives_settings(values: dict[str, Any]) -> None:

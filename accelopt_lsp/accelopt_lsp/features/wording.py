@@ -104,8 +104,11 @@ def speedup(value: Speedup) -> str:
 
 
 def origin(suggestion: Suggestion) -> str:
-    """Return who wrote a suggestion: ``rule hoist-load``, ``memory 3f2a``, ``written by the model NAME``."""
+    """Return who wrote a suggestion: ``rule hoist-load``, ``memory 3f2a``, ``written by the model NAME``, or by a
+    person."""
     kind, _, name = suggestion.origin.partition(":")
+    if kind == "person":
+        return "written by a person"
     return f"written by the model {name}" if kind == "model" else f"{kind} {name}"
 
 

@@ -45,7 +45,8 @@ def transfer(
     """
     try:
         edit, target = read_edit(slow_text, fast_text), read_tokens(text)
-        match = match_kernels(edit.slow, pair_kernel, target, kernel)
+        touched = {b.name for b in edit.blocks if any(e.hunk for e in b.lines)}
+        match = match_kernels(edit.slow, pair_kernel, target, kernel, touched)
     except SyntaxError:
         return None
     if match is None or not edit.hunks:

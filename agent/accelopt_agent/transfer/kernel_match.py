@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 
 from accelopt_agent.syntax.token_lines import LogicalLine, TokenizedFunction, TokenizedSource, code_lines
@@ -14,6 +14,8 @@ from accelopt_agent.transfer.renaming import Renaming, Votes, elected
 ROUNDS = 3
 #: How much two functions must have in common (0..1) to be taken for each other, and two lines in another order.
 LEAST_FUNCTION, LEAST_LOOSE = 0.25, 0.8
+#: Functions of more lines, multiplied, than this are not aligned: it would take seconds.
+MOST_CELLS = 120_000
 
 
 @dataclass
@@ -47,11 +49,12 @@ class KernelMatch:
 
 
 def match_kernels(
-    slow: TokenizedSource, kernel: str, target: TokenizedSource, other: str
+    slow: TokenizedSource, kernel: str, target: TokenizedSource, other: str, touched: Set[str] = frozenset()
 ) -> KernelMatch | None:
-    """Match ``kernel`` of ``slow`` with ``other`` of ``target``; None where one of them is missing."""
-    paired = _paired_functions(slow, kernel, target, other)
-    if paired is None:
+    """Match ``kernel`` of ``slow`` with ``other`` of ``target``, and with it device functions, what launches them, and
+    the ``touched`` functions of the slow side; None where a kernel is missing or too large."""
+    paired = _paired_functions(slow, kernel, target, other, touched)
+    if paired is None or sum(len(a.lines) * len(b.lines) for a, b in paired) > MOST_CELLS:
         return None
     blocks = {
         one.name: BlockMatch(one.name, code_lines(one.lines), code_lines(two.lines), two.name)
@@ -85,12 +88,12 @@ def match_kernels(
 
 
 def _paired_functions(
-    slow: TokenizedSource, kernel: str, target: TokenizedSource, other: str
+    slow: TokenizedSource, kernel: str, target: TokenizedSource, other: str, touched: Set[str]
 ) -> list[tuple[TokenizedFunction, TokenizedFunction]] | None:
     first, second = slow.function(kernel), target.function(other)
     if first is None or second is None:
         return None
-    ones = [f for f in slow.functions if f is not first]
+    ones = [f for f in slow.functions if f is not first and (f.name in touched or _role(f, kernel) != "host")]
     twos = [f for f in target.functions if f is not second]
     looks = {id(f): _function_features(f) for f in (*ones, *twos)}
     scored = sorted(

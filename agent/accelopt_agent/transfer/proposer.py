@@ -18,6 +18,8 @@ from accelopt_profiling.measurement import KernelMeasurement
 
 #: So many of the nearest pairs are tried for whether they fit, until so many have.
 PAIRS_TRIED, MOST_FITTING = 64, 8
+#: The lines of a pair's kernel times those of this one, summed over the pairs that are tried: a few seconds' work.
+MOST_WORK = 400_000
 #: A pair whose slow side is less similar (0..1) is not tried.
 LEAST_ALIKE = 0.15
 
@@ -50,7 +52,11 @@ class MemoryProposer:
             ) from error
         found: dict[str, Candidate] = {}
         fitting: set[str] = set()
+        work = 0
         for match in matches:
+            work += _lines(match.pair.slow_text, match.pair.kernel) * _lines(node.text, node.kernel.name)
+            if work > MOST_WORK:
+                break
             if match.pair.example or (match.pair.edit and match.pair.edit in fitting):
                 continue
             made = [c for c in (repeat_rules(match, node), transfer_edit(match, node)) if c is not None]
@@ -62,6 +68,10 @@ class MemoryProposer:
             if len(fitting) == self._most:
                 break
         return list(found.values())
+
+
+def _lines(text: str, kernel: str) -> int:
+    return next((k.end_line - k.line + 1 for k in find_kernels(text).kernels if k.name == kernel), 0)
 
 
 def repeat_rules(match: Match, node: Node) -> Candidate | None:

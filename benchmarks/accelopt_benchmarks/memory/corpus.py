@@ -64,7 +64,7 @@ def read_pairs(folder: Path) -> list[CorpusPair]:
         ValueError: there is none, or one lacks a side.
     """
     pairs = []
-    for place in sorted(p for p in folder.iterdir() if p.is_dir() and p.name != "__pycache__"):
+    for place in sorted(p for p in folder.iterdir() if p.is_dir() and p.name[0] not in "._"):
         missing = [n for n in ("slow.py", "fast.py") if not (place / n).is_file()]
         if missing:
             raise ValueError(f"{place} has no {' and no '.join(missing)}")

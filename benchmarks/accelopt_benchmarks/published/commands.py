@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def estimates(only: str, as_json: bool) -> int:
     """Compare the estimate of Triton kernels with times that others published. Exit code 1: a goal is missed.
 
-    Takes half an hour on two quiet cores: the kernels run at full size, two programs of each.
+    Takes some minutes: the kernels have their full size, and two programs of each run.
     """
     from accelopt_benchmarks.published.comparison import compare, summary
 

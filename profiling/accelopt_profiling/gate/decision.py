@@ -90,6 +90,9 @@ class _Decision:
             check["outcome"] = "left out: its launches read what others leave, and all programs are too many"
             self.stood_for = drawn
             return
+        if drawn.reduced and self.stood_for is None:
+            check["outcome"] = "left out: the main case needs none to stand for it"
+            return
         if drawn.derived:
             self._derived(drawn, check)
             return

@@ -80,6 +80,7 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     evidence.limits = await asyncio.to_thread(limits_of_sizes, text, before)
     if evidence.limits and request.options.shapes and not request.cases:
         cases = [*cases, *cases_beyond()]
+    cases = [c for c in cases if _planned(request) or not c.reduced]
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
@@ -199,10 +200,9 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
         alone=not _rewritten(request),
         replaces=request.problem.kind == "kernelbench",
     )
-    planned = request.dialect == "triton" and _rewritten(request)
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
-        *([Step("gate.plan", runtime, to_plain(planning), own)] if planned else []),
+        *([Step("gate.plan", runtime, to_plain(planning), own)] if _planned(request) else []),
         Step("gate.run", runtime, to_plain(running), whole),
         *_device_step(request, cases, facts),
         *([Step("gate.original", runtime, to_plain(comparing), own)] if _rewritten(request) else []),
@@ -215,6 +215,11 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
 def _limits(request: GateRequest) -> list[int]:
     files = (request.candidate.files, request.original.files)
     return limits_of_sizes(*(f[request.candidate.kernel] for f in files))
+
+
+def _planned(request: GateRequest) -> bool:
+    """Check whether the original says how much of each case is interpreted."""
+    return request.dialect == "triton" and _rewritten(request)
 
 
 def _rewritten(request: GateRequest) -> bool:

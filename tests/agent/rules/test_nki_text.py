@@ -72,6 +72,7 @@ def test_every_rule_has_a_case_where_it_applies_and_one_where_it_must_not() -> N
             assert kinds == {True, False}, rule.name
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(
     st.sampled_from(REWRITTEN),

@@ -153,6 +153,7 @@ async def test_a_spent_budget_ends_the_run_with_what_it_has(budget: Budget, says
     assert finished.usage.candidates <= budget.candidates
 
 
+@pytest.mark.slow
 async def test_the_time_budget_ends_a_cost_that_does_not_come() -> None:
     cost = ToyCost(hang=asyncio.Event())
     events = await play([ToyProposer(WIDE)], asked=request(budget=Budget(seconds=1.0)), cost=cost)

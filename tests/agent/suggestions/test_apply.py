@@ -92,6 +92,7 @@ chunks = st.sampled_from(
 piles = st.lists(chunks, max_size=4).map("".join)
 
 
+@pytest.mark.slow
 @given(
     piles,
     piles,

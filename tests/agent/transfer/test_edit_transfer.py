@@ -120,6 +120,7 @@ def test_four_instructions_become_one_in_a_different_kernel() -> None:
         assert kept in made.text
 
 
+@pytest.mark.slow
 @settings(max_examples=8, deadline=None)
 @given(st.permutations(["a_", "b_", "c_", "left", "q", "value", "acc", "tmp", "j"]), st.booleans())
 def test_a_renamed_slow_side_becomes_the_renamed_fast_side(new: list[str], crlf: bool) -> None:

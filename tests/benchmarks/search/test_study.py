@@ -99,6 +99,7 @@ async def test_a_broken_text_fails_as_its_mark_says_and_the_others_cost_what_the
     assert not other.seen
 
 
+@pytest.mark.slow
 async def test_every_contender_gets_there_and_hybrid_with_fewest_candidates() -> None:
     toy, cost = world()
     known = await explored(toy, 200)

@@ -45,6 +45,7 @@ POSITIVE = "np.maximum(residual, 0)"
 NOTHING = PROBLEM.replace("return np.max", "np.max")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("problem", "candidate", "code"),
     [

@@ -51,6 +51,7 @@ def checker() -> Iterator[Checker]:
         yield running
 
 
+@pytest.mark.slow
 def test_some_numbers_may_be_rounded_the_other_way(checker: Checker) -> None:
     random = np.random.default_rng(0).normal(size=(128, 512)).astype(np.float32)
     scale = np.abs(random).max(axis=1, keepdims=True) / np.float32(32767)
@@ -60,6 +61,7 @@ def test_some_numbers_may_be_rounded_the_other_way(checker: Checker) -> None:
     assert verdict.accepted, verdict.reasons
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name", ["cut off", *(pytest.param(name, marks=pytest.mark.slow) for name in WRONG if name != "cut off")]
 )

@@ -34,6 +34,7 @@ def checker() -> Iterator[Checker]:
         yield running
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "candidate", [KERNEL, STRICT], ids=["takes anything", "takes what the reference takes"]
 )
@@ -45,6 +46,7 @@ def test_values_that_the_reference_does_not_take_are_left_out(checker: Checker, 
     assert outcomes["original"] == outcomes["small"] == "passed"
 
 
+@pytest.mark.slow
 def test_values_that_the_reference_takes_the_kernel_has_to_take(checker: Checker) -> None:
     verdict, _ = checker.numpy(NARROW, PROBLEM, KERNEL)
     assert not verdict.accepted

@@ -22,6 +22,7 @@ def checker() -> Iterator[Checker]:
 IN_FILE = ORIGINAL + PROBLEM
 
 
+@pytest.mark.slow
 def test_a_problem_in_the_kernel_file_comes_from_the_original(checker: Checker) -> None:
     weakened = IN_FILE.replace("* w\n    return out", "* w * 0\n    return out").replace(
         "+ 1e-6) * w", "+ 1e-6) * w * 0"
@@ -48,6 +49,7 @@ PROBLEMS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_broken_problem_is_not_the_candidates_fault(
     checker: Checker, name: str, monkeypatch: pytest.MonkeyPatch
@@ -62,6 +64,7 @@ def test_a_broken_problem_is_not_the_candidates_fault(
     assert said in verdict.reasons[0].message
 
 
+@pytest.mark.slow
 def test_inputs_that_ignore_the_seed_are_shuffled(checker: Checker) -> None:
     fixed = PROBLEM.replace("    return [np", "    np.random.seed(0)\n    return [np", 1)
     verdict, _ = checker.numpy(ORIGINAL, fixed, ORIGINAL)
@@ -75,6 +78,7 @@ def test_inputs_that_ignore_the_seed_are_shuffled(checker: Checker) -> None:
     assert "wrong-result" in codes(verdict)
 
 
+@pytest.mark.slow
 def test_a_problem_that_tells_nothing_apart_is_reported(checker: Checker) -> None:
     loose = PROBLEM + "\ntolerance = {'relative': 2.0}\n"
     verdict, _ = checker.numpy(ORIGINAL, loose, ORIGINAL)
@@ -97,6 +101,7 @@ def reference(x):
     assert outcomes["large"].startswith("skipped: the reference itself is not finite")
 
 
+@pytest.mark.slow
 def test_infinities_and_nan_must_be_where_the_reference_has_them(checker: Checker) -> None:
     problem = """
 import numpy as np

@@ -49,6 +49,7 @@ ANSWERS = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ANSWERS)
 def test_the_precision_of_a_numpy_reference(how: str, checker: Checker) -> None:
     answer, precision, notes = ANSWERS[how]

@@ -119,6 +119,7 @@ def one_for_each_reason() -> Iterator[Any]:
         known.append(reasons)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", one_for_each_reason())
 def test_wrong_kernels_are_refused(checker: Checker, name: str) -> None:
     text, expected = WRONG[name]
@@ -139,6 +140,7 @@ def test_honest_kernels_are_accepted(checker: Checker, name: str) -> None:
     assert verdict.receipt == receipt.id
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "code", "limits"),
     [
@@ -152,6 +154,7 @@ def test_limits(checker: Checker, name: str, code: str, limits: Limits) -> None:
     assert codes(verdict) == [code], verdict.reasons
 
 
+@pytest.mark.slow
 def test_a_receipt_says_what_was_checked(checker: Checker) -> None:
     _, receipt = checker.numpy(ORIGINAL, PROBLEM, ORIGINAL)
     _, again = checker.numpy(ORIGINAL, PROBLEM, ORIGINAL)

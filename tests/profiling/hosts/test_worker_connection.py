@@ -32,6 +32,7 @@ async def runs(connection: WorkerConnection) -> bool:
     return any(worker.pid == connection.process and worker.jobs for worker in workers)
 
 
+@pytest.mark.slow
 async def test_a_worker_that_hangs_while_a_job_runs_is_given_up():
     connection = WorkerConnection("local", WORKER, patience=60.0, silence=0.2)
     await connection.start()
@@ -47,6 +48,7 @@ async def test_a_worker_that_hangs_while_a_job_runs_is_given_up():
     await connection.close()
 
 
+@pytest.mark.slow
 async def test_a_long_job_is_asked_about_and_goes_on():
     connection = WorkerConnection("local", WORKER, patience=60.0, silence=0.1)
     await connection.start()
@@ -55,6 +57,7 @@ async def test_a_long_job_is_asked_about_and_goes_on():
     await connection.close()
 
 
+@pytest.mark.slow
 async def test_many_jobs_at_once_get_their_own_answers():
     connection = WorkerConnection("local", WORKER, patience=60.0)
     await connection.start()
@@ -63,6 +66,7 @@ async def test_many_jobs_at_once_get_their_own_answers():
     await connection.close()
 
 
+@pytest.mark.slow
 async def test_a_host_that_takes_nothing_of_what_is_sent_is_given_up():
     connection = WorkerConnection("box", ["sleep", "1.5"], b"x" * (4 << 20), patience=0.1)
     with pytest.raises(HostUnreachableError, match=r"box did not answer within 0\.1 s"):

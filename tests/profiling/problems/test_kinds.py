@@ -135,6 +135,7 @@ NKI_CHANGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("change", NKI_CHANGES)
 def test_nkibench_through_the_gate(change: str, checker: Checker, tmp_path: Path) -> None:
     (tmp_path / "kernels").mkdir()

@@ -68,6 +68,7 @@ def test_a_file_that_runs_itself_through_the_gate(
     assert codes(checker.file(path, wrong, "h100", FEW)[0])[0] == expected
 
 
+@pytest.mark.slow
 def test_a_file_that_runs_itself_without_a_function_cannot_be_compared(
     checker: Checker, tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def test_beta1_runs_times_and_reads_the_profile(host):
     assert (env["NEURON_RT_NUM_CORES"], env["NEURON_RT_VISIBLE_CORES"]) == ("1", "0")
 
 
+@pytest.mark.slow
 def test_current_compiles_captures_and_times(host):
     run = current(host).run(request(host, CURRENT_KERNEL, target="trn2"))
     np.testing.assert_array_equal(run.outputs[0], 2 * X)

@@ -77,6 +77,7 @@ def test_registers_and_stack_agree_with_ptxas(
     assert (facts.spill_bytes == 0) == (said["spill_stores"] == 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", AMD)
 @pytest.mark.parametrize("kernel", [softmax, matmul])
 def test_amd_registers_and_occupancy_agree_with_comments(
@@ -133,6 +134,7 @@ def test_memory_and_special_functions_are_on_their_lines(name: str, cache: Path)
     assert layouts == {line_of("the load"): 16 * lanes, line_of("the store"): 16 * lanes}
 
 
+@pytest.mark.slow
 def test_stages_show_as_pipeline_depth(cache: Path) -> None:
     depths = [
         compile_launch(matmul(k=32, num_stages=s), load_gpu("h100"), cache).pipeline_depth for s in (1, 2, 4)
@@ -162,6 +164,7 @@ def test_a_kernel_that_does_not_compile_has_nothing_to_say_on_its_lines(cache: P
     assert with_code([], compile_launch(wrong_types(), load_gpu("h100"), cache)) == []
 
 
+@pytest.mark.slow
 def test_too_much_shared_memory_is_a_fact_not_an_error(cache: Path) -> None:
     facts = compile_launch(matmul(256, 128, 128, num_stages=3), load_gpu("h100"), cache)
     assert facts.problem is not None

@@ -218,6 +218,7 @@ def any_counts(draw: st.DrawFn) -> LaunchCounts:
     )
 
 
+@pytest.mark.slow
 @given(
     any_counts(),
     st.sampled_from(target_names("gpu")),
@@ -247,6 +248,7 @@ def test_any_launch_gets_a_finite_estimate_inside_its_interval(
     assert moved.compulsory <= moved.dram_low * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @given(any_counts(), st.integers(1, 10**8))
 def test_more_work_never_takes_less_time(counts: LaunchCounts, more: int) -> None:
     before = us(counts)

@@ -305,6 +305,7 @@ def test_leaves_the_same_bits(case, alone, monkeypatch, left_over):
         assert torch.equal(one.reshape(-1).view(torch.uint8), other.reshape(-1).view(torch.uint8))
 
 
+@pytest.mark.slow
 def test_programs_that_go_other_ways_are_divided(monkeypatch, left_over):
     expected = _memory(_causal, monkeypatch, together=False)
     left_over.clear()

@@ -35,12 +35,14 @@ def counted(hollow: bool, n: int = 16 * 1000):
     return execution.counts, x, y
 
 
+@pytest.mark.slow
 def test_values_are_those_of_all_iterations_where_they_matter():
     counts, x, y = counted(hollow=False)
     torch.testing.assert_close(y[:16], 2 * x.view(-1, 16).sum(0), rtol=1e-4, atol=1e-4)
     assert not counts.loops_sampled
 
 
+@pytest.mark.slow
 def test_a_sample_of_iterations_counts_as_all_of_them():
     exact, *_ = counted(hollow=False)
     sampled, *_ = counted(hollow=True)

@@ -23,6 +23,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tmp_path_factory.mktemp("triton-cache")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["sm_80", "sm_90", "sm_100"])
 def test_counts_agree_with_a_plain_count_in_the_disassembly(name: str, cache: Path) -> None:
     target, launch = load_gpu(name), matmul()
@@ -68,6 +69,7 @@ def test_spills_are_counted_on_their_lines_and_agree_with_the_text(cache: Path) 
     )
 
 
+@pytest.mark.slow
 def test_code_inlined_from_the_language_is_put_on_the_users_line(cache: Path) -> None:
     target, launch = load_gpu("h100"), softmax()
     kernel, _ = _triton_compile(launch, target, launch.options, cache)

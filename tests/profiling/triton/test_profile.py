@@ -71,6 +71,7 @@ def line_of(kernel_line, offset):
     return kernel_line + offset
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "bound", "codes"),
     [("triton_softmax", "memory", []), ("triton_add", "L2", ["uncoalesced"] * 3)],
@@ -103,6 +104,7 @@ def test_softmax_counts_are_those_of_its_shape(warm):
     assert 0 < kernel["correctness"]["checked"] < 0.01
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kernels"),
     [
@@ -126,6 +128,7 @@ def test_files_in_the_tutorials_style_profile_as_they_are(tutorial, name, kernel
         assert [f["code"] for f in kernel["findings"] if f["severity"] == "error"] == []
 
 
+@pytest.mark.slow
 def test_layer_norm_reads_its_rows_three_times(tutorial):
     forward = tutorial("layer_norm")["result"][0]
     assert forward["quantities"]["load_bytes"]["value"] == 1151 * 1024 * 2 * 5  # three times X, once W and B
@@ -136,6 +139,7 @@ def test_autotuned_configurations_are_counted(tutorial):
     assert tutorial("matmul")["result"][0]["quantities"]["autotune_configurations"]["value"] == 4
 
 
+@pytest.mark.slow
 def test_out_of_bounds_is_a_finding_on_its_line(warm):
     kernel = only(profile(warm, "tl.store(out + at, 2 * tl.load(x + at), mask=at < n)"))
     (finding,) = [f for f in kernel["findings"] if f["code"] == "out-of-bounds"]
@@ -143,6 +147,7 @@ def test_out_of_bounds_is_a_finding_on_its_line(warm):
     assert "element 1000 of 1000 in program (3, 0, 0); 24 lanes" in finding["message"]
 
 
+@pytest.mark.slow
 def test_a_result_that_does_not_fit_is_checked_at_smaller_sizes(warm):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
     text = text.replace("n=1000", "n=1 << 28").replace("{grid}", "triton.cdiv(x.numel(), 256)")
@@ -217,6 +222,7 @@ def test_masked_lanes_are_a_finding(warm):
     assert {f["code"] for f in kernel["findings"]} == {"masked-lanes"}
 
 
+@pytest.mark.slow
 def test_a_kernel_that_cannot_be_launched_says_so(warm):
     text = (TUTORIALS / "matmul.py").read_text().replace("(128, 128, 32, 4, 4)", "(256, 256, 128, 4, 8)")
     answer = warm.profile(
@@ -252,6 +258,7 @@ def test_no_problem_is_a_finding(warm):
     assert [f["code"] for f in answer["result"][0]["findings"]] == ["no-problem"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "target",
     [
@@ -287,6 +294,7 @@ twice[(16,)](x, y, 4096, B=256)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "said"),
     [
@@ -360,6 +368,7 @@ def test_a_large_tensor_of_a_hollow_run_keeps_that_it_wants_a_gradient(monkeypat
     assert left.sum() == 0
 
 
+@pytest.mark.slow
 def test_zeros_for_inputs_lie_where_a_device_would_put_them():
     torch = pytest.importorskip("torch")
     from accelopt_profiling.targets import load_gpu

@@ -61,6 +61,7 @@ def test_the_lock_is_free_again_when_its_holder_is_killed(tmp_path):
     lock.release()
 
 
+@pytest.mark.slow
 async def test_device_steps_exclude_each_other_across_workers(two):
     text = "import time\nbegin = time.time()\ntime.sleep(0.2)\nraise ValueError([begin, time.time()])"
 
@@ -75,6 +76,7 @@ async def test_device_steps_exclude_each_other_across_workers(two):
     assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(exclusive))
 
 
+@pytest.mark.slow
 async def test_a_step_without_the_device_does_not_wait_for_it(two):
     holds = own_name("holds")
     holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", holds)))
@@ -88,6 +90,7 @@ async def test_a_step_without_the_device_does_not_wait_for_it(two):
         await holding
 
 
+@pytest.mark.slow
 async def test_a_killed_worker_frees_the_device(two):
     mine = own_name("mine")
     task = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", mine)))
@@ -99,6 +102,7 @@ async def test_a_killed_worker_frees_the_device(two):
     assert "x" in (await waiting)["names"]
 
 
+@pytest.mark.slow
 async def test_a_job_that_waits_for_the_device_can_be_cancelled(two):
     holds, waits = own_name("holds"), own_name("waits")
     holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", holds)))

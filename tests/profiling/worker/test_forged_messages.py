@@ -111,6 +111,7 @@ def test_a_folder_that_forbids_its_own_removal_is_removed(tmp_path):
     assert (tmp_path / "kept").stat().st_mode & 0o777 == 0o500
 
 
+@pytest.mark.slow
 @shares_a_worker
 async def test_an_environment_variable_that_looks_like_a_key_is_dropped(host, monkeypatch):
     await host.close()
@@ -122,6 +123,7 @@ async def test_an_environment_variable_that_looks_like_a_key_is_dropped(host, mo
     assert "CUDA_VISIBLE_DEVICES" in failed.value.error.message
 
 
+@pytest.mark.slow
 @shares_a_worker
 async def test_modules_of_the_folder_it_was_started_in_are_not_the_workers(tmp_path, monkeypatch):
     for name in ("selectors", "tempfile", "numpy", "ml_dtypes", "sitecustomize"):
@@ -167,6 +169,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.slow
 def test_a_step_has_no_terminal_to_type_into():
     pid, terminal = pty.fork()
     if pid == 0:

@@ -122,6 +122,7 @@ async def test_what_a_job_leaves_behind_is_gone_with_its_answer(host, text):
     assert "x" in (await answer(host, job("x = 1")))["names"]
 
 
+@pytest.mark.slow
 async def test_without_namespaces_too_it_is_gone_and_the_worker_says_so(monkeypatch):
     monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
     host = LocalHost()
@@ -137,6 +138,7 @@ async def test_without_namespaces_too_it_is_gone_and_the_worker_says_so(monkeypa
         await host.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("forbidden", "processes", "watched", "note"),
     [
@@ -210,6 +212,7 @@ async def test_secrets_of_the_environment_are_not_seen(host, monkeypatch):
     assert "HOME" in failed.value.error.message
 
 
+@pytest.mark.slow
 async def test_a_worker_that_was_started_with_secrets_starts_again_without(monkeypatch, tmp_path):
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nOPENAI_API_KEY=sk-secret exec {sys.executable} "$@"\n')
@@ -224,6 +227,7 @@ async def test_a_worker_that_was_started_with_secrets_starts_again_without(monke
         await host.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("missing", ["no user namespaces", "no mounts either"])
 async def test_root_in_a_chroot_gets_a_sandbox_without_user_namespaces(tmp_path, missing):
     """The kernel refuses user namespaces inside a chroot; a folder that is no mount cannot hide anything."""
@@ -262,6 +266,7 @@ async def test_root_in_a_chroot_gets_a_sandbox_without_user_namespaces(tmp_path,
         await host.close()
 
 
+@pytest.mark.slow
 async def test_a_step_without_a_sandbox_has_no_privileges(monkeypatch):
     monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
     host = LocalHost()
@@ -338,6 +343,7 @@ async def test_what_is_left_of_workers_that_are_gone_is_removed(tmp_path, monkey
     assert {f.name for f in tmp_path.iterdir()} == kept
 
 
+@pytest.mark.slow
 async def test_background_jobs_wait_for_a_core_and_all_get_answers(host):
     answers = await asyncio.gather(*(answer(host, job(f"x{i} = 1", background=True)) for i in range(8)))
     assert all(f"x{i}" in a["names"] for i, a in enumerate(answers))
@@ -501,6 +507,7 @@ async def until(condition, seconds: float = 60.0) -> None:
     raise AssertionError("the condition did not come true")
 
 
+@pytest.mark.slow
 async def test_a_host_without_a_complete_sandbox_is_told_once_and_refused_where_one_is_required(monkeypatch):
     monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
     lines = []

@@ -114,6 +114,7 @@ def test_neighbours_travel_with_the_job_and_not_the_whole_folder(tmp_path, far):
     assert set(plain.files) == {"k.py"}
 
 
+@pytest.mark.slow
 async def test_a_worker_loads_a_kernel_of_a_package(tmp_path):
     package = tmp_path / "kernels"
     package.mkdir()

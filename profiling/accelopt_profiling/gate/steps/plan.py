@@ -64,19 +64,20 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
                 cases.append(CasePlan(index, known[alike], most / known[alike]))
         made = PlanResult(params.seed, cases, sorted(set(lanes)))
         most = MOST_TIMES * params.interpret_work
-        if cases and cases[0].index == 0 and cases[0].work > most and _has_stand_in(context, params):
+        if cases and cases[0].index == 0 and cases[0].work > most and _stand_ins(context, params):
             left_out = [0] if _too_little_known(context, params, own, module, made) else []
             made = replace(made, left_out=left_out)
-    for index in made.left_out:  # nobody runs it, nor computes what it expects
+    unneeded = made.left_out or _stand_ins(context, params)
+    for index in unneeded:  # nobody runs it, nor computes what it expects
         shutil.rmtree(case_folder(context, index))
     (context.folder / "gate" / PLAN_FILE).write_text(json.dumps(to_plain(made)), encoding="utf-8")
     return made
 
 
-def _has_stand_in(context: StepContext, params: PlanParams) -> bool:
-    """Check whether a case at smaller sizes was drawn, to stand for the first one."""
-    folders = (case_folder(context, index) / "call" for index in range(params.cases))
-    return any(from_plain(CaseCall, load_values(f)[0]).reduced for f in folders if f.is_dir())
+def _stand_ins(context: StepContext, params: PlanParams) -> list[int]:
+    """Return the case at smaller sizes that was drawn to stand for the first one, where there is one."""
+    folders = {index: case_folder(context, index) / "call" for index in range(params.cases)}
+    return [n for n, f in folders.items() if f.is_dir() and from_plain(CaseCall, load_values(f)[0]).reduced]
 
 
 def _too_little_known(

@@ -96,6 +96,7 @@ statements = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(statements)
 def test_deferred_or_at_once_the_result_is_the_same(body: list[str]) -> None:
@@ -160,6 +161,7 @@ def test_inputs_that_are_changed_afterwards_do_not_change_the_result() -> None:
     np.testing.assert_array_equal(result, A)
 
 
+@pytest.mark.slow
 @settings(max_examples=50, deadline=None)
 @given(statements)
 def test_on_several_threads_the_result_is_the_same(body: list[str]) -> None:
