@@ -46,22 +46,17 @@ class FileWatcher:
         self._waiting: dict[str, str] = {}
         self._written: set[str] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._by_editor: bool | None = None
-        self._early: list[str] = []
+        self._by_editor = False
 
     async def start(self) -> None:
         """Ask the editor to watch; called once after ``initialized``."""
         self._by_editor = await self._editor.watch_files(PATTERNS)
-        for uri in self._early:
-            self.opened(uri)
-        self._early.clear()
 
     def opened(self, uri: str) -> None:
-        """Watch the folder of an open document, unless the editor does."""
+        """Watch the folder of an open document, unless the editor does; also before it answered, since it may refuse
+        to."""
         path = file_path(uri)
-        if self._by_editor is None:
-            self._early.append(uri)
-        if self._by_editor is not False or path is None:
+        if self._by_editor or path is None:
             return
         folder = str(Path(path).parent)
         if folder in self._watches:
