@@ -11,11 +11,11 @@ from support.scripted_server import Scripted
 
 
 class Loud(Scripted):
-    async def stored_searches(self, file: FileText) -> StoredSearches:
+    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
         if "DIE = 1" in file.text:
             os._exit(7)
         self.memory_problem("the disk is full")
-        return await super().stored_searches(file)
+        return await super().stored_searches(file, saved)
 
 
 def main() -> None:

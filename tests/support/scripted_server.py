@@ -65,7 +65,7 @@ class Scripted:
     async def start(self) -> None:
         pass
 
-    async def stored_searches(self, file: FileText) -> StoredSearches:
+    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
         own = [s for s in self._suggestions.values() if s.file == file.path]
         stopped = [
             ResumableRun("run0", k.name, k.content_hash, 7)

@@ -59,11 +59,12 @@ class LocalBackend:
     async def start(self) -> None:
         """Do nothing: hosts connect and memories open when they are first used."""
 
-    async def stored_searches(self, file: FileText) -> StoredSearches:
+    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
         def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
-            notice_undone(memory, file.path, hashes)
+            if saved:
+                notice_undone(memory, file.path, hashes)
             stored = memory.suggestions(file=file.path, state="offered")
             runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
             return [s.body for s in stored], [run for run in runs if run is not None]

@@ -89,8 +89,8 @@ class ProcessBackend:
         """Start the child ahead of the first call."""
         await self._running()
 
-    async def stored_searches(self, file: FileText) -> StoredSearches:
-        answer: StoredSearches = await self._value("stored_searches", file)
+    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+        answer: StoredSearches = await self._value("stored_searches", file, saved)
         return answer
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:

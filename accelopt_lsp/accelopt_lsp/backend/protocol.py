@@ -105,8 +105,11 @@ class Backend(Protocol):
     async def start(self) -> None:
         """Get ready ahead of the first call."""
 
-    async def stored_searches(self, file: FileText) -> StoredSearches:
-        """Return what is known without running anything."""
+    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+        """Return what is known without running anything.
+
+        Only a text that was ``saved`` can undo what was accepted: one that is opened may be of an older commit.
+        """
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         """Profile a file; yields growing results, the last one ``complete``. Closing it ends what it started.

@@ -127,7 +127,7 @@ class DocumentSync:
         if file is not None:
             if file.settings.editor.profile_on != "command":
                 self._profile(uri, file)
-            await self._recall(uri, file)
+            await self._recall(uri, file, saved=True)
         if path := file_path(uri):
             await self.profile_dependents(frozenset((path,)))
 
@@ -143,9 +143,9 @@ class DocumentSync:
         if file.stored is not None and state is not None and not any(k.shown for k in state.kernels):
             self._state.show(uri, file.stored, file.found)
 
-    async def _recall(self, uri: str, file: FileText) -> None:
+    async def _recall(self, uri: str, file: FileText, saved: bool = False) -> None:
         """Show what the memory knows of the searches for ``file``, the text of the document ``uri``."""
-        stored = await self._backend.stored_searches(file)
+        stored = await self._backend.stored_searches(file, saved)
 
         def recall(state: FileState) -> FileState:
             for kernel in state.kernels:
