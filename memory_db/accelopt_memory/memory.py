@@ -256,7 +256,7 @@ class Memory:
         )
 
     def search(self, text: str, limit: int = 50) -> list[SearchHit]:
-        """Pairs, traps and rejections that hold every word of ``text``, best first within each kind."""
+        """Return pairs, traps and rejections that hold every word of ``text``, best first within each kind."""
         query = storable(text).replace("\0", " ").split()[:32]  # SQLite's text index stops reading at a zero
         words = ['"' + word.replace('"', '""') + '"' for word in query]
         if not words:

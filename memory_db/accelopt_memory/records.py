@@ -15,8 +15,7 @@ RecordKind = Literal["pair", "trap", "rejection", "run", "suggestion", "receipt"
 
 
 def content_id(*parts: str) -> str:
-    """16 hex digits of the SHA-256 over the parts, each preceded by its length so that no two lists
-    collide."""
+    """Return 16 hex digits of the SHA-256 over the parts, each preceded by its length so that no two lists collide."""
     digest = hashlib.sha256()
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")

@@ -23,7 +23,7 @@ def now() -> str:
 
 
 def to_json(value: Any) -> str:
-    """JSON that UTF-8 can hold: readable where the text allows, escaped where it has half a surrogate pair."""
+    """Return JSON that UTF-8 can hold: readable where the text allows, escaped where it has half a surrogate pair."""
     plain = to_plain(value)
     text = json.dumps(plain, ensure_ascii=False, separators=(",", ":"))
     return text if _is_storable(text) else json.dumps(plain, separators=(",", ":"))

@@ -123,9 +123,8 @@ def _latency(measured: KernelMeasurement) -> dict[str, Any]:
 
 
 def profile_fields(cost: measuring.Cost, names: Sequence[str]) -> dict[str, Any]:
-    """Those of AccelOpt's profile fields in ``names`` that are known: all that a device's profiler gave, or what the
-    emulator counted and the time model estimates.
-    """
+    """Return those of AccelOpt's profile fields in ``names`` that are known: all that a device's profiler gave, or
+    what the emulator counted and the time model estimates."""
     measured = cost.measurement
     if cost.profile or measured is None:
         return {name: cost.profile[name] for name in names if name in cost.profile}

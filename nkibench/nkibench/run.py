@@ -138,7 +138,7 @@ def key_of(case: BenchmarkCase, plan: BenchmarkPlan) -> str:
 
 
 async def examine(host: Host, case: BenchmarkCase, plan: BenchmarkPlan, key: str = "") -> TaskResult:
-    """Cost and verdict of the case's own kernel.
+    """Return the cost and verdict of the case's own kernel.
 
     Raises:
         HostUnreachableError: the host was lost.

@@ -10,7 +10,7 @@ def rounded(value: float) -> str:
 
 
 def interval(low: float, high: float) -> str:
-    """``812-1,010``, or one number where both ends read the same."""
+    """Return ``812-1,010``, or one number where both ends read the same."""
     first, last = rounded(low), rounded(high)
     return first if first == last else f"{first}-{last}"
 
@@ -21,7 +21,7 @@ def unit_of(us: float) -> tuple[float, str]:
 
 
 def duration_text(us: float) -> str:
-    """``812 us``, ``2.47 ms``, ``1.2 s``."""
+    """Return ``812 us``, ``2.47 ms``, ``1.2 s``."""
     return span_text(us, us)
 
 

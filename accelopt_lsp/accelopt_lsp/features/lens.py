@@ -75,7 +75,7 @@ def _of_search(
 
 
 def result_title(state: FileState, kernel: KernelState, target: str, profiling: bool) -> str:
-    """``est. 911 us on trn1 · 41 % of peak · VectorE bound · 1.22x faster than last save``."""
+    """Return ``est. 911 us on trn1 · 41 % of peak · VectorE bound · 1.22x faster than last save``."""
     result, fault = kernel.shown, syntax_fault(state)
     if fault:
         return fault if result is None else f"{fault} · before this edit: {headline(result)}"

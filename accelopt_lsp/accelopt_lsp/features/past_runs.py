@@ -29,7 +29,7 @@ def past_runs_page(file: str, runs: Sequence[PastRun]) -> str:
 
 
 def headline(past: PastRun) -> str:
-    """``2026-11-21 18:15 silu on trn1: finished, 6 tried, 3 offered``."""
+    """Return ``2026-11-21 18:15 silu on trn1: finished, 6 tried, 3 offered``."""
     run = past.run
     kernel = f" {run.kernel}" if run.kernel else ""
     came = f"{run.status}, {past.tried} tried, {len(past.suggestions)} offered"

@@ -13,14 +13,14 @@ WRONG = "wrong result"
 
 
 def syntax_fault(state: FileState) -> str:
-    """``does not parse, line 12`` where the text of a file does not; empty otherwise."""
+    """Return ``does not parse, line 12`` where the text of a file does not; empty otherwise."""
     return next((short_text(f) for f in state.findings if f.code == "syntax-error"), "")
 
 
 def stop_reason(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> str:
-    """``raises AttributeError, line 21``, ``out of bounds, line 12`` or ``wrong result``: the first error among the
-    findings of a kernel; where it has no time, also of its file's run, and what else is the reason. Empty where there
-    is none."""
+    """Return ``raises AttributeError, line 21``, ``out of bounds, line 12`` or ``wrong result``: the first error
+    among the findings of a kernel; where it has no time, also of its file's run, and what else is the reason.
+    Empty where there is none."""
     findings = [*result.findings, *(run_findings if result.latency.us is None else ())]
     findings.sort(key=lambda f: f.severity != "error")
     if result.latency.us is not None:

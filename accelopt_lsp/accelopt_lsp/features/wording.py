@@ -31,7 +31,7 @@ def number(value: float) -> str:
 
 
 def duration(latency: Latency) -> str:
-    """``est. 890 us``, ``measured 3.2 us``, ``est. 2.47 ms``, ``not measured``."""
+    """Return ``est. 890 us``, ``measured 3.2 us``, ``est. 2.47 ms``, ``not measured``."""
     return "not measured" if latency.us is None else f"{_PREFIX[latency.known]} {bare_duration(latency)}"
 
 
@@ -89,8 +89,8 @@ def _decimals(ratio: float) -> int:
 
 
 def speedup(value: Speedup) -> str:
-    """``2.8x est. (2.2-4.6)``, ``1.33x est. (1.00-1.33), no modelled cost rises``, ``1.80x measured (1.79-1.82)``, or
-    ``2.8x est. at larger batches (2.2-4.6)``.
+    """Return ``2.8x est. (2.2-4.6)``, ``1.33x est. (1.00-1.33), no modelled cost rises``, ``1.80x measured
+    (1.79-1.82)``, or ``2.8x est. at larger batches (2.2-4.6)``.
 
     What an estimate gains may be next to nothing in one scenario of its model; then it says that none is slower.
     """
@@ -118,7 +118,7 @@ def version_name(suggestion: Suggestion) -> str:
 
 
 def headline(result: KernelMeasurement) -> str:
-    """``est. 911 us on trn1 · 41 % of peak · VectorE bound``."""
+    """Return ``est. 911 us on trn1 · 41 % of peak · VectorE bound``."""
     if result.latency.us is None:
         return f"not measured on {result.target}"
     parts = [f"{duration(result.latency)} on {result.target}"]

@@ -95,7 +95,7 @@ def project_layer(start: Path) -> Layer:
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:
-    """``ACCELOPT_TARGET_NKI`` and so on; an empty variable counts as not set."""
+    """Return ``ACCELOPT_TARGET_NKI`` and so on; an empty variable counts as not set."""
     layer = Layer("the environment", folder=Path.cwd())
     known = {s.variable: s for s in all_settings().values() if s.variable}
     for variable, text in sorted(environ.items()):

@@ -144,6 +144,6 @@ def holds_secret(name: str) -> bool:
 
 
 def nearest(name: str, among: Iterable[str]) -> str:
-    """ "; did you mean X?" where a known name is close, else nothing."""
+    """Return "; did you mean X?" where a known name is close, else nothing."""
     close = difflib.get_close_matches(name, list(among), n=1, cutoff=0.6)
     return f"; did you mean `{close[0]}`?" if close else ""

@@ -54,7 +54,7 @@ def _from_keyring(user: str) -> str | None:
 
 
 def without_key(text: str, key: str | None) -> str:
-    """``text`` as one line of at most 160 characters in which the key does not stand: a server may repeat it."""
+    """Return ``text`` as one line of at most 160 characters in which the key does not stand: a server may repeat it."""
     if key:
         text = text.replace(key, _HIDDEN)
     text = " ".join(re.sub(r"\b(sk|key)-[\w*.-]{8,}", _HIDDEN, text).split())

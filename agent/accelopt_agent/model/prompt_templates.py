@@ -34,8 +34,8 @@ def render(name: str, **values: str) -> str:
 
 
 def fenced(text: str, language: str = "python") -> str:
-    """``text`` as a fenced block whose fence is longer than any run of backticks inside it, so that no text can
-    end its own block."""
+    """Return ``text`` as a fenced block whose fence is longer than any run of backticks inside it, so that no text
+    can end its own block."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text.rstrip()}\n{fence}"

@@ -40,7 +40,7 @@ class Conversation:
     turns: list[Turn] = field(default_factory=list)
 
     def recording(self, answering: Answering) -> Answering:
-        """``answering``, of which every turn is kept here."""
+        """Return ``answering``, of which every turn is kept here."""
         known = {(t.question, t.count) for t in self.turns}
 
         def answered(question: Question, count: int) -> str:

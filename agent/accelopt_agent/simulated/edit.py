@@ -37,7 +37,7 @@ def told(changes: tuple[tuple[str, ...], ...]) -> str:
 
 
 def edit_of(before: str, candidate: Candidate) -> Edit:
-    """``candidate`` as an edit of the file ``before``."""
+    """Return ``candidate`` as an edit of the file ``before``."""
     return edited(before, candidate.text, f"{candidate.summary} {_costs(candidate.expects)}")
 
 

@@ -66,7 +66,7 @@ def edits_for(current_text: str, suggestion: Suggestion) -> list[TextEdit] | App
 
 
 def apply_to_text(text: str, edits: Sequence[TextEdit]) -> str:
-    """``text`` with ``edits`` applied at once, as an editor would: all positions refer to ``text``.
+    """Return ``text`` with ``edits`` applied at once, as an editor would: all positions refer to ``text``.
 
     Raises:
         ValueError: edits overlap or lie outside the text.

@@ -26,7 +26,7 @@ class Lines:
 
 
 def split_lines(text: str) -> Lines:
-    """``text`` as lines; joining texts and ends gives it back exactly."""
+    """Return ``text`` as lines; joining texts and ends gives it back exactly."""
     texts: list[str] = []
     ends: list[str] = []
     at = 0

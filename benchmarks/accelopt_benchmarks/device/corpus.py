@@ -36,7 +36,7 @@ class CorpusKernel:
         return ProfileRequest(examine(self.path, told, problem=str(self.problem)), targets, limits=LIMITS)
 
     def asked(self) -> tuple[Source, list[Kernel], ProblemRef]:
-        """What a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
+        """Return what a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
         file = self.request("h100").file
         if file.problem.ref is None or not file.kernels:
             said = "; ".join(finding.message for finding in file.findings)
@@ -56,7 +56,7 @@ class Trick:
 
 
 def kernels(corpus: Path = DEVICE_CORPUS, examples: Path = EXAMPLES) -> list[CorpusKernel]:
-    """The corpus's kernels, then the Triton examples that have a problem beside them."""
+    """Return the corpus's kernels, then the Triton examples that have a problem beside them."""
     problems = [
         *sorted((corpus / "kernels").glob("*_problem.py")),
         *sorted(examples.glob("triton_*_problem.py")),
@@ -68,7 +68,7 @@ def kernels(corpus: Path = DEVICE_CORPUS, examples: Path = EXAMPLES) -> list[Cor
 
 
 def tricks(corpus: Path = DEVICE_CORPUS) -> list[Trick]:
-    """The tricks of the corpus by name."""
+    """Return the tricks of the corpus by name."""
     found = []
     for file in sorted((corpus / "tricks").glob("*/case.json")):
         case, problem = json.loads(file.read_text(encoding="utf-8")), file.parents[1] / "problem.py"
@@ -81,5 +81,5 @@ def tricks(corpus: Path = DEVICE_CORPUS) -> list[Trick]:
 
 
 def named(subjects: list[CorpusKernel], name: str) -> CorpusKernel:
-    """The subject of that name, which has to be there."""
+    """Return the subject of that name, which has to be there."""
     return next(subject for subject in subjects if subject.name == name)

@@ -39,7 +39,7 @@ Evaluate = Callable[[CorpusKernel], Awaitable[EvaluatorVerdict]]
 
 
 async def evaluators(place: DeviceSession, kernelbench: Path | None) -> PartResult:
-    """Ours and those of the others that are there; ``kernelbench`` is a checkout of KernelBench."""
+    """Return our evaluator and those of the others that are there; ``kernelbench`` is a checkout of KernelBench."""
     lacks = list(place.trouble)
     if not place.usable:
         return PartResult(

@@ -18,8 +18,8 @@ async def run_accelopt(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> tuple[int, str, str]:
-    """Exit code, standard output and standard error of one command; ``python`` is the setting, ``environment`` is
-    added to this process' own. It runs in ``folder``, and what it starts imports from there."""
+    """Return the exit code, output and errors of one command; ``python`` is the setting, ``environment``
+    is added to this process' own. It runs in ``folder``, and what it starts imports from there."""
     setting = {} if python is None else {"ACCELOPT_PYTHON": python}
     if folder is not None:
         setting["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])

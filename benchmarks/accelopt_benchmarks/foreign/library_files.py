@@ -90,8 +90,8 @@ async def profile_library_files(
     work: Path,
     at_once: int = 2,
 ) -> AsyncGenerator[LibraryOutcome, None]:
-    """Outcomes in the order in which they are there. ``folders`` are searched for each file: the site-packages of
-    ``python`` and checkouts. Each package is copied below ``work``, so that nothing is written where it lies."""
+    """Yield outcomes in the order in which they are there. ``folders`` are searched for each file: the site-packages
+    of ``python`` and checkouts. Each package is copied below ``work``, so that nothing is written where it lies."""
     places = asyncio.Semaphore(at_once)
     copies: dict[Path, Path] = {}
 

@@ -29,7 +29,7 @@ class FileOutcome:
 
 
 async def triton_bench(data: Sequence[Path]) -> list[GoalResult]:
-    """``data`` holds checkouts."""
+    """Search the files of TritonBench-G; ``data`` holds checkouts."""
     what, goal = "files of TritonBench-G that profile unedited", "none set"
     folder = next((folder / FILES for folder in data if (folder / FILES).is_dir()), None)
     if folder is None:

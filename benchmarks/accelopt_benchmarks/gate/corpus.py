@@ -50,7 +50,7 @@ class CorpusCase:
         return self.folder.parent.parent / "problems" / self.manifest.problem
 
     def request(self, file: str) -> GateRequest:
-        """The question to the gate about ``attack.py`` or ``honest.py``, as ``accelopt verify`` asks it."""
+        """Return the question to the gate about ``attack.py`` or ``honest.py``, as ``accelopt verify`` asks it."""
         path = (self.folder / file).resolve()
         text = path.read_text(encoding="utf-8")
         asked = GateCheck(path, text, text, self.problem.resolve(), None, TARGETS, Limits(seconds=60))
@@ -58,7 +58,7 @@ class CorpusCase:
 
 
 def read_corpus(folder: Path) -> list[CorpusCase]:
-    """The cases below ``folder``, in the order of their names.
+    """Return the cases below ``folder``, in the order of their names.
 
     Raises:
         ValueError: a manifest is incomplete, or there is no case at all.

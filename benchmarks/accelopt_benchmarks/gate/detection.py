@@ -73,7 +73,8 @@ async def judge(host: Host, case: CorpusCase, file: str, *, reading: bool = True
 
 
 def processor_seconds() -> float:
-    """Processor time that this process and everything it started have used so far (Linux; 0 where nothing tells)."""
+    """Return the processor time that this process and everything it started have used so far (Linux; 0 where nothing
+    tells)."""
     parents: dict[int, tuple[int, float]] = {}
     for entry in Path("/proc").glob("[0-9]*"):
         try:

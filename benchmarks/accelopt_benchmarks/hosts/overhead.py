@@ -86,7 +86,7 @@ async def overhead(rounds: int) -> list[GoalResult]:
 
 
 async def killed_workers(candidates: int, every: float = 10.0) -> list[GoalResult]:
-    """``candidates`` jobs on two workers, one of which is killed every ``every`` seconds, in turn."""
+    """Run ``candidates`` jobs on two workers, one of which is killed every ``every`` seconds, in turn."""
     locals_ = [LocalHost(), LocalHost()]
     queue: asyncio.Queue[int] = asyncio.Queue()
     for number in range(candidates):

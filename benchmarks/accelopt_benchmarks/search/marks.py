@@ -39,7 +39,7 @@ def plain(text: str) -> str:
 
 
 def marked_as(text: str, like: str) -> str:
-    """``text``, which has no marks, with those of ``like``."""
+    """Return ``text``, which has no marks, with those of ``like``."""
     return "\n".join([text.rstrip(), *_marks(like)]) + "\n"
 
 

@@ -49,7 +49,7 @@ async def first_numbers(examples: Path) -> list[GoalResult]:
 
 
 async def answers(examples: Path, seconds: float = 15.0) -> list[GoalResult]:
-    """99th percentiles of lens, hover and code action requests while a profile and a search run."""
+    """Return the 99th percentiles of lens, hover and code action requests while a profile and a search run."""
     async with _workspace(examples) as (editor, folder):
         silu, softmax = editor.open(folder / SILU), editor.open(folder / SOFTMAX)
         for uri in (silu, softmax):

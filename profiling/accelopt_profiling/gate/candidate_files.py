@@ -50,7 +50,7 @@ def _root_of(source: Source) -> Path | None:
 
 
 def hidden_modules(request: GateRequest) -> list[str]:
-    """Module names under which the problem's files could be imported from the project's folders."""
+    """Return module names under which the problem's files could be imported from the project's folders."""
     names: list[str] = []
     for path in _hidden_paths(request):
         pure = PurePosixPath(path)
@@ -61,7 +61,7 @@ def hidden_modules(request: GateRequest) -> list[str]:
 
 
 def neutralised_names(request: GateRequest) -> list[str]:
-    """Names of the kernel file itself that hold the answer, when the problem is written into it."""
+    """Return the names of the kernel file itself that hold the answer, when the problem is written into it."""
     problem = request.problem
     if problem.path is not None and problem.path != request.candidate.kernel:
         return []

@@ -39,7 +39,7 @@ def number(
 
 
 def number_of_text(flow: DataFlow, text: str) -> float | int | None:
-    """``number`` of an expression given as text."""
+    """Return ``number`` of an expression given as text."""
     try:
         tree = ast.parse(f"({text}\n)", mode="eval").body
     except SyntaxError:
@@ -48,7 +48,7 @@ def number_of_text(flow: DataFlow, text: str) -> float | int | None:
 
 
 def factor(code: str) -> str:
-    """``code`` as a factor of a product or an operand of a remainder, in parentheses where it needs them."""
+    """Return ``code`` as a factor of a product or an operand of a remainder, in parentheses where it needs them."""
     return code if code.isidentifier() or code.isdigit() else f"({code})"
 
 

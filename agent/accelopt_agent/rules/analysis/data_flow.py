@@ -159,7 +159,7 @@ class DataFlow:
         return (s for s in self.statements if s.simple)
 
     def sharing(self, names: Iterable[str]) -> set[str]:
-        """``names`` and all names that may share storage with one of them."""
+        """Return ``names`` and all names that may share storage with one of them."""
         found: set[str] = set()
         todo = list(names)
         while todo:
@@ -195,7 +195,8 @@ class DataFlow:
         return not any(names & s.writes or watched & s.stores for s in self.between(first, second))
 
     def varying(self, loop: cst.For) -> set[str]:
-        """Names whose value or contents may differ between iterations of ``loop``: what it writes, and views of it."""
+        """Return the names whose value or contents may differ between iterations of ``loop``: what it writes, and views
+        of it."""
         statement = self._by_node[loop]
         return statement.writes | self.sharing(statement.stores)
 

@@ -20,7 +20,7 @@ class OverlappingEditsError(ValueError):
 
 
 def apply_edits(data: bytes, edits: Iterable[ByteEdit], newline: str = "\n") -> bytes:
-    """``data`` after all ``edits``; line ends inside inserted text become ``newline``.
+    """Return ``data`` after all ``edits``; line ends inside inserted text become ``newline``.
 
     Edits at one place are applied in the order given.
 

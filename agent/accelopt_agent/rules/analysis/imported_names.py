@@ -9,7 +9,7 @@ import libcst as cst
 
 
 def dotted(node: cst.BaseExpression) -> str | None:
-    """``a.b.c`` as written, or None for anything but names and attributes."""
+    """Return ``a.b.c`` as written, or None for anything but names and attributes."""
     if isinstance(node, cst.Name):
         return node.value
     if isinstance(node, cst.Attribute):

@@ -62,7 +62,7 @@ class ParsedSource:
             todo += children
 
     def below(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-        """``node`` and every node below it, in source order."""
+        """Yield ``node`` and every node below it, in source order."""
         todo = [node]
         while todo:
             at = todo.pop()

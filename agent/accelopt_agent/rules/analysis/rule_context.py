@@ -43,7 +43,7 @@ class RuleContext:
     analyses: dict[Any, Any] = field(default_factory=dict)
 
     def analysis(self, kind: Callable[[RuleContext], T]) -> T:
-        """``kind(self)``, made once and shared by all rules."""
+        """Return ``kind(self)``, made once and shared by all rules."""
         if kind not in self.analyses:
             self.analyses[kind] = kind(self)
         made: T = self.analyses[kind]

@@ -56,7 +56,7 @@ class Statement:
 
 
 def root_name(node: cst.BaseExpression) -> str | None:
-    """``x`` for ``x``, ``x[...]`` and ``x[...][...]``."""
+    """Return ``x`` for ``x``, ``x[...]`` and ``x[...][...]``."""
     while isinstance(node, cst.Subscript):
         node = node.value
     return node.value if isinstance(node, cst.Name) else None

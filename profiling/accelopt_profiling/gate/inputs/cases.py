@@ -61,10 +61,9 @@ DERIVED, BEYOND = 4, 3
 
 
 def derive_shapes(axes: Mapping[str, int], listed: bool = False) -> list[dict[str, int]]:
-    """Keyword arguments for ``get_inputs``. Doubling keeps every divisibility, so it comes first, axis by axis; then
-    all axes at once at the next lower prime (odd, and no multiple of a tile), and the first axis at one. Where the
-    problem has ``listed`` shapes of its own they are left to it, and only what is larger is added.
-    """
+    """Return keyword arguments for ``get_inputs``. Doubling keeps every divisibility, so it comes first, axis by
+    axis; then all axes at once at the next lower prime (odd, and no multiple of a tile), and the first axis at
+    one. Where the problem has ``listed`` shapes of its own they are left to it, and only what is larger is added."""
     if not axes:
         return []
     doubled = [{name: 2 * size} for name, size in axes.items()]

@@ -147,9 +147,8 @@ class _Redistribution(Rewriting):
 
 
 def altered(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
-    """``inputs`` with the elements of all but the first float array moved about ("same sums"; of the only one where
-    there is but one), or of the first alone ("same rest"), and whether anything changed.
-    """
+    """Return ``inputs`` with the elements of all but the first float array moved about ("same sums"; of the only one
+    where there is but one), or of the first alone ("same rest"), and whether anything changed."""
     floats = [n for n, value in enumerate(inputs) if _is_float_array(value)]
     first, rest = floats[:1], floats[1:]
     if distribution == "same rest" and not rest:
@@ -182,10 +181,9 @@ _FACTOR = 0.75
 
 
 def varied(problem: Problem, inputs: list[Any]) -> list[Any]:
-    """``inputs`` with every Python float among them at three quarters, whole numbers aside (an exponent of 2.0 says
-    what to compute). Nothing changes where the reference does not look at them: there a kernel may take the word of
-    either.
-    """
+    """Return ``inputs`` with every Python float among them at three quarters, whole numbers aside (an exponent of 2.0
+    says what to compute). Nothing changes where the reference does not look at them: there a kernel may take the
+    word of either."""
     moved = [v * _FACTOR if type(v) is float and not v.is_integer() else v for v in inputs]
     if all(a is b for a, b in zip(moved, inputs, strict=True)):
         return inputs

@@ -339,7 +339,7 @@ def fitting(sizes: ProblemSizes, target: str, most: int, wanted: int) -> None:
 
 
 def case_digests(context: StepContext, index: int) -> list[str]:
-    """Digests of what was drawn for a case: its inputs, its arguments where they differ, and the call."""
+    """Return the digests of what was drawn for a case: its inputs, its arguments where they differ, and the call."""
     folder = case_folder(context, index)
     return [digest(folder / name) for name in ("inputs", "arguments", "call") if (folder / name).exists()]
 
@@ -362,9 +362,8 @@ def _equal(a: Any, b: Any) -> bool:
 def written_by_reference(
     problem: Problem, inputs: list[Any], arguments: list[Any], work: HostWork
 ) -> list[int]:
-    """Positions of the arguments that the reference changes, counted from the end. It is run on a copy, and what it
-    computes is added to ``work``.
-    """
+    """Return the positions of the arguments that the reference changes, counted from the end. It is run on a copy, and
+    what it computes is added to ``work``."""
     if not passed_through(inputs, arguments):
         return []
     copies = [copied(v) for v in inputs]

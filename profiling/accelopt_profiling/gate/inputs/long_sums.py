@@ -30,8 +30,8 @@ _RUNGS = 4
 
 
 def long_sums(name: str, inputs: list[Any]) -> tuple[list[Any], bool]:
-    """``inputs`` with the largest float array as above and all other float arrays one, and whether anything changed:
-    not where all floats have the bits of float32, which the tolerance holds to that.
+    """Return ``inputs`` with the largest float array as above and all other float arrays one, and whether anything
+    changed: not where all floats have the bits of float32, which the tolerance holds to that.
 
     The small terms are 3 * 2**-(b + 2), for a dtype of b bits: exact in it, and less than half of what its sums
     resolve next to one.
@@ -56,11 +56,10 @@ _LARGEST, _SMALLEST = 2.0**15, 2.0**6
 
 
 def half_range(inputs: list[Any], usable: Callable[[list[Any]], bool]) -> tuple[list[Any], bool]:
-    """``inputs`` in float16 with the first half of each row and column of the largest array at a power of two and the
-    second half at its negative, all other floats one, and whether anything changed: sums and products with ones pass
-    65504 on the way and end near zero. The power is the largest at which ``usable`` tells that the reference's results
-    are finite.
-    """
+    """Return ``inputs`` in float16 with the first half of each row and column of the largest array at a power of two
+    and the second half at its negative, all other floats one, and whether anything changed: sums and products with
+    ones pass 65504 on the way and end near zero. The power is the largest at which ``usable`` tells that the
+    reference's results are finite."""
     arrays = [(str(a.dtype).removeprefix("torch."), tuple(a.shape)) for _, a in arrays_of(inputs)]
     shapes = [shape for dtype, shape in arrays if dtype.startswith(("float", "bfloat"))]
     if coarsest([dtype for dtype, _ in arrays]) != "float16":

@@ -40,21 +40,23 @@ _CENTRED = 4.0
 
 
 def skewed(inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
-    """Float arrays that have negative elements: negated, and if they have both signs moved up by their root mean
-    square, with the first row of each matrix far above the others and its middle row far below. If none has negative
-    elements, so the largest one, less its mean: a problem that draws from 0 to 1 seldom means that, and one that does
-    gives NaN. Indices that count (0, 1, 2, ... along the last axis) come in another order, lower triangular masks
-    upside down. Where one array holds whole numbers that were drawn at random, nearly all of them are the same one.
+    """Return the inputs with the float arrays that have negative elements negated, and if they have both signs moved
+    up by their root mean square, with the first row of each matrix far above the others and its middle row far
+    below. If none has negative elements, so the largest one, less its mean: a problem that draws from 0 to 1
+    seldom means that, and one that does gives NaN. Indices that count (0, 1, 2, ... along the last axis) come in
+    another order, lower triangular masks upside down. Where one array holds whole numbers that were drawn at
+    random, nearly all of them are the same one.
     """
     state = _Skewed(np.random.default_rng(seed), largest_positive(inputs), _drawn_integers(inputs))
     return [state.value(v) for v in inputs], state.changed
 
 
 def spikes(inputs: list[Any], seed: int, work: Collection[str]) -> tuple[list[Any], bool]:
-    """Float arrays of both signs (or the largest one, if there is none) with two elements, in the second half of the
-    last row but one of each matrix, at 200 and 190: at the same places in arrays of the same width; the first row a
-    thousand below where it was drawn, and the second, of four or more, a thousand above, where the ``work`` has no
-    products of rows with rows. Nothing changes unless the reference's ``work`` takes a maximum off.
+    """Return the inputs with the float arrays of both signs (or the largest one, if there is none) with two elements,
+    in the second half of the last row but one of each matrix, at 200 and 190: at the same places in arrays of the
+    same width; the first row a thousand below where it was drawn, and the second, of four or more, a thousand
+    above, where the ``work`` has no products of rows with rows. Nothing changes unless the reference's ``work``
+    takes a maximum off.
     """
     if not any(kinds <= set(work) for kinds in _SHIFTED):
         return inputs, False

@@ -26,9 +26,9 @@ _AT_END = 0.875
 def far_elements(
     inputs: list[Any], seed: int, work: Collection[str], usable: Callable[[list[Any]], bool]
 ) -> tuple[list[Any], bool]:
-    """Float arrays of both signs (or the largest one, if there is none) with two elements in each row at a hundred, one
-    with each sign, and whether anything changed. Nothing does unless the reference's ``work`` may take exponentials;
-    the elements are nearer where its results are not ``usable``.
+    """Return the inputs with the float arrays of both signs (or the largest one, if there is none) with two elements
+    in each row at a hundred, one with each sign, and whether anything changed. Nothing does unless the reference's
+    ``work`` may take exponentials; the elements are nearer where its results are not ``usable``.
     """
     if not _EXPONENTIALS & set(work):
         return inputs, False
@@ -59,9 +59,9 @@ class _Far(Rewriting):
 
 
 def end_integers(inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
-    """Arrays of int8, uint8 and int16 that were drawn at random, with most of their elements at an end of the type's
-    range (one end in one array, the other in the next), and whether anything changed. Codes of fewer bits, which fill
-    the range of those, stay within it.
+    """Return the inputs with the arrays of int8, uint8 and int16 that were drawn at random, with most of their
+    elements at an end of the type's range (one end in one array, the other in the next), and whether anything
+    changed. Codes of fewer bits, which fill the range of those, stay within it.
     """
     state = _Ends(np.random.default_rng(seed))
     return [state.value(v) for v in inputs], state.changed

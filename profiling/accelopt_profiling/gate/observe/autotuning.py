@@ -83,13 +83,13 @@ class AutotuneTurns:
         return False
 
     def tried(self) -> dict[str, list[str]]:
-        """By kernel: the configurations that have run."""
+        """Return the configurations that have run, by kernel."""
         return {
             _name(t.tuner): [n for n, cases in t.possible.items() if cases] for t in self._tuners.values()
         }
 
     def refused(self) -> dict[str, list[str]]:
-        """By kernel: the configurations that do not compile."""
+        """Return the configurations that do not compile, by kernel."""
         return {_name(known.tuner): known.refused for known in self._tuners.values() if known.refused}
 
     def left(self) -> dict[str, list[str]]:

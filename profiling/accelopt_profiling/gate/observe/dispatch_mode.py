@@ -71,7 +71,7 @@ def _as_it_is(make: Callable[[Any, str], Any]) -> Callable[[Any, str], Any]:
 
 
 def base_name(operator: Any) -> str:
-    """``aten::mm`` of ``aten::mm.out``."""
+    """Return ``aten::mm`` of ``aten::mm.out``."""
     return str(operator.name()).split(".")[0]
 
 

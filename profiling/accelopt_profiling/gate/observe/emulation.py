@@ -35,7 +35,7 @@ class Seen:
         return None
 
     def launched(self) -> list[str] | None:
-        """Names of the kernels in the order of their launches; None where launches cannot be observed."""
+        """Return the names of the kernels in the order of their launches; None where launches cannot be observed."""
         return None
 
     def complete(self) -> bool:
@@ -47,11 +47,11 @@ class Seen:
         return False
 
     def races(self) -> list[str]:
-        """Tensors of which programs of a launch read what others of them wrote."""
+        """Return tensors of which programs of a launch read what others of them wrote."""
         return []
 
     def lanes(self) -> list[str]:
-        """Tensors of which lanes of a program read what other lanes of it wrote, with no barrier between."""
+        """Return tensors of which lanes of a program read what other lanes of it wrote, with no barrier between."""
         return []
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:

@@ -53,7 +53,7 @@ class KeptResults:
 
 
 def turned(value: Any) -> Any:
-    """Arguments with the elements of each float array moved on by one place; everything else as it is."""
+    """Return the arguments with the elements of each float array moved on by one place; everything else as it is."""
     torch = sys.modules.get("torch")
     if type(value) in (list, tuple):
         return type(value)(turned(v) for v in value)

@@ -47,7 +47,7 @@ _WIDEST_ACCESS = 128
 
 
 def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
-    """Branches on such a source whose body returns, launches or writes a result."""
+    """Yield branches on such a source whose body returns, launches or writes a result."""
     tainted = _tainted(names)
     counters = dict(counters_of(names))
     for node in ast.walk(names.tree):
@@ -283,7 +283,7 @@ def _address_keys(names: ResolvedNames, node: ast.AST, tainted: dict[str, str]) 
 
 
 def counters_of(names: ResolvedNames) -> Iterator[tuple[str, str]]:
-    """Global names, attributes and list lengths that a function advances each time it is called."""
+    """Yield global names, attributes and list lengths that a function advances each time it is called."""
     for function in ast.walk(names.tree):
         if (
             not isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef))

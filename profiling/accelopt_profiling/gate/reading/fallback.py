@@ -46,9 +46,8 @@ _METHODS = frozenset(
 
 
 def fallbacks(names: ResolvedNames) -> Iterator[StaticFinding]:
-    """``try`` around a launch whose handler hides the error or computes the result in another way, and branches
-    of a launching function that return a result of the framework.
-    """
+    """Yield ``try`` around a launch whose handler hides the error or computes the result in another way, and branches
+    of a launching function that return a result of the framework."""
     for node in ast.walk(names.tree):
         if isinstance(node, ast.Try) and _reaches_launch(names, node.body):
             yield from _handlers(names, node)

@@ -77,7 +77,8 @@ class ResolvedNames:
         return place
 
     def scoped(self, node: ast.AST, name: str) -> str:
-        """``name`` as it is meant at ``node``: as it is where it is a global, otherwise with the function's line."""
+        """Return ``name`` as it is meant at ``node``: as it is where it is a global, otherwise with the function's
+        line."""
         function = self.function_of(node)
         while function is not None:
             if function not in self._locals:
@@ -111,7 +112,7 @@ class ResolvedNames:
 
 
 def local_names(function: Function) -> set[str]:
-    """Parameters of a function and what it binds, without what it declares global or nonlocal."""
+    """Return the parameters of a function and what it binds, without what it declares global or nonlocal."""
     arguments = function.args
     found = {a.arg for a in [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]}
     found |= {a.arg for a in (arguments.vararg, arguments.kwarg) if a is not None}

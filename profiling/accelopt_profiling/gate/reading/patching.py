@@ -22,7 +22,8 @@ _PRECISION = ("allow_tf32", "allow_fp16_reduced_precision_reduction", "allow_bf1
 
 
 def patching(names: ResolvedNames) -> Iterator[StaticFinding]:
-    """Assignments, deletions, ``setattr`` and dictionary writes that change an imported module or a shared class."""
+    """Yield assignments, deletions, ``setattr`` and dictionary writes that change an imported module or a shared
+    class."""
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Delete, ast.For, ast.With)):
             for target in _targets(node):

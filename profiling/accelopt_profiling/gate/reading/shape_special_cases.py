@@ -12,8 +12,8 @@ _SIZES = frozenset(["shape", "size", "numel", "nelement", "ndim", "stride"])
 
 
 def special_shapes(names: ResolvedNames) -> Iterator[StaticFinding]:
-    """Branches on sizes against numbers of which one returns, sizes capped by a number, and kernels that compare their
-    place or a size with a number.
+    """Yield branches on sizes against numbers of which one returns, sizes capped by a number, and kernels that
+    compare their place or a size with a number.
 
     None of it is certain: it matters where the candidate turns out wrong at another shape.
     """

@@ -37,7 +37,7 @@ def case_folder(context: StepContext, index: int) -> Path:
 
 
 def raw_folders(folder: Path) -> list[str]:
-    """Names of the folders in a case's ``folder`` that hold outputs as they were returned."""
+    """Return the names of the folders in a case's ``folder`` that hold outputs as they were returned."""
     further = sorted(p.name for p in folder.glob(f"{CONFIGURATION} *"))
     return [*(name for name in _RAW if (folder / name).is_dir()), *further]
 

@@ -79,7 +79,7 @@ def no_values(reader: str) -> NoReturn:
 
 
 def handed_out(value: Any) -> Any:
-    """``value`` as kernel code gets it: the emulator's own things as handles, also inside tuples and lists."""
+    """Return ``value`` as kernel code gets it: the emulator's own things as handles, also inside tuples and lists."""
     kind = _HANDLES.get(type(value))
     if kind is not None:
         handle = kind.__new__(kind)
@@ -91,7 +91,7 @@ def handed_out(value: Any) -> Any:
 
 
 def taken(value: Any) -> Any:
-    """``value`` as the emulator works with it: what is behind a handle, also inside tuples and lists."""
+    """Return ``value`` as the emulator works with it: what is behind a handle, also inside tuples and lists."""
     if isinstance(value, Handle):
         return _held(value)
     if type(value) in _NESTS:
@@ -123,7 +123,7 @@ def _attribute(kind: type, name: str) -> property:
 
 
 def handing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function`` for kernel code: it takes handles and returns handles."""
+    """Return ``function`` for kernel code: it takes handles and returns handles."""
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:

@@ -106,7 +106,7 @@ def _result(machine: Machine, value: Any) -> Any:
 
 
 def decorator(launch: Launcher, dialect: Dialect) -> Callable[..., Any]:
-    """``nki.jit`` with or without arguments."""
+    """Return ``nki.jit`` with or without arguments."""
 
     def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         if function is None:

@@ -69,7 +69,7 @@ def data_type(value: Any) -> np.dtype[Any]:
 
 
 def data_type_or_none(value: Any) -> np.dtype[Any] | None:
-    """``data_type`` of what may be left out."""
+    """Return ``data_type`` of what may be left out."""
     return None if value is None else data_type(value)
 
 
@@ -96,7 +96,7 @@ def expand_dims(data: Tile, axis: int) -> Tile:
 
 
 def select_values(condition: Any, x: Any, y: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:
-    """``x`` where ``condition`` is not zero, else ``y``; in the type of the first of the two that is a tile."""
+    """Return ``x`` where ``condition`` is not zero, else ``y``; in the type of the first of the two that is a tile."""
     first = next((o for o in (x, y) if isinstance(o, Tile)), None)
     kind = first.dtype if dtype is None and first is not None else dtype
     return current().executor.run("select", (VECTOR,), [condition, x, y], _choose, kind, mask)

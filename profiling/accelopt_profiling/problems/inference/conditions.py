@@ -220,7 +220,7 @@ def _owner(node: ast.expr, *attributes: str) -> ast.expr | None:
 
 
 def shape_place(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
-    """``x`` and ``i`` of ``x.shape[i]``, ``x.size(i)`` or ``x.stride(i)``."""
+    """Return ``x`` and ``i`` of ``x.shape[i]``, ``x.size(i)`` or ``x.stride(i)``."""
     if (
         isinstance(node, ast.Subscript)
         and isinstance(node.value, ast.Attribute)

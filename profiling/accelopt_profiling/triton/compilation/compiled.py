@@ -34,7 +34,7 @@ class Resources:
 
 
 def cubin_resources(cubin: bytes, ptx: str, cuobjdump: str, *, timeout: float = 20.0) -> Resources:
-    """Resources of an NVIDIA cubin through ``cuobjdump -res-usage`` (5 to 12 ms).
+    """Return the resources of an NVIDIA cubin through ``cuobjdump -res-usage`` (5 to 12 ms).
 
     ptxas puts spilled registers on the stack, beside the local arrays the PTX declares (``__local_depot``): what is
     left of the stack after those is spills.
@@ -61,7 +61,7 @@ def cubin_resources(cubin: bytes, ptx: str, cuobjdump: str, *, timeout: float = 
 
 
 def amdgcn_resources(amdgcn: str) -> Resources:
-    """Resources of an AMD kernel from the metadata at the end of its assembly.
+    """Return the resources of an AMD kernel from the metadata at the end of its assembly.
 
     ``registers`` are vector registers, accumulation registers included. A spilled vector register is 4 bytes; what
     the compiler spilled into accumulation registers is not in memory and not counted.

@@ -135,7 +135,7 @@ class NkiKernel:
         return found
 
     def instruction(self, node: cst.BaseExpression, statement: Statement | None = None) -> NkiCall | None:
-        """``node`` as an instruction, or None when it is no call of a known function with plain arguments."""
+        """Return ``node`` as an instruction, or None when it is no call of a known function with plain arguments."""
         if isinstance(node, cst.BinaryOperation) and type(node.operator) in _OPERATORS:
             return NkiCall(
                 _OPERATORS[type(node.operator)], node, {"x": node.left, "y": node.right}, statement

@@ -166,7 +166,7 @@ def is_shared(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpressi
 
 
 def meaning(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> cst.BaseExpression:
-    """``node``, or what the function that launches assigned to it once."""
+    """Return ``node``, or what the function that launches assigned to it once."""
     if isinstance(node, cst.Name):
         assign = kernel.assigned(launch, node.value)
         if assign is not None:

@@ -16,7 +16,7 @@ from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKern
 def neighbours(
     subject: RuleContext, option: str, default: int, near: Callable[[int], list[int]]
 ) -> Iterator[Rewrite]:
-    """Rewrites that set ``option`` to each value ``near`` the present one (``default`` where none is written)."""
+    """Yield rewrites that set ``option`` to each value ``near`` the present one (``default`` where none is written)."""
     kernel = open_triton(subject)
     if kernel is None:
         return

@@ -166,7 +166,7 @@ class LaunchSizes:
         return dividend is not None and any(self._source.same(dividend, g) for g in given)
 
     def dividend(self, number: cst.CSTNode) -> cst.BaseExpression | None:
-        """``M`` in ``cdiv(M, 32)``, ``M // 32`` and ``(M + 31) // 32``."""
+        """Return ``M`` in ``cdiv(M, 32)``, ``M // 32`` and ``(M + 31) // 32``."""
         parent = self._source.parent(number)
         if isinstance(parent, cst.Arg):
             call = self._source.parent(parent)

@@ -65,7 +65,7 @@ _OUTPUTS = 4096 * 4096
 
 
 def schedules(subject: RuleContext, present: PresentProduct) -> list[ProductSchedule]:
-    """Tile schedules that fit the target and promise more than the present tile, the most promising first."""
+    """Return tile schedules that fit the target and promise more than the present tile, the most promising first."""
     try:
         target = load_gpu(subject.target or "h100")
     except UnknownTargetError:

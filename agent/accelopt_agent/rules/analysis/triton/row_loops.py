@@ -28,7 +28,8 @@ class RowLoop:
 
 
 def row_loops(kernel: TritonKernel, values: Evaluation) -> list[list[RowLoop]]:
-    """Loops with one length and block, grouped by the block of statements that they stand in; two or more each."""
+    """Return loops with one length and block, grouped by the block of statements that they stand in; two or more
+    each."""
     groups: dict[tuple[object, ...], list[RowLoop]] = {}
     for statement in kernel.flow.statements:
         found = _row_loop(kernel, values, statement)

@@ -248,7 +248,7 @@ class Evaluation:
         return self.make(operator.__name__, left, right)
 
     def terms(self, value: Value) -> Terms:
-        """``value`` as a sum of products."""
+        """Return ``value`` as a sum of products."""
         if value.op == "sum":
             return dict(value.args)
         if isinstance(value.number, int):
@@ -334,7 +334,7 @@ def root(evaluation: Evaluation, pointer: Value | None) -> str | None:
 
 
 def load_arguments(call: cst.Call, value: Callable[[cst.CSTNode], Value]) -> tuple[Value | None, ...]:
-    """Pointer, mask and the value of masked-off lanes of a ``tl.load``."""
+    """Return the pointer, the mask and the value of masked-off lanes of a ``tl.load``."""
     named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
     placed = [a.value for a in call.args if a.keyword is None]
     found: list[Value | None] = []
