@@ -7,7 +7,6 @@ tested, and without reading the text, so that the run itself has to find them.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 from support.gate_checker import ORIGINAL, PROBLEM, Checker, codes, running_checker
@@ -111,16 +110,8 @@ def checker() -> Iterator[Checker]:
         yield running
 
 
-def one_for_each_reason() -> Iterator[Any]:
-    """Every wrong kernel; each runs in a dozen processes, so one for each reason stays out of the slow tests."""
-    known: list[set[str]] = []
-    for name, (_, reasons) in WRONG.items():
-        yield pytest.param(name, marks=pytest.mark.slow if reasons in known else ())
-        known.append(reasons)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", one_for_each_reason())
+@pytest.mark.parametrize("name", WRONG)
 def test_wrong_kernels_are_refused(checker: Checker, name: str) -> None:
     text, expected = WRONG[name]
     verdict, receipt = checker.numpy(text, PROBLEM, ORIGINAL, CaseOptions(reading=False))

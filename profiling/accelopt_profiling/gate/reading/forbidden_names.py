@@ -55,7 +55,7 @@ def rule_for(dotted: str) -> tuple[str, bool] | None:
 
 
 def reaching(names: ResolvedNames) -> Iterator[StaticFinding]:
-    """Yield imports and uses of what ``rules.json`` lists, and accesses to the insides of Python or of the emulation."""
+    """Yield imports and uses of what ``rules.json`` lists, and accesses to insides of Python or of the emulation."""
     for node in ast.walk(names.tree):
         yield from _imports(node)
         if isinstance(node, (ast.Attribute, ast.Name)) and isinstance(node.ctx, ast.Load):
