@@ -112,7 +112,10 @@ class _BlockMerge:
                 continue
             assert entry.slow is not None
             slow = block.slow_lines[entry.slow]
-            fast = block.fast_lines[entry.fast] if applied or not entry.hunk else slow  # type: ignore[index]
+            fast = slow
+            if applied or not entry.hunk:
+                assert entry.fast is not None
+                fast = block.fast_lines[entry.fast]
             at = there.lines.get(entry.slow)
             if at is None and applied:
                 at = there.loose.get(entry.slow)
