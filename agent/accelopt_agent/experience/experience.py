@@ -62,7 +62,7 @@ class KnownFailure:
 
 
 @dataclass(frozen=True)
-class Experience:
+class KernelExperience:
     """What a role is told, the most useful first."""
 
     items: tuple[ExperienceItem, ...] = ()

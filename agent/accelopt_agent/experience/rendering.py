@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accelopt_agent.experience.experience import Experience, ExperienceItem, KnownFailure
+from accelopt_agent.experience.experience import KernelExperience, ExperienceItem, KnownFailure
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_memory.export_masks import masked_text
 from accelopt_memory.records import CounterMove
@@ -22,7 +22,7 @@ _HELPED = "Earlier changes that made kernels like this one faster (data of this 
 _FAILED = "Rewrites that failed on kernels like this one:"
 
 
-def experience_text(experience: Experience, tokens: int | None = None) -> str:
+def experience_text(experience: KernelExperience, tokens: int | None = None) -> str:
     """Return the experience as Markdown, "" where there is none. Items that do not fit into ``tokens`` are left out
     from the end; failures come first to be kept, as they take a line each."""
     failures = [_failure_line(failure) for failure in experience.failures]

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterable, Sequence
 
-from accelopt_agent.experience.experience import Experience, ExperienceItem, KnownFailure, TrackRecord
+from accelopt_agent.experience.experience import KernelExperience, ExperienceItem, KnownFailure, TrackRecord
 from accelopt_agent.experience.policy import ExperiencePolicy
 from accelopt_agent.experience.short_change import short_change
 from accelopt_agent.speedup import speedup
@@ -26,7 +26,7 @@ def choose_experience(
     bound: str | None,
     target: str,
     seed: int = 0,
-) -> Experience:
+) -> KernelExperience:
     """Choose what to tell about a kernel that ``bound`` limits on ``target``.
 
     ``near`` are the pairs whose slow sides look like the kernel, most similar first; ``newest`` all pairs in the order
@@ -39,7 +39,7 @@ def choose_experience(
         pool = [p for p in newest if p.speedup is not None and p.speedup > policy.least_gain]
         picked = _resampled(pool, policy, seed) if policy.pick == "resampled" else pool[-policy.items :]
         chosen = [(pair, similar.get(pair.id)) for pair in picked if policy.pick != "nothing"]
-    return Experience(
+    return KernelExperience(
         tuple(_item(pair, score, prior) for pair, score in chosen),
         tuple(_failures(failures, policy.failures)),
     )

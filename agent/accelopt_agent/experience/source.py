@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from accelopt_agent.experience.experience import Experience, ExperienceItem
+from accelopt_agent.experience.experience import KernelExperience, ExperienceItem
 from accelopt_agent.experience.policy import ExperiencePolicy, policy_named
 from accelopt_agent.experience.rendering import experience_text, renamed_text
 from accelopt_agent.experience.selection import choose_experience
@@ -32,22 +32,22 @@ class ExperienceSource:
     ) -> None:
         self._memory, self._target, self._seed = memory, target, seed
         self.policy = policy_named(policy) if isinstance(policy, str) else policy
-        self._known: dict[tuple[str, str | None], Experience] = {}
+        self._known: dict[tuple[str, str | None], KernelExperience] = {}
 
-    async def of(self, node: Node) -> Experience:
+    async def of(self, node: Node) -> KernelExperience:
         """Return the experience for a version; nothing where the memory cannot be read."""
         key = node.kernel.content_hash, node.measurement.bound
         if key not in self._known:
             self._known[key] = await asyncio.to_thread(self._read, node)
         return self._known[key]
 
-    def planner_text(self, experience: Experience) -> str:
+    def planner_text(self, experience: KernelExperience) -> str:
         return experience_text(experience, self.policy.tokens)
 
-    def _read(self, node: Node) -> Experience:
+    def _read(self, node: Node) -> KernelExperience:
         memory, policy = self._memory, self.policy
         if memory is None or policy.pick == "nothing":
-            return Experience()
+            return KernelExperience()
         bound = node.measurement.bound
         try:
             features: KernelFeatures = kernel_features(node.text, node.kernel.name, bound)
@@ -57,11 +57,11 @@ class ExperienceSource:
             failures = memory.failures_like(features) if policy.failures else []
             prior = memory.outcomes.prior(features.dialect)
         except (MemoryUnavailableError, ValueError, RecursionError):
-            return Experience()
+            return KernelExperience()
         return choose_experience(policy, near, newest, failures, prior, bound, self._target, self._seed)
 
 
-def coder_text(experience: Experience, node: Node, plan: str, lines: int = CODER_LINES) -> str:
+def coder_text(experience: KernelExperience, node: Node, plan: str, lines: int = CODER_LINES) -> str:
     """Return the change nearest to ``plan`` as it would read in the kernel of ``node``, as Markdown; "" where none of
     the items fits it."""
     for item in _nearest_first(experience.items, plan):
