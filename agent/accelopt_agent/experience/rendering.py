@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from accelopt_agent.experience.experience import KernelExperience, ExperienceItem, KnownFailure
+from accelopt_agent.experience.experience import ExperienceItem, KernelExperience, KnownFailure
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_memory.export_masks import masked_text
 from accelopt_memory.records import CounterMove

@@ -6,7 +6,7 @@ import math
 import random
 from collections.abc import Iterable, Sequence
 
-from accelopt_agent.experience.experience import KernelExperience, ExperienceItem, KnownFailure, TrackRecord
+from accelopt_agent.experience.experience import ExperienceItem, KernelExperience, KnownFailure, TrackRecord
 from accelopt_agent.experience.policy import ExperiencePolicy
 from accelopt_agent.experience.short_change import short_change
 from accelopt_agent.speedup import speedup

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from accelopt_agent.experience.experience import KernelExperience, ExperienceItem
+from accelopt_agent.experience.experience import ExperienceItem, KernelExperience
 from accelopt_agent.experience.policy import ExperiencePolicy, policy_named
 from accelopt_agent.experience.rendering import experience_text, renamed_text
 from accelopt_agent.experience.selection import choose_experience
