@@ -310,16 +310,9 @@ class KernelSearch:
         return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
 
     async def _trap(self, trial: Trial, code: str, why: str) -> None:
-        kernel = self.root.kernel
         self._not_again.add(trial.fingerprint)
         await self._recorder.trap(
-            kernel.content_hash,
-            trial.fingerprint,
-            self.request.target,
-            trial.candidate,
-            kernel.dialect,
-            code,
-            why,
+            self.root, trial.fingerprint, self.request.target, trial.candidate, code, why
         )
 
     # Proofs
