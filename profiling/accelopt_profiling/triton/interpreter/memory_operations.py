@@ -129,7 +129,9 @@ class MemoryBuilder(LockstepBuilder):
         dtype = ptrs.get_element_ty()
         kind = stock._get_np_dtype(dtype)
         shape = ptrs.data.shape
-        filler = np.zeros(shape, kind) if other is None else np.broadcast_to(_as_kind(other.data, kind), shape)
+        filler = (
+            np.zeros(shape, kind) if other is None else np.broadcast_to(_as_kind(other.data, kind), shape)
+        )
         loaded = filler if region is None else region.load(ptrs.data, active, filler)
         return (Varying if varies([ptrs]) else stock.TensorHandle)(loaded, dtype)
 
