@@ -38,7 +38,8 @@ class Region:
         """
         items = self._items(addresses, filler.dtype)
         if items is None:
-            return stock._interpreter.load(addresses, active, filler, filler.dtype)
+            loaded: Array = stock._interpreter.load(addresses, active, filler, filler.dtype)
+            return loaded
         memory = self._memory(filler.dtype)
         if bool(active.all()):
             return memory.take(items)
@@ -62,7 +63,8 @@ class Region:
         offsets = addresses - np.uint64(self.base)
         if size > 1 and int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1):
             return None
-        return (offsets >> np.uint64(size.bit_length() - 1)).view(np.int64)
+        items: Array = (offsets >> np.uint64(size.bit_length() - 1)).view(np.int64)
+        return items
 
     def _memory(self, kind: Any) -> Array:
         whole = self.nbytes // kind.itemsize * kind.itemsize
