@@ -145,3 +145,11 @@ def m013_experience(db: Database) -> None:
             if name not in db.table(table).columns_dict:
                 db.table(table).add_column(name, str, not_null_default=default)
     db.table("kernels").create({"hash": str, "dialect": str, "sketch": bytes}, pk="hash", if_not_exists=True)
+
+
+@_migration
+def m014_packed_pairs(db: Database) -> None:
+    pairs = db.table("pairs")
+    for name in ("sources", "packed", "names"):
+        if name not in pairs.columns_dict:
+            pairs.add_column(name, bytes)

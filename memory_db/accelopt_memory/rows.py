@@ -54,7 +54,8 @@ def _is_storable(text: str) -> bool:
 
 
 def insert_record(db: Database, table: str, record: Any, **extra: Any) -> str:
-    """Insert a pair, trap or rejection with its creation time and ``extra`` columns, unless it is there; return its id.
+    """Insert a pair, trap or rejection with its creation time, unless it is there; return its id. ``extra`` columns
+    are added, or stand in the place of the record's own.
 
     A record made on this machine replaces the same one imported.
     """
@@ -62,7 +63,7 @@ def insert_record(db: Database, table: str, record: Any, **extra: Any) -> str:
     dated = dataclasses.replace(record, created=record.created or now())
     if not record.imported:
         db.execute(f"DELETE FROM {table} WHERE id = ? AND imported = 1", [record.id])
-    db.insert(table, to_row(dated, id=record.id, **extra), "IGNORE")
+    db.insert(table, to_row(dated, id=record.id) | extra, "IGNORE")
     return str(record.id)
 
 
