@@ -12,7 +12,7 @@ from accelopt_profiling.nki.beta1.modules import modules as beta1_modules
 from accelopt_profiling.nki.current.modules import modules as current_modules
 from accelopt_profiling.nki.current.versions import emulated_version
 from accelopt_profiling.nki.data.core_limits import CoreLimits
-from accelopt_profiling.nki.emulator.machine import Machine, Mode
+from accelopt_profiling.nki.emulator.machine import Machine, Mode, emulating
 from accelopt_profiling.nki.sdk import real_packages, simulating
 
 
@@ -75,7 +75,10 @@ def emulated(
     sys.modules.update(modules)
     _active.append(emulation)
     try:
-        with simulating(real, emulation.limits.generation) if real else nullcontext():
+        with (
+            emulating(emulation.limits),
+            simulating(real, emulation.limits.generation) if real else nullcontext(),
+        ):
             yield emulation
     finally:
         _active.pop()

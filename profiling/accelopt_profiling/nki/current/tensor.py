@@ -306,12 +306,6 @@ class NkiTensor(Tile):
     def is_indirect(self) -> bool:
         return self.index is not None
 
-    def view(self, dtype: Any) -> Tile:
-        """Return the tensor itself, where the type is the same."""
-        if np.dtype(dtype) == self.dtype:
-            return self
-        return self.machine.fault("unsupported", "A view that reinterprets a tensor's bits is not emulated.")
-
     def indirect(self, index: Any, num_elem: int | None = None) -> Tile:
         return self.machine.fault(
             "unsupported", "NkiTensor.indirect is not emulated; nearest: .ap(vector_offset=...)."

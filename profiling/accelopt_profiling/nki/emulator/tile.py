@@ -35,6 +35,8 @@ class TileOperations(Protocol):
 
     def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile: ...
 
+    def reinterpret(self, tile: Tile, dtype: Any) -> Tile: ...
+
     def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile: ...
 
     def assign(self, target: Tile, value: Any) -> None: ...
@@ -109,6 +111,8 @@ class Tile:
         raise TypeError("a tile cannot be iterated over; index it")
 
     def __bool__(self) -> bool:
+        if self.block.info.constant and not self.machine.version:
+            return True  # Beta 1: an input is an object like any other, and kernels ask whether it was given
         raise TypeError("a tile has no truth value: control flow cannot depend on data")
 
     def __repr__(self) -> str:
@@ -123,6 +127,9 @@ class Tile:
         return self.machine.broadcast(
             self, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
         )
+
+    def view(self, dtype: Any) -> Tile:
+        return self.machine.reinterpret(self, dtype)
 
     def astype(self, dtype: Any) -> Tile:
         return self.machine.arithmetic("astype", self, dtype)

@@ -10,7 +10,7 @@ from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, VECTO
 from accelopt_profiling.nki.data.dtypes import NAMES, MissingTypeError, as_dtype, dtype_named
 from accelopt_profiling.nki.data.instruction import VECTOR
 from accelopt_profiling.nki.data.memory_space import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
-from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.machine import current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.operators import (
     BinaryOperation,
@@ -25,24 +25,24 @@ class TileSize:
 
     @property
     def pmax(self) -> int:
-        return current().limits.partitions
+        return limits().partitions
 
     @property
     def gemm_stationary_fmax(self) -> int:
-        return current().limits.stationary_columns
+        return limits().stationary_columns
 
     @property
     def gemm_moving_fmax(self) -> int:
-        return current().limits.moving_columns
+        return limits().moving_columns
 
     @property
     def psum_fmax(self) -> int:
-        return current().limits.psum_bank_bytes // 4
+        return limits().psum_bank_bytes // 4
 
     @property
     def total_available_sbuf_size(self) -> int:
         """Bytes of SBUF per partition, despite its name."""
-        return current().limits.sbuf_bytes
+        return limits().sbuf_bytes
 
     bn_stats_fmax = 512
     psum_min_align = 4
