@@ -19,6 +19,7 @@ _JIT: dict[str, Dialect] = {
     "neuronxcc.nki.compile.jit": "nki",
     "nki.compiler.jit": "nki",
     "neuronxcc.nki.trace": "nki",
+    "torch_neuronx.nki_jit": "nki",
     "neuronxcc.nki.baremetal": "nki",
     "neuronxcc.nki.benchmark": "nki",
     "neuronxcc.nki.profile": "nki",

@@ -13,6 +13,7 @@ from accelopt_profiling.nki.current.modules import modules as current_modules
 from accelopt_profiling.nki.current.versions import emulated_version
 from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Machine, Mode, emulating
+from accelopt_profiling.nki.frontend.stand_ins import StandInFinder
 from accelopt_profiling.nki.sdk import real_packages, simulating
 
 
@@ -73,6 +74,8 @@ def emulated(
     }
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
+    finder = StandInFinder({name.partition(".")[0] for name in modules}, frameworks=not real)
+    sys.meta_path.append(finder)
     _active.append(emulation)
     try:
         with (
@@ -82,6 +85,9 @@ def emulated(
             yield emulation
     finally:
         _active.pop()
+        sys.meta_path.remove(finder)
+        for name in finder.made:
+            sys.modules.pop(name, None)
         for name, module in before.items():
             if module is None:
                 sys.modules.pop(name, None)

@@ -18,7 +18,6 @@ from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
-
 _LEAST = float(np.finfo(np.float32).min)
 
 

@@ -193,12 +193,8 @@ def transpose(x: Tile, dtype: Any = None) -> Tile:
 
 
 def broadcast_to(x: Tile, shape: Sequence[int]) -> Tile:
-    """Repeat along free dimensions, as a view."""
-    machine = current()
-    tile = machine.executor.operand(x)
-    if tile.shape[0] != shape[0] and tile.block.info.memory is not MemorySpace.HBM:
-        machine.fault("unsupported", "Repeating over partitions needs TensorE: multiply with a row of ones.")
-    return machine.broadcast(tile, shape)
+    """Repeat along free dimensions, as a view, and over partitions, by TensorE."""
+    return current().broadcast(x, shape)
 
 
 def where(condition: Tile, x: Any, y: Any, dtype: Any = None) -> Tile:

@@ -48,6 +48,13 @@ class TileOperations(Protocol):
     def index_values(self, tile: Tile) -> Array | None: ...
 
 
+def sizes_of(given: Sequence[Any], shape: Any) -> Sequence[Any]:
+    """Return a shape from a method's arguments: one sequence, sizes one by one, or ``shape=``."""
+    if shape is not None:
+        return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
+
+
 class Tile:
     """A strided view of a block: ``dims`` are (number, step in elements), outermost (partition) first.
 
@@ -118,15 +125,11 @@ class Tile:
     def __repr__(self) -> str:
         return f"<tile {self.shape} {self.dtype} in {self.block.info.memory.value}>"
 
-    def reshape(self, *shape: Any) -> Tile:
-        return self.machine.reshape(
-            self, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        )
+    def reshape(self, *sizes: Any, shape: Any = None) -> Tile:
+        return self.machine.reshape(self, sizes_of(sizes, shape))
 
-    def broadcast_to(self, *shape: Any) -> Tile:
-        return self.machine.broadcast(
-            self, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        )
+    def broadcast_to(self, *sizes: Any, shape: Any = None, **unused: Any) -> Tile:
+        return self.machine.broadcast(self, sizes_of(sizes, shape))
 
     def view(self, dtype: Any) -> Tile:
         return self.machine.reinterpret(self, dtype)

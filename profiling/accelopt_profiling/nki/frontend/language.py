@@ -80,7 +80,7 @@ def constant(value: Any, dtype: Any) -> Tile:
 
 
 #: Functions that neither take nor return tensors: kernel code gets them as they are.
-WITHOUT_TENSORS = ("arange", "ds", "program_id", "num_programs", "program_ndim")
+WITHOUT_TENSORS = ("finfo", "arange", "ds", "program_id", "num_programs", "program_ndim")
 
 
 def ds(start: Any, size: int) -> slice:
@@ -104,6 +104,16 @@ def select_values(condition: Any, x: Any, y: Any, dtype: np.dtype[Any] | None, m
 
 def _choose(condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition != 0, x, y)
+
+
+def finfo(dtype: Any) -> Any:
+    """Return the limits of a floating-point type, as ``np.finfo`` does."""
+    kind = data_type(dtype)
+    if kind.kind == "f":
+        return np.finfo(kind)
+    import ml_dtypes
+
+    return ml_dtypes.finfo(kind)
 
 
 def program_id(axis: int = 0) -> int:
@@ -144,5 +154,6 @@ def names() -> dict[str, Any]:
     table.update(
         sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, ds=ds,
         expand_dims=expand_dims, program_id=program_id, num_programs=num_programs, device_print=device_print, fp32=Fp32,
+        finfo=finfo, bool=dtype_named("bool_"),
     )  # fmt: skip
     return table

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from support.nki_source import HEAD, run
 
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.install import emulated
 
 RNG = np.random.default_rng(3)
@@ -113,3 +116,35 @@ def test_sizes_and_choices_are_known_at_the_top_of_a_file() -> None:
         assert dge_mode is nisa.dge_mode
         assert nisa.get_nc_version() >= nisa.nc_version.gen2
         assert nl.spmd_dim(nl.nc(2), 3) == 2 * nl.nc(3) == 6
+
+
+def test_the_first_product_of_a_psum_tile_that_nothing_wrote_overwrites_it() -> None:
+    body = """
+    out = nl.ndarray((32, 32), dtype=np.float32, buffer=nl.shared_hbm)
+    total = nl.ndarray((nl.par_dim(32), 32), dtype=np.float32, buffer=nl.psum)
+    x = nl.load(a)
+    for k in nl.affine_range(2):
+        total[...] += nisa.nc_matmul(x[32 * k:32 * k + 32, :], x[32 * k:32 * k + 32, :])
+    nl.store(out, nl.copy(total))
+    return out
+    """
+    small = A / 2048
+    outcome = run(body, small)
+    assert outcome.fault is None
+    assert outcome.findings == []
+    np.testing.assert_allclose(outcome.result, small.T @ small, rtol=1e-4)
+
+
+def test_a_missing_name_of_the_sdk_faults_where_it_is_used() -> None:
+    with emulated():
+        import nki.language as nl
+        import torch_xla.core.xla_model as xm
+        from neuronxcc.nki._private_kernels.attention import flash_fwd
+        from nki.collectives import ReplicaGroup
+
+        assert ReplicaGroup != nl.float8_e4m3fn_x4
+        assert {nl.float8_e4m3fn_x4: 1}
+        assert callable(xm.xla_device)
+        with pytest.raises(KernelFaultError, match="flash_fwd is not emulated"):
+            flash_fwd(1)
+    assert "torch_xla" not in sys.modules
