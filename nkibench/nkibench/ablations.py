@@ -7,7 +7,8 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 
 from accelopt_agent.events import Event, Finished, SuggestionFound
-from accelopt_agent.request import SOURCES, OptimizeRequest
+from accelopt_agent.request import SOURCES
+from accelopt_agent.search.plan import SearchPlan
 from accelopt_agent.suggestions.accept import accept
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
@@ -15,24 +16,22 @@ from accelopt_memory.memory import Memory
 
 @dataclass(frozen=True)
 class Ablation:
-    """A named search that asks only ``sources``, with ``strategy``; None is a request's default, ``hybrid``."""
+    """A named search in which only ``sources`` of a plan propose, with another ``strategy`` where one is named."""
 
     name: str
     sources: frozenset[str] = SOURCES
     strategy: str | None = None
 
-    def __str__(self) -> str:
-        return f"{self.name}: {', '.join(sorted(self.sources))}; {self.strategy or 'hybrid'}"
-
     @property
     def file_name(self) -> str:
         return self.name.replace(" ", "-")
 
-    def of(self, request: OptimizeRequest) -> OptimizeRequest:
-        """``request`` without what is left out. Options of another strategy do not go with it."""
-        if self.strategy is None or self.strategy == request.strategy:
-            return replace(request, sources=self.sources)
-        return replace(request, sources=self.sources, strategy=self.strategy, strategy_options={})
+    def of(self, plan: SearchPlan) -> SearchPlan:
+        """Return ``plan`` without what is left out. Options of another strategy do not go with it."""
+        sources = plan.sources & self.sources
+        if self.strategy is None or self.strategy == plan.strategy:
+            return replace(plan, sources=sources)
+        return replace(plan, sources=sources, strategy=self.strategy, options={})
 
 
 #: Nothing left out; the search with memory and rules but no team; the team with no search, in one chain of answers

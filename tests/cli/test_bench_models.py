@@ -17,7 +17,7 @@ from support.bench_checkouts import flashinfer_checkout, kernelbench_checkout, n
 from support.command import Command
 
 from accelopt_agent.events import Event, Finished, SuggestionFound, Usage
-from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.search.plan import SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Verdict
@@ -53,18 +53,18 @@ def test_who_speaks_is_said_once(accelopt: Command, home: Path, asked: tuple[str
 
 
 def test_an_ablation_leaves_out_what_it_says() -> None:
-    request = OptimizeRequest(Path("k.py"), "", "trn1", strategy="hybrid", strategy_options={"patience": 3})
-    left = {a.name: a.of(request) for a in ABLATIONS}
-    assert {name: sorted(r.sources) for name, r in left.items()} == {
+    plan = SearchPlan(options={"repairs": 3})
+    left = {a.name: a.of(plan) for a in ABLATIONS}
+    assert {name: sorted(p.sources) for name, p in left.items()} == {
         "everything": ["memory", "model", "rules"],
         "search only": ["memory", "rules"],
         "team only": ["model"],
         "no memory": ["model", "rules"],
     }
-    assert [r.strategy for r in left.values()] == ["hybrid", "hybrid", "reflexion", "hybrid"]
-    assert left["team only"].strategy_options == {}  # which are another strategy's
-    assert left["no memory"].strategy_options == {"patience": 3}
-    assert len({str(a) for a in ABLATIONS}) == len(ABLATIONS)
+    assert [p.strategy for p in left.values()] == ["hybrid", "hybrid", "reflexion", "hybrid"]
+    assert left["team only"].options == {}  # which are another strategy's
+    assert left["no memory"].options == {"repairs": 3}
+    assert len({str(p) for p in left.values()}) == len(ABLATIONS)
     assert searches((), True) == ABLATIONS
     assert searches((), False) == (None,)
     assert searches(("no memory",), False) == (ABLATIONS[3],)

@@ -27,6 +27,7 @@ ADDS = {
     "m010_edits": set(),
     "m011_outcomes": {"outcomes"},
     "m012_sketches": set(),
+    "m013_experience": {"kernels"},
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from accelopt_agent.candidate import Candidate
@@ -46,7 +47,7 @@ from accelopt_agent.search.strategies.strategy import (
     ValidateNode,
 )
 from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
-from accelopt_agent.search.trial import Trial, VersionTexts, goes_back
+from accelopt_agent.search.trial import Trial, VersionTexts, goes_back, repeats
 from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, outcome_of, suggestion_for
 from accelopt_memory.records import Rejection, Trap
 from accelopt_profiling.duration import duration_text
@@ -159,7 +160,8 @@ class KernelSearch:
             proof_only = self._meter.keeps_rest_for_proof and self.strategy.unproved() is not None
             if left <= 0 or proof_only or self._goal_reached():
                 free = Capacity(False, False, free.validations)
-            step = self.strategy.choose(free)
+            running = self._scheduler.count(TryCandidate)
+            step = self.strategy.choose(replace(free, candidates=self._meter.tries_left - running))
             if step is None:
                 return
             yield from self._start(step)
@@ -236,7 +238,7 @@ class KernelSearch:
             trials = task.result()
         except ProposerError as error:
             await self._recorder.event("proposer failed", {"proposer": step.proposer, "why": str(error)})
-            self.strategy.observe(ProposalsReceived(step, (), silent=error.final))
+            self.strategy.observe(ProposalsReceived(step, (), silent=error.final, answered=False))
             return [ProgressText(str(error))]
         self.strategy.observe(ProposalsReceived(step, trials))
         count = f"{len(trials)} rewrite{'' if len(trials) == 1 else 's'}"
@@ -253,7 +255,7 @@ class KernelSearch:
             fingerprint, rewrite = self._texts.fingerprints(candidate.text)
         except (SyntaxError, ValueError, RecursionError):
             return None
-        if fingerprint in self._seen or rewrite in self._not_again:
+        if fingerprint in self._seen or (rewrite in self._not_again and not self._resumed.knows(rewrite)):
             return None
         if candidate.origin.startswith("rule:") and goes_back(candidate.text, node):
             return None
@@ -264,7 +266,7 @@ class KernelSearch:
 
     async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnavailableError, bool]:
         """Return the trial's measurement or why there is none, and whether the interrupted run had paid for it."""
-        known = self._resumed.costs.get(trial.fingerprint)
+        known = self._resumed.costs.get(trial.fingerprint) or self._resumed.failures.get(trial.fingerprint)
         if known is not None:
             return known, True
         try:
@@ -284,7 +286,8 @@ class KernelSearch:
         outcome = candidate_outcome(node, self.request.target)
         detail = str(measured) if isinstance(measured, CostUnavailableError) else trial.moves(measured)
         if isinstance(measured, CostUnavailableError) and measured.lasting:
-            self._failed_steps.add(trial.step)
+            if repeats(trial.step):
+                self._failed_steps.add(trial.step)
             await self._trap(trial, measured.code, detail)
         elif outcome == "slower" and not node.compared_at_scale:  # that says little of other sizes
             await self._trap(
@@ -296,7 +299,9 @@ class KernelSearch:
             "origin": composed.origin, "steps": composed.steps, "summary": trial.candidate.summary,
             "outcome": outcome, "latency": node.measurement.latency, "detail": detail, "number": number,
         }  # fmt: skip
-        if not isinstance(measured, CostUnavailableError):
+        if isinstance(measured, CostUnavailableError):
+            data["failure"] = {"code": measured.code, "lasting": measured.lasting}
+        else:
             data["measurement"] = measured
         await self._recorder.event(CANDIDATE_TRIED, data, key=trial.fingerprint)
         await self._recorder.outcome(outcome_of(trial, node, self.root, self.request.target))
@@ -305,16 +310,9 @@ class KernelSearch:
         return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
 
     async def _trap(self, trial: Trial, code: str, why: str) -> None:
-        kernel = self.root.kernel
         self._not_again.add(trial.fingerprint)
         await self._recorder.trap(
-            kernel.content_hash,
-            trial.fingerprint,
-            self.request.target,
-            trial.candidate,
-            kernel.dialect,
-            code,
-            why,
+            self.root, trial.fingerprint, self.request.target, trial.candidate, code, why
         )
 
     # Proofs
@@ -368,7 +366,12 @@ class KernelSearch:
             return
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
         await self._recorder.refusal(self.root.kernel.content_hash, self.request.target, node.fingerprint)
-        if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
+        if (
+            node.step
+            and repeats(node.step)
+            and node.parent
+            and (node.parent is self.root or node.parent.proof == "accepted")
+        ):
             self._refuse_step(node.step, failure)
 
     def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:

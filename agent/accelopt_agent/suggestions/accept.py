@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import cast
 
+from accelopt_agent.suggestions.lesson import lesson_of
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
 from accelopt_agent.transfer.edit_transfer import reproduces
@@ -26,7 +28,7 @@ def accept(memory: Memory, suggestion: Suggestion) -> str:
         MemoryUnavailableError: nothing was stored.
         ValueError: one of the suggestion's texts does not hold its kernel.
     """
-    pair = pair_of(suggestion)
+    pair = replace(pair_of(suggestion), lesson=lesson_of(memory, suggestion))
     with memory.transaction():
         pair_id = memory.add_pair(pair)
         memory.save_suggestion(_plain(suggestion), "accepted")
@@ -103,6 +105,8 @@ def pair_of(suggestion: Suggestion) -> Pair:
         host=suggestion.host,
         file=suggestion.file,
         bound=suggestion.bound,
+        fast_bound=suggestion.fast_bound,
+        moved=suggestion.moved,
         receipts=(suggestion.gate.receipt,) if suggestion.gate.receipt else (),
         edit=edit_id(edit),
         example=not reproduces(suggestion.base_text, suggestion.text, suggestion.kernel),

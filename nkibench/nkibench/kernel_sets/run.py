@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
@@ -14,6 +14,7 @@ from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finis
 from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.plan import SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host
@@ -39,20 +40,26 @@ class SetPlan:
     memory: Memory | None = None
     team: ModelTeam | None = None
     ablation: Ablation | None = None
+    search_plan: SearchPlan = field(default_factory=SearchPlan)
 
     @property
     def options(self) -> str:
         """What a result depends on besides the kernel and its problem."""
         asked = "" if self.budget is None else f"{self.budget} {self.team.models if self.team else 'rules'}"
-        return f"{self.target} {asked}{f' {self.ablation}' if self.ablation else ''}"
+        return f"{self.target} {asked}{f' {self.whole_plan}' if self.budget is not None else ''}"
+
+    @property
+    def whole_plan(self) -> SearchPlan:
+        """The search with what the ablation leaves."""
+        return self.search_plan if self.ablation is None else self.ablation.of(self.search_plan)
 
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
         """Return the search for faster versions. What is left out decides whether there is anything to learn
         from."""
         if self.ablation is None or self.memory is None:
-            return optimize(request, host, self.memory, model=self.team)
-        happening = optimize(self.ablation.of(request), host, self.memory, model=self.team)
-        return learning(happening, self.memory) if "memory" in self.ablation.sources else happening
+            return optimize(self.whole_plan.of(request), host, self.memory, model=self.team)
+        happening = optimize(self.whole_plan.of(request), host, self.memory, model=self.team)
+        return learning(happening, self.memory) if "memory" in self.whole_plan.sources else happening
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
