@@ -159,7 +159,11 @@ async def _profiled(
     wrong = [f["message"] for f in said if f["severity"] == "error"]
     first = (wrong or [f["message"] for f in said if not times] or [""])[0]
     statuses = sorted(
-        {s for k in kernels if (s := k["correctness"]["status"]) == "failed" or k["latency"]["us"] is not None}
+        {
+            s
+            for k in kernels
+            if (s := k["correctness"]["status"]) == "failed" or k["latency"]["us"] is not None
+        }
     )
     return LibraryOutcome(
         file,
