@@ -21,7 +21,7 @@ from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
-from nkibench.ablations import Ablation, learning
+from nkibench.ablations import Ablation
 from nkibench.journal import Journal
 from nkibench.kernel_sets.tasks import SetTask
 from nkibench.metrics import SetResult
@@ -30,8 +30,8 @@ from nkibench.metrics import SetResult
 @dataclass(frozen=True)
 class SetPlan:
     """How a set is run: for ``target``, with work and results below ``folder``. With a ``budget`` each kernel that
-    passes is optimized; the memory is the run's own. With an ``ablation`` parts of the search may be left out, and a
-    kernel remembers what was found on those before it."""
+    passes is optimized by ``search_plan``, of which an ``ablation`` may leave parts out. The memory is the run's own: a
+    kernel learns from what was proved on those before it."""
 
     target: str
     folder: Path
@@ -54,12 +54,8 @@ class SetPlan:
         return self.search_plan if self.ablation is None else self.ablation.of(self.search_plan)
 
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
-        """Return the search for faster versions. What is left out decides whether there is anything to learn
-        from."""
-        if self.ablation is None or self.memory is None:
-            return optimize(self.whole_plan.of(request), host, self.memory, model=self.team)
-        happening = optimize(self.whole_plan.of(request), host, self.memory, model=self.team)
-        return learning(happening, self.memory) if "memory" in self.whole_plan.sources else happening
+        """Return the search for faster versions."""
+        return optimize(self.whole_plan.of(request), host, self.memory, model=self.team)
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
