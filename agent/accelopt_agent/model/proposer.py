@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 from accelopt_agent.candidate import Candidate
+from accelopt_agent.experience.source import ExperienceSource
 from accelopt_agent.model.anchors import Anchor, apply_plan_answer, parse_anchors
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.edit_scope import outside_changes
@@ -32,7 +34,8 @@ SUMMARY_CHARACTERS = 160
 
 class ModelProposer:
     """Queries the team about one version at a time and books every call in the run's meter. ``wishes`` is the person's
-    instruction, ``asked`` the function that sends a query to a model."""
+    instruction, ``asked`` the function that sends a query to a model, ``experience`` what the team is told of the
+    memory."""
 
     name = "model"
 
@@ -45,10 +48,12 @@ class ModelProposer:
         backoff_seconds: float = 1.0,
         wishes: str = "",
         asked: ModelQuery = query_model,
+        experience: ExperienceSource | None = None,
     ) -> None:
         self._team = settings if isinstance(settings, ModelTeam) else same_for_all(settings)
         self._meter, self._target, self._backoff, self._wishes = meter, target, backoff_seconds, wishes
         self._asked = asked
+        self._experience = experience or ExperienceSource(None, target)
 
     async def propose(self, node: Node) -> list[Candidate]:
         """Return the rewrites of one plan, or the repair of a version that failed.
@@ -70,16 +75,19 @@ class ModelProposer:
             raise ProposerError(f"The answer of {self._team.coder.model} is left out: {bad}.") from bad
 
     async def _carry_out_plan(self, node: Node, transcript: Transcript) -> list[Candidate]:
+        known = await self._experience.of(node)
+        told = self._experience.planner_text(known)
         plan = await self._ask(
-            "planner", node, planner_user(node, self._team.planner, self._wishes), transcript
+            "planner", node, planner_user(node, self._team.planner, self._wishes, told), transcript
         )
         anchors = parse_anchors(plan, node.text)
         share = self._team.coder.share
         _check_visible(node, anchors, self._team.planner)
         found: list[Candidate] = []
         bad: InvalidAnswerError | None = None
+        example = await asyncio.to_thread(self._experience.coder_text, known, node, plan)
         for _ in range(self._team.samples):
-            user = coder_user(node, plan, anchors, share)
+            user = coder_user(node, plan, anchors, share, example)
             answer = await self._ask("coder", node, user, transcript)
             try:
                 text = await self._apply_or_repair(node, plan, anchors, answer, transcript)

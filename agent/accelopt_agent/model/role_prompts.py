@@ -30,20 +30,24 @@ def system_prompt(role: Role, node: Node, target: str) -> str:
     return render(f"{node.kernel.dialect}/{role}", target=target)
 
 
-def planner_user(node: Node, settings: ModelSettings, wishes: str = "") -> str:
-    """Build the planner's prompt. What changes least comes first: the file, the measurement, the rewrites tried."""
+def planner_user(node: Node, settings: ModelSettings, wishes: str = "", experience: str = "") -> str:
+    """Build the planner's prompt. What changes least comes first: the file, the measurement, what the memory knows of
+    like kernels (``experience``), the rewrites tried."""
     first, last = visible_lines(node, settings.share)
     return render(
         "planner_user",
         kernel=node.kernel.name,
         file=fenced(numbered(node.text, first, last)),
         digest=digest(node.measurement),
-        tried=planner_window(node) + (f"The person asks: {wishes}\n" if wishes else ""),
+        tried=experience + planner_window(node) + (f"The person asks: {wishes}\n" if wishes else ""),
     )
 
 
-def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share = "file") -> str:
-    """Build the coder's prompt: the lines around the anchors that may be shown, known mistakes, and the plan."""
+def coder_user(
+    node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share = "file", example: str = ""
+) -> str:
+    """Build the coder's prompt: the lines around the anchors that may be shown, known mistakes, an ``example`` of a
+    change that helped a like kernel, and the plan."""
     first_shown, last_shown = visible_lines(node, share)
     shown = "\n...\n".join(
         text_with_anchors(node.text, anchors, first, last)
@@ -58,7 +62,7 @@ def coder_user(node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share 
         kernel=node.kernel.name,
         file=fenced(shown),
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, planned, plan)),
-        window=coder_window(node, plan, share),
+        window=example + coder_window(node, plan, share),
         count=str(len(anchors)),
         plan=plan.strip(),
     )
