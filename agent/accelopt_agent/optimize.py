@@ -146,7 +146,16 @@ def _proposers(
         found.append(MemoryProposer(memory))
     found.append(RuleProposer(request.target))
     if model is not None:
-        found.append(ModelProposer(model, meter, request.target, wishes=request.instructions, asked=asked))
+        found.append(
+            ModelProposer(
+                model,
+                meter,
+                request.target,
+                wishes=request.instructions,
+                asked=asked,
+                file=request.kernel_file,
+            )
+        )
     return [proposer for proposer in found if proposer.name in request.sources]
 
 

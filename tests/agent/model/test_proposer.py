@@ -67,6 +67,7 @@ async def test_a_good_answer_becomes_a_labelled_suggestion() -> None:
 
 #: How long a model that is silent for ever is waited for, in seconds.
 SILENCE = 1.0
+SLOWER = TEXT.replace("time_us = 100", "time_us = 70").replace("wide = False", "wide = True")
 LOOP = "we load the tile and then " * 400
 INSIDE_DOCSTRING = edit("    return 1", "    import os\n    return os.environ")
 
@@ -113,12 +114,12 @@ FAULTS = {
     "coder unfinished": ([PLAN, says("<<<<<<< SEARCH\n    wide = True\n=======\n")], "ends inside an edit"),
     "coder invents lines": ([PLAN, says(edit("    width = 3", "    width = 4"))], "not in the file"),
     "coder breaks the syntax": ([PLAN, says(edit("    time_us = 70", "    time_us ="))], "does not parse"),
-    "coder leaves the kernel": ([PLAN, says(edit("    return 1", "    return 2"))], "outside the kernel"),
-    "coder renames": ([PLAN, says(edit("def kernel(x):", "def kernel(x, y):"))], "parameters"),
+    "coder leaves the kernel": ([PLAN, says(edit("    return 1", "    return 2"))], "other changed"),
+    "coder renames": ([PLAN, says(edit("def kernel(x):", "def kernel(x, y):"))], "signature of kernel"),
     "coder removes": ([PLAN, says(edit("def kernel(x):", "def other_kernel(x):"))], "is gone"),
-    "whole new file": ([PLAN, says(f"```python\n{TEXT}```")], "holds no edits"),
+    "a whole file that says nothing new": ([PLAN, says(f"```python\n{SLOWER}```")], "does what it did"),
     "many edits": ([PLAN, says("".join(edit(f"a{k}", "b") for k in range(500)))], "more than 64 edits"),
-    "coder obeys the kernel's docstring": ([PLAN, says(INSIDE_DOCSTRING)], "outside the kernel"),
+    "coder obeys the kernel's docstring": ([PLAN, says(INSIDE_DOCSTRING)], "other changed"),
     "coder fails": ([PLAN, error(500)], "HTTP 500"),
 }
 
