@@ -6,13 +6,14 @@ import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from accelopt_agent.events import ModelCall
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.explain import explain, summarizer_user
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.suggestions.lesson import EXPLAINED, keep_explanation, kept_explanation
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.versions import MeasuredVersions, measured_versions
 from accelopt_lsp.features.explanation import ModelExplanation, explanation
@@ -21,9 +22,6 @@ from accelopt_memory.memory import Memory
 from accelopt_profiling.plain import from_plain, to_plain
 
 T = TypeVar("T")
-
-#: The kind of event under which a run keeps what the summarizer said.
-EXPLAINED = "explained"
 
 
 @dataclass(frozen=True)
@@ -60,7 +58,7 @@ async def explanations(
         yield Explanation(await page(None, reason))
         return
     key = _key(suggestion, model, versions)
-    if kept := await _from(memory, lambda m: _kept(m, suggestion.run, key), None):
+    if kept := await _from(memory, lambda m: _kept(m, suggestion, key), None):
         text, call = kept
         remark = f"From the memory; it had taken {ledger_line([call])}"
         yield Explanation(await page(ModelExplanation(model.model, text), remark), model.model, (call,))
@@ -76,7 +74,7 @@ async def explanations(
         yield Explanation(await page(None, remark.strip()), calls=tuple(calls))
         return
     data = to_plain({"suggestion": suggestion.id, "text": text, "call": calls[0]})
-    await _from(memory, lambda m: _keep(m, suggestion.run, data, key), None)
+    await _from(memory, lambda m: keep_explanation(m, suggestion, data, key), None)
     yield Explanation(
         await page(ModelExplanation(model.model, text), ledger_line(calls)), model.model, tuple(calls)
     )
@@ -87,19 +85,12 @@ def _key(suggestion: Suggestion, model: ModelSettings, versions: MeasuredVersion
     return f"{EXPLAINED} {suggestion.id} {model.model} {hashlib.sha256(question.encode()).hexdigest()[:16]}"
 
 
-def _kept(memory: Memory, run: str, key: str) -> tuple[str, ModelCall] | None:
-    for event in memory.run_log.events(run):
-        if event.kind == EXPLAINED and event.key == key:
-            try:
-                return str(event.data["text"]), from_plain(ModelCall, event.data["call"])
-            except (KeyError, ValueError):
-                return None
-    return None
-
-
-def _keep(memory: Memory, run: str, data: dict[str, Any], key: str) -> None:
-    if memory.run_log.run(run) is not None:
-        memory.run_log.add_event(run, EXPLAINED, data, key)
+def _kept(memory: Memory, suggestion: Suggestion, key: str) -> tuple[str, ModelCall] | None:
+    event = kept_explanation(memory, suggestion, key)
+    try:
+        return (str(event.data["text"]), from_plain(ModelCall, event.data["call"])) if event else None
+    except (KeyError, ValueError):
+        return None
 
 
 async def _from(memory: Memory | None, call: Callable[[Memory], T], otherwise: T) -> T:

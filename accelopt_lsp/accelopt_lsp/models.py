@@ -38,22 +38,28 @@ def configured_team(settings: Settings) -> ModelTeam | None:
     """Return the configured model in each role, with what the settings say of that role; None where none is
     configured."""
     model = configured_model(settings)
-    if model is None:
-        return None
+    return None if model is None else team_of(settings, model)
+
+
+def team_of(settings: Settings, model: ModelSettings, *, one_model: bool = False) -> ModelTeam:
+    """Return ``model`` in each role, with what the settings say of that role and of the team. ``one_model``: no role
+    has another one."""
     from accelopt_agent.model.team import ModelTeam
 
+    def in_role(role: Role) -> ModelSettings:
+        own = getattr(settings.model, role)
+        temperature = model.temperature if own.temperature is None else own.temperature
+        name = model.model if one_model else own.model or model.model
+        return replace(model, model=name, temperature=temperature)
+
     return ModelTeam(
-        planner=_in_role(settings, model, "planner"),
-        coder=_in_role(settings, model, "coder"),
-        debugger=_in_role(settings, model, "debugger"),
-        summarizer=_in_role(settings, model, "summarizer"),
+        planner=in_role("planner"),
+        coder=in_role("coder"),
+        debugger=in_role("debugger"),
+        summarizer=in_role("summarizer"),
+        samples=settings.model.samples,
+        repairs=settings.model.repairs,
     )
-
-
-def _in_role(settings: Settings, model: ModelSettings, role: Role) -> ModelSettings:
-    own = getattr(settings.model, role)
-    temperature = model.temperature if own.temperature is None else own.temperature
-    return replace(model, model=own.model or model.model, temperature=temperature)
 
 
 def consent_folder(settings: Settings, file: Path) -> Path:

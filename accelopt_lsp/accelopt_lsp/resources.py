@@ -25,15 +25,15 @@ def _say_once(line: str) -> None:
         say(line)
 
 
-def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Settings:
-    """Return the settings that hold for a file or folder.
+def settings_for(start: Path, flags: Mapping[str, Any] | None = None, preset: str | None = None) -> Settings:
+    """Return the settings that hold for a file or folder, with those of a preset over them.
 
     Raises:
         UserError: a flag is wrong; it was typed just now, so it is not passed over.
     """
     from accelopt_lsp.settings.load import load_settings
 
-    settings = load_settings(start, flags=flags)
+    settings = load_settings(start, flags=flags, preset=preset)
     if settings.unapproved is not None and str(settings.unapproved) not in _said:
         _said.add(str(settings.unapproved))
         folder = settings.unapproved.folder

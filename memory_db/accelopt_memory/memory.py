@@ -1,8 +1,8 @@
 """The memory: slow-fast pairs, traps, rejections, suggestions and receipts in one SQLite file.
 
 ``Memory`` is what the search, the editor and the command line open. Its parts with a life of their own are
-``Memory.run_log`` (searches and their events), ``Memory.outcomes`` (what became of each try) and
-``Memory.profile_cache``.
+``Memory.run_log`` (searches and their events), ``Memory.outcomes`` (what became of each try), ``Memory.kernels`` (what
+the kernels look like that something failed on) and ``Memory.profile_cache``.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ from typing import Any, TypeVar
 
 from accelopt_memory.connection import BUSY_SECONDS, Connection
 from accelopt_memory.features import KernelFeatures
+from accelopt_memory.kernel_sketches import KernelSketches
 from accelopt_memory.location import default_path
 from accelopt_memory.outcomes import OutcomeTable
 from accelopt_memory.pair_index import PairIndex, chosen_rows, sketch
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_memory.records import (
+    LikeFailure,
     Match,
     Pair,
     RecordKind,
@@ -53,7 +55,7 @@ TABLES: dict[RecordKind, str] = {
 
 #: The SQL expression for a hit's one-line summary; ``t`` is the table.
 _SUMMARIES: dict[RecordKind, str] = {
-    "pair": "t.summary",
+    "pair": "t.summary || CASE t.proved WHEN 1 THEN ' (proved, not accepted)' ELSE '' END",
     "trap": "t.code || ': ' || t.message",
     "rejection": "t.reason",
 }
@@ -77,6 +79,7 @@ class Memory:
         self.run_log = RunLog(connection)
         self.profile_cache = ProfileCache(connection)
         self.outcomes = OutcomeTable(connection)
+        self.kernels = KernelSketches(connection)
         self._index = PairIndex()
 
     @classmethod
@@ -119,10 +122,16 @@ class Memory:
         with self.connection.writing() as db:
             return insert_record(db, "pairs", pair, sketch=sketch(pair.features))
 
-    def pairs(self) -> list[Pair]:
-        """Return all pairs, oldest first."""
+    def pairs(self, proved: bool = False) -> list[Pair]:
+        """Return the accepted pairs, oldest first; with ``proved`` those too that were only proved."""
+        query = "SELECT * FROM pairs WHERE proved <= ? ORDER BY number"
         with self.connection.reading() as db:
-            return [from_row(Pair, row) for row in db.query("SELECT * FROM pairs ORDER BY number")]
+            return [from_row(Pair, row) for row in db.query(query, [int(proved)])]
+
+    def withdraw_proved(self, pair_id: str) -> None:
+        """Delete a pair that nobody accepted; an accepted one stays. Its receipts stay too."""
+        with self.connection.writing() as db:
+            db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [pair_id])
 
     def pair(self, pair_id: str) -> Pair | None:
         with self.connection.reading() as db:
@@ -145,7 +154,27 @@ class Memory:
         pairs = [(self.pair(pair_id), -score) for score, pair_id in best]
         return [Match(pair, score) for pair, score in pairs if pair is not None]
 
+    def set_lesson(self, pair_id: str, lesson: str) -> None:
+        """Store what the summarizer said about a pair; without such a pair nothing happens."""
+        with self.connection.writing() as db:
+            db.execute("UPDATE pairs SET lesson = ? WHERE id = ?", [storable(lesson), pair_id])
+
+    def newest_pairs(self, dialect: str, limit: int) -> list[Pair]:
+        """Return the newest pairs of a dialect, oldest first."""
+        query = "SELECT * FROM pairs WHERE dialect = ? ORDER BY number DESC LIMIT ?"
+        with self.connection.reading() as db:
+            return [from_row(Pair, row) for row in reversed(db.query(query, [dialect, limit]))]
+
     # Traps and rejections
+
+    def failures_like(
+        self, features: KernelFeatures, limit: int = 32, least: float = 0.3
+    ) -> list[LikeFailure]:
+        """Return the newest known failures of kernels that are at least ``least`` similar to ``features``, those of
+        the most similar kernel first."""
+        near = self.kernels.nearest(features, limit, least)
+        found = [LikeFailure(trap, score) for kernel, score in near for trap in reversed(self.traps(kernel))]
+        return found[:limit]
 
     def add_trap(self, trap: Trap) -> str:
         with self.connection.writing() as db:
@@ -244,15 +273,17 @@ class Memory:
             count = {
                 table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables
             }
+            proved = int(db.execute("SELECT count(*) FROM pairs WHERE proved = 1").fetchone()[0])
         files = (self.path, Path(f"{self.path}-wal"))
         return Stats(
             path=str(self.path),
-            pairs=count["pairs"],
+            pairs=count["pairs"] - proved,
             traps=count["traps"],
             rejected=count["rejections"],
             runs=count["runs"],
             receipts=count["receipts"],
             bytes=sum(file.stat().st_size for file in files if file.exists()),
+            proved=proved,
         )
 
     def search(self, text: str, limit: int = 50) -> list[SearchHit]:

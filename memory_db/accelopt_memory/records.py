@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from accelopt_memory.features import KernelFeatures
 from accelopt_profiling.measurement import Dialect, Latency
+from accelopt_profiling.quantity import Known
 
 RunStatus = Literal["running", "finished", "cancelled", "failed"]
 SuggestionState = Literal["offered", "accepted", "rejected"]
@@ -29,8 +30,20 @@ def pair_id(dialect: str, target: str, kernel: str, slow_text: str, fast_text: s
 
 
 @dataclass(frozen=True)
+class CounterMove:
+    """A counter that differs between two versions of a kernel: both values, their unit and how they are known."""
+
+    name: str
+    before: float
+    after: float
+    unit: str = ""
+    known: Known = Known.ESTIMATED
+
+
+@dataclass(frozen=True)
 class Pair:
-    """A slow-fast pair: one kernel before and after a rewrite that was proved right and accepted.
+    """A slow-fast pair: one kernel before and after a rewrite that was proved right, and that a person accepted
+    unless it is ``proved`` only.
 
     ``slow_text`` and ``fast_text`` are the whole files; ``slow_hash`` and ``fast_hash`` the kernel's
     content hashes in them (``kernels.Kernel.content_hash``). ``steps`` are the origins of the rewrites,
@@ -38,6 +51,8 @@ class Pair:
     side. ``receipts`` are the ids of the evidence. ``created`` is UTC in ISO format, set when the pair is
     added. ``edit`` is the id of what the change says, the same for pairs that teach the same ("": not known). An
     ``example`` is a pair whose own edit does not make its fast side of its slow side: it is shown, not applied.
+    ``bound`` is what limits the slow side, ``fast_bound`` the fast one; ``moved`` are the counters that changed most,
+    and ``lesson`` is what the summarizer said about it ("": it was not asked).
     """
 
     kernel: str
@@ -61,6 +76,10 @@ class Pair:
     imported: bool = False
     edit: str = ""
     example: bool = False
+    fast_bound: str | None = None
+    moved: tuple[CounterMove, ...] = ()
+    lesson: str = ""
+    proved: bool = False
 
     @property
     def id(self) -> str:
@@ -88,7 +107,7 @@ class Trap:
     """A rewrite that failed or got slower, kept so that it is not tried again.
 
     ``kernel_hash`` is that of the kernel it started from, ``candidate_id`` that of the rewrite
-    (``candidate.Candidate.id``). ``code`` is the gate's reason code, or "slower".
+    (``candidate.Candidate.id``). ``code`` is the gate's reason code, or "slower"; ``summary`` says what was changed.
     """
 
     kernel_hash: str
@@ -102,10 +121,20 @@ class Trap:
     steps: tuple[str, ...] = ()
     created: str = ""
     imported: bool = False
+    summary: str = ""
 
     @property
     def id(self) -> str:
         return content_id("trap", self.kernel_hash, self.candidate_id, self.target)
+
+
+@dataclass(frozen=True)
+class LikeFailure:
+    """A rewrite that failed or got slower on a kernel that looks like the one asked about; ``score`` as in
+    ``Match``, estimated."""
+
+    trap: Trap
+    score: float
 
 
 @dataclass(frozen=True)
@@ -169,7 +198,8 @@ class StoredSuggestion:
 
 @dataclass(frozen=True)
 class Stats:
-    """The number of records of each kind. ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
+    """The number of records of each kind; ``pairs`` are those that a person accepted, ``proved`` those that nobody did.
+    ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
 
     path: str
     pairs: int
@@ -178,6 +208,7 @@ class Stats:
     runs: int
     receipts: int
     bytes: int
+    proved: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,37 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from accelopt_agent.events import Event, Finished, SuggestionFound
-from accelopt_agent.request import SOURCES, OptimizeRequest
-from accelopt_agent.suggestions.accept import accept
-from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_memory.memory import Memory
+from accelopt_agent.request import SOURCES
+from accelopt_agent.search.plan import SearchPlan
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """A named search that asks only ``sources``, with ``strategy``; None is a request's default, ``hybrid``."""
+    """A named search in which only ``sources`` of a plan propose, with another ``strategy`` where one is named."""
 
     name: str
     sources: frozenset[str] = SOURCES
     strategy: str | None = None
 
-    def __str__(self) -> str:
-        return f"{self.name}: {', '.join(sorted(self.sources))}; {self.strategy or 'hybrid'}"
-
     @property
     def file_name(self) -> str:
         return self.name.replace(" ", "-")
 
-    def of(self, request: OptimizeRequest) -> OptimizeRequest:
-        """``request`` without what is left out. Options of another strategy do not go with it."""
-        if self.strategy is None or self.strategy == request.strategy:
-            return replace(request, sources=self.sources)
-        return replace(request, sources=self.sources, strategy=self.strategy, strategy_options={})
+    def of(self, plan: SearchPlan) -> SearchPlan:
+        """Return ``plan`` without what is left out. Options of another strategy do not go with it."""
+        sources = plan.sources & self.sources
+        if self.strategy is None or self.strategy == plan.strategy:
+            return replace(plan, sources=sources)
+        return replace(plan, sources=sources, strategy=self.strategy, options={})
 
 
 #: Nothing left out; the search with memory and rules but no team; the team with no search, in one chain of answers
@@ -48,22 +42,3 @@ ABLATIONS: tuple[Ablation, ...] = (
 def searches(names: Sequence[str], everything: bool) -> tuple[Ablation | None, ...]:
     """Return the ablations of these names, or all; one plain search (None) where none is asked for."""
     return tuple(a for a in ABLATIONS if everything or a.name in names) or (None,)
-
-
-async def learning(happening: AsyncGenerator[Event, None], memory: Memory) -> AsyncGenerator[Event, None]:
-    """Yield the events of a search whose fastest suggestion is accepted at its end, so that the next one
-    remembers it.
-
-    Raises:
-        MemoryUnavailableError: it cannot be remembered.
-    """
-    best: Suggestion | None = None
-    async with aclosing(happening) as events:
-        async for event in events:
-            if isinstance(event, SuggestionFound):
-                found = event.suggestion
-                if best is None or (found.fast.us or 0.0) < (best.fast.us or 0.0):
-                    best = found
-            elif isinstance(event, Finished) and best is not None:
-                accept(memory, best)
-            yield event

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from accelopt_agent import events
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.plan import SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.quantity import Known
@@ -20,10 +21,17 @@ from nkibench.measuring import FULL_SIZE
 from nkibench.result import Best, TaskResult
 
 #: Nobody waits for a benchmark's suggestions: the time model sorts all rewrites before the gate is asked.
-_OPTIONS = {"prove_last": True}
+_UNHURRIED = {"hybrid": {"prove_last": True}}
 
-#: How many rewrites are composed at most.
+#: How many rewrites are composed at most unless the plan says otherwise.
 _DEPTH = 16
+
+
+def unhurried(plan: SearchPlan) -> SearchPlan:
+    """Return the plan for a search that nobody waits for."""
+    options = {**_UNHURRIED.get(plan.strategy, {}), **plan.options}
+    return replace(plan, depth=plan.depth or _DEPTH, options=options)
+
 
 #: Starts a search on a host: ``accelopt_agent.optimize.optimize`` with a memory and a model, or without.
 Start = Callable[[OptimizeRequest, Host], AsyncGenerator[events.Event, None]]
@@ -36,19 +44,20 @@ def with_rules_alone(request: OptimizeRequest, host: Host) -> AsyncGenerator[eve
 
 @dataclass(frozen=True)
 class Searching:
-    """How to search. ``start`` brings the memory, in which a run that was ended goes on, and the model; ``proposers``
-    names them in words, since an outcome depends on them.
+    """How to search, by ``plan``. ``start`` brings the memory, in which a run that was ended goes on, and the model;
+    ``proposers`` names them in words, since an outcome depends on them.
     """
 
     budget: Budget
     start: Start = with_rules_alone
     proposers: str = "rules"
     parallel: int = 1
+    plan: SearchPlan = field(default_factory=SearchPlan)
 
     @property
     def key(self) -> str:
         """What the outcome depends on besides the kernel: the budget, who proposes, and the agent's code."""
-        asked = f"{self.budget} {self.proposers} {_DEPTH} {_OPTIONS} {agent_hash()}"
+        asked = f"{self.budget} {self.proposers} {unhurried(self.plan)} {agent_hash()}"
         return f"search {hashlib.sha256(asked.encode()).hexdigest()[:8]}"
 
     async def search(
@@ -63,8 +72,6 @@ class Searching:
             problem=case.reference.relative_to(case.root).as_posix(),
             budget=self.budget,
             parallel=self.parallel,
-            depth=_DEPTH,
-            strategy_options=_OPTIONS,
             resume=True,
             proved=result.latency.known is Known.ESTIMATED,  # a device's times come last
             limits=FULL_SIZE,
@@ -72,7 +79,7 @@ class Searching:
         tried = judged = 0
         begun = False
         found: list[Suggestion] = []
-        async with aclosing(self.start(request, host)) as happening:
+        async with aclosing(self.start(unhurried(self.plan).of(request), host)) as happening:
             async for event in happening:
                 if isinstance(event, events.BaselineMeasured):
                     begun = True

@@ -40,9 +40,8 @@ async def searched(name: str, target: str, tmp_path: Path) -> list[Event]:
     def answer(question: Question, count: int) -> str:
         return said.get(question.role or "", "I see nothing to change.")
 
-    request = OptimizeRequest(
-        path, text, target, root=tmp_path, budget=Budget(candidates=1, seconds=None), sources=frozenset({"model"}), proved=True
-    )  # fmt: skip
+    budget, sources = Budget(candidates=1, seconds=None), frozenset({"model"})
+    request = OptimizeRequest(path, text, target, root=tmp_path, budget=budget, sources=sources, proved=True)
     host = LocalHost()
     try:
         with serving(answer, "recorded") as url:

@@ -27,6 +27,8 @@ ADDS = {
     "m010_edits": set(),
     "m011_outcomes": {"outcomes"},
     "m012_sketches": set(),
+    "m013_experience": {"kernels"},
+    "m014_proved_pairs": set(),
 }
 
 

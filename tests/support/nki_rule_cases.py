@@ -2,7 +2,7 @@
 
 A case is ``=== name``, the kernel's body, and ``--- becomes`` with the body that one of the rule's rewrites makes, or
 ``--- stays`` where the rule must not apply. ``*** with`` begins lines that stand before the bodies of all cases that
-follow.
+follow. A case whose name starts with "current: " is in today's dialect, and takes part in none of these lines.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ def kernel(x, w):
     # x is (256, 1024), w is (128, 1024)
     out = nl.ndarray((256, 1024), dtype=nl.float32, buffer=nl.shared_hbm)
 """
+CURRENT_HEADER = HEADER.replace("neuronxcc.nki", "nki")
 FOOTER = """    return out  # all of it
 
 
@@ -48,9 +49,22 @@ class Case:
     name: str
     before: str
     after: str | None
+    current: bool = False
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.name}"
+
+    @property
+    def header(self) -> str:
+        return CURRENT_HEADER if self.current else HEADER
+
+    def whole(self, body: str) -> str:
+        """The file with this kernel body; a first line with "!" goes before the statement of the header."""
+        header = self.header
+        if body.lstrip().startswith("!"):
+            first, _, body = body.partition("\n")
+            header = header.replace("    out =", f"{first.replace('!', '')}\n    out =")
+        return header + body + FOOTER
 
 
 def _cases(file: Path) -> Iterator[Case]:
@@ -64,7 +78,9 @@ def _cases(file: Path) -> Iterator[Case]:
         before, stays, _ = before.partition("--- stays\n")
         if not becomes and not stays:
             raise ValueError(f"{file.name}: {name!r} says neither what it becomes nor that it stays.")
-        yield Case(f"nki-{file.stem}", name, shared + before, shared + after if becomes else None)
+        current = name.startswith("current: ")
+        lines = "" if current else shared
+        yield Case(f"nki-{file.stem}", name, lines + before, lines + after if becomes else None, current)
         shared = _shared(f"{rest}\n") or shared
 
 
@@ -80,15 +96,6 @@ CASES = [
     for case in _cases(file)
 ]
 REWRITTEN = [case for case in CASES if case.after is not None]
-
-
-def whole(body: str) -> str:
-    """The file with this kernel body; a first line with "!" goes before the statement of the header."""
-    header = HEADER
-    if body.lstrip().startswith("!"):
-        first, _, body = body.partition("\n")
-        header = header.replace("    out =", f"{first.replace('!', '')}\n    out =")
-    return header + body + FOOTER
 
 
 def inputs() -> tuple[Any, Any]:

@@ -21,7 +21,7 @@ from accelopt_agent.model.editor_models import EditorModels
 from accelopt_agent.model.editor_request import Complete
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.optimize import optimize
-from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.history import interrupted
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.suggestions.suggestion import Speedup
@@ -30,6 +30,7 @@ from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, Sear
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.models import resolve_team
+from accelopt_lsp.search_plan import search_budget, search_plan
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostUnreachableError
@@ -54,11 +55,13 @@ async def search_events(
         UserError: instructions are given and no model can be asked.
     """
     settings = file.settings
-    model, not_asked = await asyncio.to_thread(resolve_team, settings, Path(file.path), in_editor=True)
+    search = _optimize_request(file, kernel, request)
+    model, not_asked = None, ""
+    if "model" in search.sources:
+        model, not_asked = await asyncio.to_thread(resolve_team, settings, Path(file.path), in_editor=True)
     if request.instructions and model is None:
         why = not_asked or "none is configured; set `model.base_url` and `model.model`"
         raise UserError(f"Instructions are for a model, and no model is asked: {why}")
-    search = _optimize_request(file, kernel, request)
     if request.resume and not request.instructions and model is not None and memory is not None:
         wished = await asyncio.to_thread(_earlier_instructions, memory, file, kernel, search.target)
         search = replace(search, instructions=wished)
@@ -75,8 +78,7 @@ async def search_events(
 
 def _optimize_request(file: FileText, kernel: str, request: SearchRequest) -> OptimizeRequest:
     settings = file.settings
-    goal = settings.search.percent_of_peak
-    return OptimizeRequest(
+    search = OptimizeRequest(
         path=Path(file.path),
         text=file.text,
         target=settings.target_for(next(k.dialect for k in file.found.kernels if k.name == kernel)),
@@ -84,15 +86,11 @@ def _optimize_request(file: FileText, kernel: str, request: SearchRequest) -> Op
         problem=settings.problem,
         examined=file.examined,
         kernel=kernel,
-        budget=Budget(
-            candidates=settings.search.candidates,
-            seconds=settings.search.minutes * 60,
-            percent_of_peak=goal if goal < 100 else None,
-        ),
-        strategy=settings.search.strategy,
+        budget=search_budget(settings),
         instructions=request.instructions,
         resume=request.resume,
     )
+    return search_plan(settings).of(search)
 
 
 def _earlier_instructions(memory: Memory, file: FileText, kernel: str, target: str) -> str:

@@ -15,9 +15,10 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
-from accelopt_lsp.cli.options import host_option, json_option
+from accelopt_lsp.cli.options import host_option, json_option, search_options, search_settings
 from accelopt_lsp.cli.terminal import err, out, print_json
-from accelopt_lsp.resources import open_host, settings_for
+from accelopt_lsp.resources import open_host
+from accelopt_lsp.search_plan import search_plan
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
@@ -52,9 +53,8 @@ if TYPE_CHECKING:
     help="Where the results go. A run that was ended goes on there.",
 )  # fmt: skip
 @model_source_options
-@click.option(
-    "--budget", metavar="LIMITS", default="200", show_default=True, help="Per task, as for `optimize`."
-)
+@search_options
+@click.option("--budget", metavar="LIMITS", help="Per task, as for `optimize`; the preset's, or 200.")
 @host_option
 @json_option
 def nkibench(
@@ -67,9 +67,13 @@ def nkibench(
     optimize: bool,
     ablations: bool,
     ablation: tuple[str, ...],
-    budget: str,
+    budget: str | None,
     host: str | None,
     as_json: bool,
+    strategy: str | None,
+    sources: str | None,
+    preset: str | None,
+    given: tuple[str, ...],
     **asked: Any,
 ) -> int:
     """Run NKIBench: verdict of the gate, time and percent of peak per task, and their geometric mean.
@@ -84,7 +88,10 @@ def nkibench(
     from nkibench.report import report_object, write_report
     from nkibench.run import BenchmarkPlan, in_order
 
-    settings = settings_for(Path.cwd(), {"host": host})
+    settings = search_settings(
+        Path.cwd(), {"host": host}, strategy=strategy, sources=sources, preset=preset, given=given
+    )
+    budget = budget or ("" if preset else "200")
     speaker = ModelSource(settings, Path.cwd() / "tasks", **asked)
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     _check_target(target)
@@ -175,18 +182,15 @@ class _NkiBenchRun:
     def searching(self, limits: Budget, team: ModelTeam | None, memory: Memory) -> Searching:
         """Return how to search."""
         from accelopt_agent.optimize import optimize
-        from nkibench.ablations import learning
         from nkibench.searching import Searching
 
-        ablation, named = self.ablation, f"rules and {team.models}" if team is not None else "rules"
-        if ablation is None:
-            return Searching(limits, lambda request, host: optimize(request, host, memory, model=team), named)
+        plan = search_plan(self.settings)
+        plan = plan if self.ablation is None else self.ablation.of(plan)
 
         def start(request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
-            happening = optimize(ablation.of(request), host, memory, model=team)
-            return learning(happening, memory) if "memory" in ablation.sources else happening
+            return optimize(request, host, memory, model=team)
 
-        return Searching(limits, start, f"{ablation} {named}")
+        return Searching(limits, start, f"{team.models if team else 'nobody'} asked", plan=plan)
 
 
 def _results(run: _NkiBenchRun, speaker: ModelSource, limits: Budget | None) -> list[TaskResult]:

@@ -15,9 +15,16 @@ from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.optimize import budget_of
-from accelopt_lsp.cli.options import host_option, json_option, target_option
+from accelopt_lsp.cli.options import (
+    host_option,
+    json_option,
+    search_options,
+    search_settings,
+    target_option,
+)
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.resources import open_host, settings_for, targets_for
+from accelopt_lsp.resources import open_host, targets_for
+from accelopt_lsp.search_plan import search_plan
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -42,7 +49,8 @@ def _set_options(folder: str) -> Callable[[F], F]:
             show_default=True, help="Where the results go. A run that was ended goes on there.",
         ),
         model_source_options,
-        click.option("--budget", metavar="LIMITS", default="60", show_default=True, help="Per task; see `optimize`."),
+        search_options,
+        click.option("--budget", metavar="LIMITS", help="Per task, as for `optimize`; the preset's, or 60."),
         target_option,
         host_option,
         json_option,
@@ -98,14 +106,18 @@ def kernelbench(data: Path, kernels: Path, **asked: Any) -> int:
 
 def _run_tasks(
     read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool,
-    ablation: tuple[str, ...], budget: str, target: str | None, host: str | None, as_json: bool, **asked: Any,
+    ablation: tuple[str, ...], budget: str | None, target: str | None, host: str | None, as_json: bool,
+    strategy: str | None, sources: str | None, preset: str | None, given: tuple[str, ...], **asked: Any,
 ) -> int:  # fmt: skip
     """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
     not be run."""
     from nkibench.ablations import searches
     from nkibench.metrics import metrics
 
-    settings = settings_for(Path.cwd(), {"host": host})
+    settings = search_settings(
+        Path.cwd(), {"host": host}, strategy=strategy, sources=sources, preset=preset, given=given
+    )
+    budget = budget or ("" if preset else "60")
     speaker = ModelSource(settings, Path.cwd() / "set", **asked)
     try:
         chosen = [task for task in read() if tasks in task.name]
@@ -174,6 +186,7 @@ class _KernelSetRun:
                 memory,
                 team,
                 ablation,
+                search_plan(self.settings),
             )
             async with aclosing(run_set(host, self.tasks, plan)) as told:
                 async for result in told:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from accelopt_lsp.cli.failures import wrong_input
+from accelopt_lsp.models import team_of
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -89,18 +90,16 @@ class ModelSource:
             yield self._team_to_ask()
             return
         from accelopt_agent.model.settings import ModelSettings
-        from accelopt_agent.model.team import same_for_all
         from accelopt_agent.simulated.serving import serving
 
         asked = self.settings.model
         priced = bool(asked.price_in or asked.price_out)
         with serving(self._answering, self._name) as url:
-            yield same_for_all(
-                ModelSettings(
-                    url, self._name, key_variable="ACCELOPT_SIMULATED_KEY",
-                    price_in=asked.price_in if priced else None, price_out=asked.price_out if priced else None,
-                )
+            model = ModelSettings(
+                url, self._name, key_variable="ACCELOPT_SIMULATED_KEY",
+                price_in=asked.price_in if priced else None, price_out=asked.price_out if priced else None,
             )  # fmt: skip
+            yield team_of(self.settings, model, one_model=True)
 
     def keep(self) -> None:
         """Write what was said to the file of ``--record``.

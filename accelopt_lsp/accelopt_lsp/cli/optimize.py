@@ -19,10 +19,13 @@ from accelopt_lsp.cli.options import (
     json_option,
     kernel_file,
     problem_option,
+    search_options,
+    search_settings,
     target_option,
 )
 from accelopt_lsp.cli.terminal import err, out, print_json
-from accelopt_lsp.resources import memory_path, open_host, read_source, settings_for, targets_for
+from accelopt_lsp.resources import memory_path, open_host, read_source, targets_for
+from accelopt_lsp.search_plan import search_budget, search_plan
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -62,11 +65,7 @@ _BUDGET = {
 @click.option(
     "--resume", is_flag=True, help="Go on with the last run if it was interrupted, paying nothing twice."
 )
-@click.option(
-    "--strategy",
-    type=click.Choice(("hybrid", "beam", "tree", "sampling", "reflexion")),
-    help="How to choose what to try next; the setting search.strategy otherwise.",
-)
+@search_options
 @click.option(
     "--instructions",
     default="",
@@ -84,22 +83,16 @@ def optimize(
     no_model: bool,
     budget: str | None,
     resume: bool,
-    strategy: str | None,
     instructions: str,
     as_json: bool,
+    **asked: Any,
 ) -> int:
     """Search for faster versions of the kernels of FILE. Only what passes the gate is printed.
 
     Exit code 1: nothing faster was found. 2: no kernel could be measured.
     """
-    settings = settings_for(
-        file,
-        {
-            "problem": problem,
-            "host": host,
-            "require_isolation": require_isolation,
-            "search.strategy": strategy,
-        },
+    settings = search_settings(
+        file, {"problem": problem, "host": host, "require_isolation": require_isolation}, **asked
     )
     limits = budget_of(settings, budget)
     request = replace(
@@ -107,11 +100,14 @@ def optimize(
         resume=resume,
         instructions=instructions.strip(),
     )
-    team = None if no_model else _team(settings, file, may_ask=not as_json and sys.stdin.isatty())
+    if no_model:
+        request = replace(request, sources=request.sources - {"model"})
+    asks = "model" in request.sources
+    team = None if not asks else _team(settings, file, may_ask=not as_json and sys.stdin.isatty())
     if instructions and team is None:
         why = (
-            "--no-model was given"
-            if no_model
+            "--no-model was given, or the sources have none"
+            if not asks
             else "see above"
             if settings.model.configured
             else "set model.base_url and model.model"
@@ -258,15 +254,7 @@ def budget_of(settings: Settings, text: str | None) -> Budget:
     Raises:
         CommandError: the text is no budget.
     """
-    from accelopt_agent.request import Budget
-
-    limits: dict[str, Any] = {
-        "candidates": settings.search.candidates,
-        "seconds": settings.search.minutes * 60.0,
-        "percent_of_peak": None
-        if settings.search.percent_of_peak >= 100
-        else settings.search.percent_of_peak,
-    }
+    limits: dict[str, Any] = {}
     for part in filter(None, (text or "").replace(" ", "").split(",")):
         named = re.fullmatch(r"([a-z]+)=(\d+(?:\.\d+)?)", part)
         united = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", part)
@@ -279,7 +267,7 @@ def budget_of(settings: Settings, text: str | None) -> Budget:
             )
         name, unit = _BUDGET[word]
         limits[name] = int(float(amount)) if name in ("candidates", "tokens") else float(amount) * unit
-    return Budget(**limits)
+    return replace(search_budget(settings), **limits)
 
 
 def search_request(
@@ -313,7 +301,7 @@ def search_request(
         why = "; ".join(f.message for f in examined.problem.findings) or "no problem was found for it."
         raise wrong_input(f"{file}: {why}")
     dialect = next(k.dialect for k in examined.kernels if kernel in (None, k.name))
-    return OptimizeRequest(
+    request = OptimizeRequest(
         path=file.resolve(),
         text=text,
         target=targets_for(settings, target)[dialect],
@@ -322,5 +310,5 @@ def search_request(
         examined=examined,
         kernel=kernel,
         budget=budget,
-        strategy=settings.search.strategy,
     )
+    return search_plan(settings).of(request)

@@ -15,6 +15,7 @@ from accelopt_lsp.settings.layers import (
     Layer,
     environment_layer,
     given_layer,
+    preset_layer,
     project_layer,
     user_layer,
 )
@@ -68,6 +69,8 @@ class ConfiguredModel:
     coder: RoleSettings
     debugger: RoleSettings
     summarizer: RoleSettings
+    samples: int
+    repairs: int
 
     @property
     def configured(self) -> bool:
@@ -93,6 +96,19 @@ class SearchSettings:
     minutes: float
     strategy: str
     percent_of_peak: float
+    tokens: int
+    sources: str
+    depth: int
+    model_share: float
+    repairs: int
+    width: int
+    breadth: int
+    rounds: int
+    incumbents: bool
+    epsilon: float
+    root_children: int
+    dead_after: int
+    near_misses: bool
 
 
 @dataclass(frozen=True)
@@ -156,9 +172,11 @@ def load_settings(
     flags: Mapping[str, Any] | None = None,
     editor: Mapping[str, Any] | None = None,
     trusted: bool | None = None,
+    preset: str | None = None,
 ) -> Settings:
     """Return the settings for the file or folder ``start``; never raises: what is wrong is in ``complaints``.
 
+    ``preset`` names settings that belong together (``presets/``), which hold over all files.
     ``flags`` come from the command line and ``editor`` from the editor's ``accelopt.*``, both by setting
     name. What a project says about hosts, commands, files to write and models is used where the person approved
     it (``settings.approvals``). ``trusted`` is what the editor says of the workspace: in one that it does not trust
@@ -179,6 +197,7 @@ def load_settings(
         project,
         environment_layer(environ),
         asked,
+        preset_layer(preset),
         given_layer("the command line", flags or {}, Path.cwd()),
     ]
     values = {s.name: s.default for s in all_settings().values() if "NAME" not in s.name}

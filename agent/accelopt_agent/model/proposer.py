@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import time
 from collections.abc import Callable
 
 from accelopt_agent.candidate import Candidate
+from accelopt_agent.experience.source import ExperienceSource
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
 from accelopt_agent.model.edits import InvalidAnswerError
@@ -39,8 +41,8 @@ _SENTENCE_END = re.compile(r"(?<=[a-z\])])[.;] (?=[A-Z0-9])|\.$")
 
 class ModelProposer:
     """Queries the team about one version at a time and books every call in the run's meter. ``wishes`` is the person's
-    instruction, ``asked`` the function that sends a query to a model, ``file`` what examines the file that is searched,
-    with its problem."""
+    instruction, ``asked`` the function that sends a query to a model, ``experience`` what the team is told of the
+    memory, ``file`` what examines the file that is searched, with its problem."""
 
     name = "model"
 
@@ -53,11 +55,13 @@ class ModelProposer:
         backoff_seconds: float = 1.0,
         wishes: str = "",
         asked: ModelQuery = query_model,
+        experience: ExperienceSource | None = None,
         file: Callable[[], KernelFile] | None = None,
     ) -> None:
         self._team = settings if isinstance(settings, ModelTeam) else same_for_all(settings)
         self._meter, self._target, self._backoff, self._wishes = meter, target, backoff_seconds, wishes
         self._asked, self._file = asked, file
+        self._experience = experience or ExperienceSource(None, target)
         self._known_bounds: dict[str, Bounds] = {}
 
     async def propose(self, node: Node) -> list[Candidate]:
@@ -81,12 +85,14 @@ class ModelProposer:
 
     async def _carry_out_plan(self, node: Node, transcript: Transcript) -> list[Candidate]:
         bounds = self._bounds(node)
-        plan = await self._plan(node, bounds, transcript)
+        known = await self._experience.of(node)
+        plan = await self._plan(node, bounds, self._experience.planner_text(known), transcript)
         share = self._team.coder.share
         found: list[Candidate] = []
         bad: InvalidAnswerError | None = None
+        example = await asyncio.to_thread(self._experience.coder_text, known, node, plan.instruction)
         for _ in range(self._team.samples):
-            user = coder_user(node, plan, share)
+            user = coder_user(node, plan, share, example)
             answer = await self._ask("coder", node, user, transcript)
             try:
                 text = await self._apply_or_repair(node, plan, bounds, answer, transcript)
@@ -98,9 +104,9 @@ class ModelProposer:
             raise bad
         return found
 
-    async def _plan(self, node: Node, bounds: Bounds, transcript: Transcript) -> Plan:
+    async def _plan(self, node: Node, bounds: Bounds, told: str, transcript: Transcript) -> Plan:
         """Ask the planner; tell it once what is wrong with a plan that cannot be carried out."""
-        user = planner_user(node, self._team.planner, self._wishes)
+        user = planner_user(node, self._team.planner, self._wishes, told)
         answer = await self._ask("planner", node, user, transcript)
         try:
             return self._parsed(answer, node, bounds)

@@ -31,15 +31,16 @@ def system_prompt(role: Role, node: Node, target: str) -> str:
     return render(f"{node.kernel.dialect}/{role}", target=target)
 
 
-def planner_user(node: Node, settings: ModelSettings, wishes: str = "") -> str:
-    """Build the planner's prompt. What changes least comes first: the file, the measurement, the rewrites tried."""
+def planner_user(node: Node, settings: ModelSettings, wishes: str = "", experience: str = "") -> str:
+    """Build the planner's prompt. What changes least comes first: the file, the measurement, what the memory knows of
+    like kernels (``experience``), the rewrites tried."""
     first, last = visible_lines(node, settings.share)
     return render(
         "planner_user",
         kernel=node.kernel.name,
         file=fenced(numbered(node.text, first, last)),
         digest=digest(node.measurement),
-        tried=planner_window(node) + (f"The person asks: {wishes}\n" if wishes else ""),
+        tried=experience + planner_window(node) + (f"The person asks: {wishes}\n" if wishes else ""),
     )
 
 
@@ -48,9 +49,9 @@ def planner_again_user(user: str, answer: str, error: str) -> str:
     return render("planner_again_user", question=user, answer=fenced(answer, "text"), error=error)
 
 
-def coder_user(node: Node, plan: Plan, share: Share = "file") -> str:
-    """Build the coder's prompt: the plan, known mistakes, and the lines around the anchors that may be shown; for a
-    rewrite all that may be shown."""
+def coder_user(node: Node, plan: Plan, share: Share = "file", example: str = "") -> str:
+    """Build the coder's prompt: the lines around the anchors that may be shown (for a rewrite all that may be), known
+    mistakes, an ``example`` of a change that helped a like kernel, and the plan."""
     first_shown, last_shown = visible_lines(node, share)
     lines = split_lines(node.text).texts
     if plan.anchors:
@@ -67,7 +68,7 @@ def coder_user(node: Node, plan: Plan, share: Share = "file") -> str:
         kernel=node.kernel.name,
         file=fenced(shown),
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, planned, plan.instruction)),
-        window=coder_window(node, plan.instruction, share),
+        window=example + coder_window(node, plan.instruction, share),
         what=f"{count} place{'' if count == 1 else 's'}"
         if plan.anchors
         else (", ".join(plan.rewrites) or "the file"),

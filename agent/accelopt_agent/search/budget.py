@@ -87,6 +87,15 @@ class Meter:
     def candidates_left(self) -> int:
         return max(0, self.budget.candidates - self.candidates)
 
+    @property
+    def tries_left(self) -> float:
+        """How many candidates can still be tried: the rest of the budget, or fewer where the time allows no more when
+        each takes as long as those so far."""
+        left, tried = self.seconds_left, self.candidates
+        if left is None or not tried:
+            return self.candidates_left
+        return min(self.candidates_left, left * tried / max(self._clock() - self._started, 1e-9))
+
     def spent(self) -> str | None:
         """Name the reached limit without which no work can go on, as one line; None if none is reached."""
         if self.budget.seconds is not None and self.seconds_left == 0.0:

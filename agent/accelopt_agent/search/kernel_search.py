@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from accelopt_agent.candidate import Candidate
@@ -46,9 +47,11 @@ from accelopt_agent.search.strategies.strategy import (
     ValidateNode,
 )
 from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
-from accelopt_agent.search.trial import Trial, VersionTexts, goes_back
+from accelopt_agent.search.trial import Trial, VersionTexts, goes_back, repeats
 from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, outcome_of, suggestion_for
-from accelopt_memory.records import Rejection, Trap
+from accelopt_agent.suggestions.accept import pair_of
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
 
@@ -87,6 +90,7 @@ class KernelSearch:
         self._seen = {self._texts.fingerprints(root.text)[0]}
         self._not_again: set[str] = set()
         self._failed_steps: set[tuple[str, str]] = set()
+        self._taught: list[Pair] = []
         self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
 
     async def run(self) -> AsyncGenerator[Event, None]:
@@ -159,7 +163,8 @@ class KernelSearch:
             proof_only = self._meter.keeps_rest_for_proof and self.strategy.unproved() is not None
             if left <= 0 or proof_only or self._goal_reached():
                 free = Capacity(False, False, free.validations)
-            step = self.strategy.choose(free)
+            running = self._scheduler.count(TryCandidate)
+            step = self.strategy.choose(replace(free, candidates=self._meter.tries_left - running))
             if step is None:
                 return
             yield from self._start(step)
@@ -236,7 +241,7 @@ class KernelSearch:
             trials = task.result()
         except ProposerError as error:
             await self._recorder.event("proposer failed", {"proposer": step.proposer, "why": str(error)})
-            self.strategy.observe(ProposalsReceived(step, (), silent=error.final))
+            self.strategy.observe(ProposalsReceived(step, (), silent=error.final, answered=False))
             return [ProgressText(str(error))]
         self.strategy.observe(ProposalsReceived(step, trials))
         count = f"{len(trials)} rewrite{'' if len(trials) == 1 else 's'}"
@@ -253,7 +258,7 @@ class KernelSearch:
             fingerprint, rewrite = self._texts.fingerprints(candidate.text)
         except (SyntaxError, ValueError, RecursionError):
             return None
-        if fingerprint in self._seen or rewrite in self._not_again:
+        if fingerprint in self._seen or (rewrite in self._not_again and not self._resumed.knows(rewrite)):
             return None
         if candidate.origin.startswith("rule:") and goes_back(candidate.text, node):
             return None
@@ -264,7 +269,7 @@ class KernelSearch:
 
     async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnavailableError, bool]:
         """Return the trial's measurement or why there is none, and whether the interrupted run had paid for it."""
-        known = self._resumed.costs.get(trial.fingerprint)
+        known = self._resumed.costs.get(trial.fingerprint) or self._resumed.failures.get(trial.fingerprint)
         if known is not None:
             return known, True
         try:
@@ -284,7 +289,8 @@ class KernelSearch:
         outcome = candidate_outcome(node, self.request.target)
         detail = str(measured) if isinstance(measured, CostUnavailableError) else trial.moves(measured)
         if isinstance(measured, CostUnavailableError) and measured.lasting:
-            self._failed_steps.add(trial.step)
+            if repeats(trial.step):
+                self._failed_steps.add(trial.step)
             await self._trap(trial, measured.code, detail)
         elif outcome == "slower" and not node.compared_at_scale:  # that says little of other sizes
             await self._trap(
@@ -296,7 +302,9 @@ class KernelSearch:
             "origin": composed.origin, "steps": composed.steps, "summary": trial.candidate.summary,
             "outcome": outcome, "latency": node.measurement.latency, "detail": detail, "number": number,
         }  # fmt: skip
-        if not isinstance(measured, CostUnavailableError):
+        if isinstance(measured, CostUnavailableError):
+            data["failure"] = {"code": measured.code, "lasting": measured.lasting}
+        else:
             data["measurement"] = measured
         await self._recorder.event(CANDIDATE_TRIED, data, key=trial.fingerprint)
         await self._recorder.outcome(outcome_of(trial, node, self.root, self.request.target))
@@ -305,16 +313,9 @@ class KernelSearch:
         return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
 
     async def _trap(self, trial: Trial, code: str, why: str) -> None:
-        kernel = self.root.kernel
         self._not_again.add(trial.fingerprint)
         await self._recorder.trap(
-            kernel.content_hash,
-            trial.fingerprint,
-            self.request.target,
-            trial.candidate,
-            kernel.dialect,
-            code,
-            why,
+            self.root, trial.fingerprint, self.request.target, trial.candidate, code, why
         )
 
     # Proofs
@@ -356,9 +357,21 @@ class KernelSearch:
                 suggestion_for, self.request, node, verdict, self.run_id, self.host
             )
             await self._recorder.suggestion(suggestion)
+            await self._teach(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
             events.append(SuggestionFound(suggestion))
         return events
+
+    async def _teach(self, suggestion: Suggestion) -> None:
+        """Let the memory know what was proved, for the rest of this search and for the next kernels. What it goes on
+        from teaches no more by itself."""
+        try:
+            pair = await asyncio.to_thread(pair_of, suggestion)
+        except (ValueError, RecursionError):  # the kernel is gone from the text, or it is nested too deep
+            return
+        begun = [known for known in self._taught if pair.steps[: len(known.steps)] == known.steps]
+        self._taught = [known for known in self._taught if known not in begun] + [pair]
+        await self._recorder.proved_pair(pair, [known.id for known in begun])
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
         """Mark the version as wrong, and the one step that made it from a right one: neither is tried again. A limit
@@ -368,7 +381,12 @@ class KernelSearch:
             return
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
         await self._recorder.refusal(self.root.kernel.content_hash, self.request.target, node.fingerprint)
-        if node.step and node.parent and (node.parent is self.root or node.parent.proof == "accepted"):
+        if (
+            node.step
+            and repeats(node.step)
+            and node.parent
+            and (node.parent is self.root or node.parent.proof == "accepted")
+        ):
             self._refuse_step(node.step, failure)
 
     def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:

@@ -19,6 +19,15 @@ ROUNDING = 1e-6
 #: What a version that ran to its end and gave a wrong result failed with.
 _NEAR = frozenset({"wrong-result", "uninitialised-read"})
 
+#: What no other text of the same idea mends: limits that were met, the host's and the problem's faults, and what
+#: was done on purpose.
+_BEYOND_REPAIR = frozenset(
+    {"timeout", "memory", "out-of-memory", "too-much-output", "missing-package", "not-measured", "bad-answer",
+     "gate-failed", "incomplete", "not-judged", "not-run", "refused", "patches", "reads-the-gate", "native-code",
+     "background-work", "obfuscated", "ends-the-process", "reads-files", "writes-outside", "reaches-out",
+     "tampered", "mode-branch"}
+)  # fmt: skip
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -31,6 +40,11 @@ class Failure:
     def near(self) -> bool:
         """It ran to its end with a wrong result, so a small repair may do."""
         return self.code in _NEAR
+
+    @property
+    def mendable(self) -> bool:
+        """Another text of the same idea may not have it."""
+        return self.code not in _BEYOND_REPAIR and not self.code.startswith("problem-")
 
 
 @dataclass(eq=False)
@@ -127,6 +141,12 @@ class Node:
     @property
     def steps(self) -> tuple[str, ...]:
         return self.candidate.steps if self.candidate else ()
+
+    @property
+    def failures(self) -> tuple[Node, ...]:
+        """The failed versions from the last one that ran to this node, this one first; none where it ran."""
+        before = self.parent.failures if self.parent is not None else ()
+        return (self, *before) if self.failure is not None else ()
 
     @property
     def made_by_rules(self) -> bool:

@@ -4,16 +4,20 @@ it."""
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from accelopt_agent.candidate import Candidate
+from accelopt_agent.search.node import Node
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.errors import MemoryUnavailableError
+from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome, OutcomePrior
-from accelopt_memory.records import RunStatus, Trap
+from accelopt_memory.records import Pair, RunStatus, Trap
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.receipt import Receipt
 
@@ -42,6 +46,7 @@ class Recorder:
         self._run: str | None = None
         self.trouble: str | None = None
         self._trouble_reported = False
+        self._sketched: frozenset[str] = frozenset()
 
     def new_trouble(self) -> str | None:
         """Return a sentence about ``trouble`` the first time that this is called after it occurred; None otherwise."""
@@ -95,6 +100,17 @@ class Recorder:
         plain = to_plain(suggestion)
         await self._write(lambda m: m.save_suggestion(plain), "")
 
+    async def proved_pair(self, pair: Pair, instead_of: Sequence[str] = ()) -> None:
+        """Store a pair that the gate has accepted and no person yet, ``instead_of`` earlier ones by id."""
+
+        def store(memory: Memory) -> None:
+            with memory.transaction():
+                for earlier in instead_of:
+                    memory.withdraw_proved(earlier)
+                memory.add_pair(replace(pair, proved=True))
+
+        await self._write(store, None)
+
     async def outcome(self, outcome: Outcome) -> None:
         await self._write(lambda m: m.outcomes.add(outcome), None)
 
@@ -109,25 +125,33 @@ class Recorder:
         return prior if prior is not None and prior.outcomes else None
 
     async def trap(
-        self,
-        kernel_hash: str,
-        rewrite: str,
-        target: str,
-        candidate: Candidate,
-        dialect: str,
-        code: str,
-        why: str,
+        self, root: Node, rewrite: str, target: str, candidate: Candidate, code: str, why: str
     ) -> None:
-        """Store a rewrite, by its fingerprint, that must not be tried again on this kernel and target."""
+        """Store a rewrite, by its fingerprint, that must not be tried again on the kernel at ``root`` and this target,
+        and what that kernel looks like, once."""
+        kernel = root.kernel
         trap = Trap(
-            kernel_hash,
+            kernel.content_hash,
             rewrite,
             target,
             candidate.origin,
             code,
             why,
             candidate.kernel,
-            dialect,
+            kernel.dialect,
             candidate.steps,
+            summary=candidate.summary,
         )
-        await self._write(lambda m: m.add_trap(trap), "")
+        first, self._sketched = (
+            kernel.content_hash not in self._sketched,
+            self._sketched | {kernel.content_hash},
+        )
+
+        def store(memory: Memory) -> str:
+            if first:
+                with contextlib.suppress(ValueError, RecursionError):
+                    features = kernel_features(root.text, kernel.name, root.measurement.bound)
+                    memory.kernels.note(kernel.content_hash, features)
+            return memory.add_trap(trap)
+
+        await self._write(store, "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from accelopt_agent.candidate import Candidate
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.search.recorder import (
     CANDIDATE_JUDGED,
     CANDIDATE_TRIED,
@@ -29,14 +30,20 @@ def answer_key(fingerprint: str, proposer: str, count: int) -> str:
 
 @dataclass
 class ResumedResults:
-    """Measurements and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), answers to
-    paid queries by ``answer_key``, and the transcripts of answers, complete or not. ``run`` is the interrupted run."""
+    """Measurements, failures and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``),
+    answers to paid queries by ``answer_key``, and the transcripts of answers, complete or not. ``run`` is the
+    interrupted run."""
 
     costs: dict[str, KernelMeasurement] = field(default_factory=dict)
+    failures: dict[str, CostUnavailableError] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     answers: dict[str, list[Candidate]] = field(default_factory=dict)
     transcripts: dict[str, list[TranscriptEntry]] = field(default_factory=dict)
     run: str | None = None
+
+    def knows(self, rewrite: str) -> bool:
+        """Return whether the rewrite of this fingerprint was tried."""
+        return rewrite in self.costs or rewrite in self.failures
 
 
 async def resumed_results(recorder: Recorder, kernel_hash: str, target: str, host: str) -> ResumedResults:
@@ -49,6 +56,11 @@ async def resumed_results(recorder: Recorder, kernel_hash: str, target: str, hos
         try:
             if event.kind == CANDIDATE_TRIED and event.key and event.data.get("measurement"):
                 found.costs[event.key] = from_plain(KernelMeasurement, event.data["measurement"])
+            elif event.kind == CANDIDATE_TRIED and event.key:
+                failure, why = event.data["failure"], str(event.data["detail"])
+                found.failures[event.key] = CostUnavailableError(
+                    str(failure["code"]), why, lasting=bool(failure["lasting"])
+                )
             elif event.kind == CANDIDATE_JUDGED and event.key:
                 verdict = from_plain(Verdict, event.data["verdict"])
                 found.verdicts[event.key.removeprefix(VERDICT_KEY)] = verdict

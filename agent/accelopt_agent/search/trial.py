@@ -33,6 +33,12 @@ class VersionTexts:
         return next((k for k in find_kernels(text).kernels if k.name == (name or self.name)), None)
 
 
+def repeats(step: tuple[str, str]) -> bool:
+    """Return whether a step (origin, summary) does the same wherever it is taken. What a model says in one sentence it
+    may write in many ways."""
+    return not step[0].startswith("model:")
+
+
 @dataclass(frozen=True)
 class Trial:
     """A ``candidate`` to be measured: it rewrites ``parent``; ``fingerprint`` identifies the rewrite of the

@@ -13,6 +13,7 @@ from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.speedup import clearly_faster, direction, speedup
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import content_id
 from accelopt_profiling.gate.verdict import Verdict
@@ -131,4 +132,6 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         host=host,
         steps=candidate.steps,
         bound=base.measurement.bound,
+        fast_bound=node.measurement.bound,
+        moved=MeasuredVersions(base.measurement, node.measurement).moves(),
     )

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import cast
 
+from accelopt_agent.suggestions.lesson import lesson_of
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
 from accelopt_agent.transfer.edit_transfer import reproduces
@@ -12,7 +14,7 @@ from accelopt_agent.transfer.pair_edit import edit_id, read_edit
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome
-from accelopt_memory.records import Pair, Rejection
+from accelopt_memory.records import Pair, Rejection, pair_id
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import to_plain
 
@@ -25,12 +27,12 @@ def accept(memory: Memory, suggestion: Suggestion) -> str:
         MemoryUnavailableError: nothing was stored.
         ValueError: one of the suggestion's texts does not hold its kernel.
     """
-    pair = pair_of(suggestion)
+    pair = replace(pair_of(suggestion), lesson=lesson_of(memory, suggestion))
     with memory.transaction():
-        pair_id = memory.add_pair(pair)
+        added = memory.add_pair(pair)
         memory.save_suggestion(_plain(suggestion), "accepted")
         _note_acceptance(memory, suggestion, pair)
-    return pair_id
+    return added
 
 
 def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
@@ -50,6 +52,15 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
     )
     with memory.transaction():
         rejection_id = memory.add_rejection(rejection)
+        memory.withdraw_proved(
+            pair_id(
+                suggestion.dialect,
+                suggestion.target,
+                suggestion.kernel,
+                suggestion.base_text,
+                suggestion.text,
+            )
+        )
         memory.save_suggestion(_plain(suggestion), "rejected")
     return rejection_id
 
@@ -102,6 +113,8 @@ def pair_of(suggestion: Suggestion) -> Pair:
         host=suggestion.host,
         file=suggestion.file,
         bound=suggestion.bound,
+        fast_bound=suggestion.fast_bound,
+        moved=suggestion.moved,
         receipts=(suggestion.gate.receipt,) if suggestion.gate.receipt else (),
         edit=edit_id(edit),
         example=not reproduces(suggestion.base_text, suggestion.text, suggestion.kernel),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from accelopt_memory.records import CounterMove
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Latency
@@ -26,7 +27,8 @@ class Speedup:
 class Suggestion:
     """A proved rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and ``text`` the
     whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the latencies of
-    both on ``target``, from ``host``; ``bound`` is what limits the slow one, if known."""
+    both on ``target``, from ``host``; ``bound`` is what limits the slow one, ``fast_bound`` the fast one, if known, and
+    ``moved`` are the counters that changed most."""
 
     id: str
     run: str
@@ -47,6 +49,8 @@ class Suggestion:
     host: str
     steps: tuple[str, ...] = ()
     bound: str | None = None
+    fast_bound: str | None = None
+    moved: tuple[CounterMove, ...] = ()
 
     @property
     def fast_hashes(self) -> set[str]:

@@ -8,9 +8,13 @@ from accelopt_agent.search.recorder import BASELINE, CANDIDATE_TRIED
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
 from accelopt_memory.memory import Memory
+from accelopt_memory.records import CounterMove
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.quantity import Quantity
+
+#: So many of the counters that moved are kept with a pair.
+MOVES_KEPT = 6
 
 
 @dataclass(frozen=True)
@@ -25,6 +29,14 @@ class MeasuredVersions:
         first."""
         pairs = [(name, a, b) for name, a, b in self._both() if a.value != b.value]
         return sorted(pairs, key=lambda pair: -_relative(pair[1], pair[2]))
+
+    def moves(self, most: int = MOVES_KEPT) -> tuple[CounterMove, ...]:
+        """Return the ``most`` counters that changed most, as a pair keeps them."""
+        kept = [(name, a, b) for name, a, b in self.moved() if a.known is b.known][:most]
+        return tuple(
+            CounterMove(name, float(a.value or 0.0), float(b.value or 0.0), a.unit, a.known)
+            for name, a, b in kept
+        )
 
     def unmoved(self) -> list[str]:
         """Return the names of the counters that are the same in both and not zero."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
@@ -14,13 +14,14 @@ from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finis
 from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.search.plan import SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
-from nkibench.ablations import Ablation, learning
+from nkibench.ablations import Ablation
 from nkibench.journal import Journal
 from nkibench.kernel_sets.tasks import SetTask
 from nkibench.metrics import SetResult
@@ -29,8 +30,8 @@ from nkibench.metrics import SetResult
 @dataclass(frozen=True)
 class SetPlan:
     """How a set is run: for ``target``, with work and results below ``folder``. With a ``budget`` each kernel that
-    passes is optimized; the memory is the run's own. With an ``ablation`` parts of the search may be left out, and a
-    kernel remembers what was found on those before it."""
+    passes is optimized by ``search_plan``, of which an ``ablation`` may leave parts out. The memory is the run's own: a
+    kernel learns from what was proved on those before it."""
 
     target: str
     folder: Path
@@ -39,20 +40,22 @@ class SetPlan:
     memory: Memory | None = None
     team: ModelTeam | None = None
     ablation: Ablation | None = None
+    search_plan: SearchPlan = field(default_factory=SearchPlan)
 
     @property
     def options(self) -> str:
         """What a result depends on besides the kernel and its problem."""
         asked = "" if self.budget is None else f"{self.budget} {self.team.models if self.team else 'rules'}"
-        return f"{self.target} {asked}{f' {self.ablation}' if self.ablation else ''}"
+        return f"{self.target} {asked}{f' {self.whole_plan}' if self.budget is not None else ''}"
+
+    @property
+    def whole_plan(self) -> SearchPlan:
+        """The search with what the ablation leaves."""
+        return self.search_plan if self.ablation is None else self.ablation.of(self.search_plan)
 
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
-        """Return the search for faster versions. What is left out decides whether there is anything to learn
-        from."""
-        if self.ablation is None or self.memory is None:
-            return optimize(request, host, self.memory, model=self.team)
-        happening = optimize(self.ablation.of(request), host, self.memory, model=self.team)
-        return learning(happening, self.memory) if "memory" in self.ablation.sources else happening
+        """Return the search for faster versions."""
+        return optimize(self.whole_plan.of(request), host, self.memory, model=self.team)
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:

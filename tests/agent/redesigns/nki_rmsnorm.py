@@ -1,7 +1,6 @@
 """RMS norm in the dialect of neuronxcc.nki: each tile is loaded twice, its weight once per tile."""
 
 import neuronxcc.nki as nki
-import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
 import numpy as np
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.nki_rule_cases import REWRITTEN, Case, inputs, loaded, run, whole
+from support.nki_rule_cases import REWRITTEN, Case, inputs, loaded, run
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
@@ -18,7 +18,7 @@ from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, hardware
 
 @pytest.mark.parametrize("case", REWRITTEN, ids=str)
 def test_the_rewritten_kernel_computes_the_same(case: Case) -> None:
-    text, arguments = whole(case.before), inputs()
+    text, arguments = case.whole(case.before), inputs()
     expected = run(text, *arguments)
     for candidate in catalogue.apply(case.rule, text, find_kernels(text).kernels[0]):
         np.testing.assert_allclose(run(candidate.text, *arguments), expected, rtol=2e-6, atol=2e-6)
@@ -37,7 +37,7 @@ def counters(text: str, *arguments: Any) -> dict[str, float]:
 def test_the_counters_move_as_the_catalogue_says(case: Case) -> None:
     """Each counter that a rule names moves its way or, where the case is too small to show it, does not move."""
     assert case.after is not None
-    before, after = (counters(whole(body), *inputs()) for body in (case.before, case.after))
+    before, after = (counters(case.whole(body), *inputs()) for body in (case.before, case.after))
     rule = next(r for r in catalogue.rules() if r.name == case.rule)
     moved = {name: after.get(name, 0.0) - before.get(name, 0.0) for name in rule.moves}
     assert all(moved[name] * (1 if way == "up" else -1) >= 0 for name, way in rule.moves.items()), moved

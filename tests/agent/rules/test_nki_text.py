@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.commented_source import commented, lost
-from support.nki_rule_cases import CASES, FOOTER, HEADER, REWRITTEN, Case, whole
+from support.nki_rule_cases import CASES, FOOTER, REWRITTEN, Case
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
@@ -14,8 +14,9 @@ from accelopt_profiling.kernels import find_kernels
 
 def other_names(text: str) -> str:
     """The same file with other import spellings."""
-    text = text.replace("import neuronxcc.nki.language as nl", "from neuronxcc.nki import language as lang")
-    text = text.replace("import neuronxcc.nki.isa as nisa", "from neuronxcc.nki import isa")
+    for package in ("neuronxcc.nki", "nki"):
+        text = text.replace(f"import {package}.language as nl", f"from {package} import language as lang")
+        text = text.replace(f"import {package}.isa as nisa", f"from {package} import isa")
     return text.replace("nl.", "lang.").replace("nisa.", "isa.")
 
 
@@ -31,13 +32,13 @@ SPELLINGS = {
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_a_rule_rewrites_this_and_nothing_else(case: Case, spelling: str) -> None:
     spell = SPELLINGS[spelling]
-    text = spell(whole(case.before))
+    text = spell(case.whole(case.before))
     (kernel,) = find_kernels(text).kernels
     texts = [c.text for c in catalogue.apply(case.rule, text, kernel)]
     if case.after is None:
         assert texts == []
         return
-    assert spell(whole(case.after)) in texts
+    assert spell(case.whole(case.after)) in texts
     for changed in texts:
         start, end = text.index("@nki.jit"), text.index("def untouched")
         assert changed.startswith(text[:start])
@@ -47,7 +48,7 @@ def test_a_rule_rewrites_this_and_nothing_else(case: Case, spelling: str) -> Non
 @pytest.mark.parametrize("case", REWRITTEN, ids=str)
 def test_a_rule_comes_to_an_end(case: Case) -> None:
     """Applied again and again, a rule has nothing left to do (or goes back and forth between two engines)."""
-    text, seen = whole(case.before), set()
+    text, seen = case.whole(case.before), set()
     while text not in seen and len(seen) < 12:
         seen.add(text)
         candidates = catalogue.apply(case.rule, text, find_kernels(text).kernels[0])
@@ -57,8 +58,10 @@ def test_a_rule_comes_to_an_end(case: Case) -> None:
 
 @pytest.mark.parametrize("case", REWRITTEN, ids=str)
 def test_no_comment_is_lost(case: Case) -> None:
-    text = whole(case.before)
-    text = commented(text, len(HEADER.splitlines()) + 1, len(text.splitlines()) - len(FOOTER.splitlines()))
+    text = case.whole(case.before)
+    text = commented(
+        text, len(case.header.splitlines()) + 1, len(text.splitlines()) - len(FOOTER.splitlines())
+    )
     candidates = catalogue.apply(case.rule, text, find_kernels(text).kernels[0])
     assert candidates
     for candidate in candidates:
@@ -81,8 +84,8 @@ def test_every_rule_has_a_case_where_it_applies_and_one_where_it_must_not() -> N
 )
 def test_rules_bear_odd_layout(case: Case, lines: list[str], where: int) -> None:
     """Comments, blank lines and strings anywhere in the body: every proposal still parses and keeps its kernel."""
-    body = whole(case.before).splitlines(keepends=True)
-    at = min(len(HEADER.splitlines()) + where, len(body) - len(FOOTER.splitlines()))
+    body = case.whole(case.before).splitlines(keepends=True)
+    at = min(len(case.header.splitlines()) + where, len(body) - len(FOOTER.splitlines()))
     indent = body[at][: len(body[at]) - len(body[at].lstrip())]
     text = "".join([*body[:at], *(f"{indent}{line}\n" for line in lines), *body[at:]])
     for kernel in find_kernels(text).kernels:
@@ -90,7 +93,7 @@ def test_rules_bear_odd_layout(case: Case, lines: list[str], where: int) -> None
             assert "kernel" in {k.name for k in find_kernels(candidate.text).kernels}
 
 
-def test_kernels_in_the_newer_dialect_are_left_alone() -> None:
+def test_loads_with_a_result_are_left_alone_in_the_newer_dialect() -> None:
     text = """import nki
 import nki.isa as nisa
 import nki.language as nl

@@ -210,8 +210,10 @@ async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:
             ]
 
     idle = Idle()
-    await play([ToyProposer(WIDE), idle])
+    await play([ToyProposer(WIDE), idle], asked=replace(request(), strategy_options={"model_share": 0.0}))
     assert idle.asked == 2
+    await play([ToyProposer(WIDE), kept := Idle()])
+    assert kept.asked == 18  # 30 % of 60 candidates are kept for it
     eager = Writer()
     await play([eager], asked=request(budget=Budget(candidates=6)))
     assert eager.asked == 6  # each call pays

@@ -25,6 +25,7 @@ from accelopt_agent.search.strategies.strategy import (
     TryCandidate,
     ValidateNode,
 )
+from accelopt_agent.search.strategies.tree import Tree
 from accelopt_agent.search.trial import Trial
 from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_profiling.kernels import find_kernels
@@ -90,6 +91,26 @@ def test_beam_asks_so_often_about_so_many_and_the_incumbent_competes() -> None:
         beam.observe(ProposalsReceived(ask, ()))
     assert beam.choose(Capacity()) is None
     assert beam.best() is good
+
+
+def test_accelopts_own_beam_forgets_its_incumbents_and_takes_one_sample_of_a_plan() -> None:
+    root = made(None, 100, 0)
+    beam = strategy_named(
+        "beam", root, ["model"], target="trn1", depth=16, width=2, breadth=2, rounds=2, incumbents=False
+    )
+    first = asks(beam)
+    one, same, other = made(root, 110, 1), made(root, 120, 1), made(root, 130, 2)
+    same.fingerprint = "same plan"
+    answer(beam, first[0], one, same)
+    answer(beam, first[1], other)
+    assert {a.node for a in asks(beam)} == {one, other}  # the original is faster than both
+
+
+def test_without_near_misses_a_failed_version_is_asked_about_by_lot_alone() -> None:
+    root = made(None, 100, 0)
+    failed = made(root, 100, 1, failure=Failure("wrong-result", "row 3"), proof="refused")
+    trees = [Tree(root, ["model"], target="trn1", near_misses=credit) for credit in (True, False)]
+    assert [tree.score(failed) for tree in trees] == [pytest.approx(102), float("inf")]
 
 
 def test_tree_asks_about_the_root_only_so_often() -> None:
@@ -168,6 +189,19 @@ def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
     assert slower in about
     assert slower.proof == "accepted"
     assert neutral.proof is None  # it takes turns with what it was made from
+
+
+def test_hybrid_asks_the_memory_again_when_a_model_proved_something_elsewhere() -> None:
+    root = made(None, 100, 0, asked={"memory": 1})
+    hybrid = strategy_named("hybrid", root, ["memory"], target="trn1", depth=16)
+    fastest = made(root, 40, 1, asked={})
+    proved = made(root, 80, 2, clearly_faster=True, proof="accepted", step=("model:toy", "x"))
+    hybrid.nodes += [fastest, proved]
+    ask = hybrid.choose(Capacity())
+    assert isinstance(ask, AskProposer)
+    assert (ask.node, ask.proposer) == (fastest, "memory")
+    answer(hybrid, ask)
+    assert hybrid.choose(Capacity()) is None  # once about each
 
 
 def test_hybrid_tries_once_more_what_promises_nothing_after_each_paid_answer() -> None:

@@ -110,7 +110,7 @@ def _constant_variable(flow: DataFlow, name: str, depth: int) -> float | int | N
 
 def _bound_value(statement: Statement, name: str) -> cst.BaseExpression | None:
     """Return the value that the assignment binds to ``name``: its right side, or the matching element of a tuple."""
-    target, value = statement.target, statement.value
+    target, value = statement.bound, statement.value
     if not isinstance(target, cst.Tuple):
         return value
     if not isinstance(value, cst.Tuple) or len(target.elements) != len(value.elements):

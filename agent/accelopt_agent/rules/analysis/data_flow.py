@@ -7,7 +7,8 @@ written through an argument, an argument of a function that is not known counts 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from functools import cached_property
 
 import libcst as cst
 
@@ -26,14 +27,17 @@ class DataFlow:
         names: ImportedNames,
         writing: frozenset[str] = frozenset(),
         known: Collection[str] | None = None,
+        written: Callable[[cst.Call], Mapping[cst.Arg, bool] | None] | None = None,
     ) -> None:
         """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res"); ``known`` the packages
         whose functions write through nothing else. With None no function writes what it is given (Triton: tensors
-        are values).
+        are values). ``written`` is for mutable tiles: it returns the arguments that a call of a known instruction
+        writes, the destination first, each with whether it is read too; None for other calls.
         """
         self.source = source
         self.function = function
         self._writing, self._known, self._resolved = writing, known, names
+        self._written = written
         self.statements: list[Statement] = []
         self._by_node: dict[cst.CSTNode, Statement] = {}
         self._views: dict[str, set[str]] = defaultdict(set)
@@ -49,6 +53,7 @@ class DataFlow:
             if not isinstance(node, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
                 continue
             statement = Statement(node, block, loops)
+            self._set_destination(statement)
             for name in self.source.walk(node, cst.Name):
                 if not self._is_variable(name):
                     continue
@@ -57,7 +62,7 @@ class DataFlow:
                     statement.reads.add(name.value)
                 if writes:
                     statement.writes.add(name.value)
-                if writes and (reads or isinstance(self.source.parent(name), cst.Subscript)):
+                if writes and (reads or isinstance(self.source.parent(name), (cst.Subscript, cst.Arg))):
                     statement.stores.add(name.value)
             self.statements.append(statement)
             self._by_node[node] = statement
@@ -67,6 +72,17 @@ class DataFlow:
                     self._collect(below, inner)
                 elif isinstance(below, (cst.Else, cst.If, cst.Finally, cst.ExceptHandler)):
                     self._collect_branches(below, inner)
+
+    def _set_destination(self, statement: Statement) -> None:
+        """Note what an instruction that is a whole statement overwrites."""
+        body = statement.node.body if isinstance(statement.node, cst.SimpleStatementLine) else ()
+        only = body[0] if len(body) == 1 else None
+        call = only.value if isinstance(only, cst.Expr) else None
+        written = self._written(call) if self._written is not None and isinstance(call, cst.Call) else None
+        argument, read = next(iter((written or {}).items()), (None, True))
+        whole = argument is not None and not read and root_name(argument.value) is not None
+        if isinstance(call, cst.Call) and argument is not None and whole:
+            statement.destination, statement.call = argument.value, call
 
     def _collect_branches(self, node: cst.CSTNode, loops: tuple[cst.For, ...]) -> None:
         for below in self.source.children(node):
@@ -104,8 +120,28 @@ class DataFlow:
         if any(isinstance(p, (cst.Lambda, cst.FunctionDef)) for p in self._around(name)):
             return True, True
         if isinstance(parent, cst.Arg) and parent.value is node:
+            call = self.source.parent(parent)
+            if self._written is not None and isinstance(call, cst.Call):
+                written = self._written(call)
+                if written is not None:
+                    return written.get(parent, True), parent in written
             return True, self._call_writes(parent)
-        return True, False
+        return True, self._written is not None and self._written_as_view(name)
+
+    def _written_as_view(self, name: cst.Name) -> bool:
+        """Return whether a call writes through a view of ``name`` that is made in its argument, or keeps it:
+        ``f(t.ap(...))``, ``tiles.append(...)``."""
+        node: cst.CSTNode = name
+        for above in self.source.parents(name):
+            if isinstance(above, cst.Arg):
+                return above.value is node and self._call_writes(above)
+            if isinstance(above, cst.Attribute) and above.attr.value in _MUTATING:
+                return True
+            chained = isinstance(above, (cst.Attribute, cst.Subscript)) and above.value is node
+            if not chained and not (isinstance(above, cst.Call) and above.func is node):
+                return False
+            node = above
+        return False
 
     def _around(self, name: cst.Name) -> Iterator[cst.CSTNode]:
         for node in self.source.parents(name):
@@ -130,6 +166,9 @@ class DataFlow:
             return False
         if arg.keyword is not None and arg.keyword.value in self._writing:
             return True
+        written = self._written(call) if self._written is not None else None
+        if written is not None:
+            return arg in written
         called = self.source.code(call.func).rpartition(".")[2]
         if called in STORES:
             return arg.keyword is None and call.args[0] is arg
@@ -137,16 +176,39 @@ class DataFlow:
 
     def _add_view(self, statement: Statement) -> None:
         """``a = b[...]``, ``a = b`` and ``a = b.method(...)``: from here on ``a`` may be a view of ``b``."""
-        value = statement.value
+        if self._written is not None:
+            self._add_held(statement)
+        value = statement.assign.value if statement.assign else None
         while isinstance(value, (cst.Subscript, cst.Attribute, cst.Call)):
             if isinstance(value, cst.Attribute) and value.attr.value in ("shape", "dtype"):
                 return
             value = value.func if isinstance(value, cst.Call) else value.value
         if not isinstance(value, cst.Name) or not self._is_variable(value):
             return
-        if isinstance(statement.target, cst.Name):
-            self._views[value.value].add(statement.target.value)
-            self._views[statement.target.value].add(value.value)
+        if isinstance(statement.bound, cst.Name):
+            self._link(statement.bound.value, value.value)
+
+    def _add_held(self, statement: Statement) -> None:
+        """``a = [b, c]``, ``a = b if p else c`` and ``a.append(b)``: ``a`` may hold ``b``."""
+        node = statement.node
+        if not isinstance(node, cst.SimpleStatementLine):
+            return
+        for call in self.source.walk(node, cst.Call):
+            if isinstance(call.func, cst.Attribute) and call.func.attr.value in _MUTATING:
+                for one in self.variables(call.func):
+                    for other in {n for arg in call.args for n in self.variables(arg)}:
+                        self._link(one, other)
+        value = statement.assign.value if statement.assign else None
+        holds = (cst.List, cst.Tuple, cst.Dict, cst.IfExp, cst.ListComp, cst.DictComp, cst.GeneratorExp)
+        target = root_name(statement.bound) if statement.bound is not None else None
+        stored = isinstance(statement.bound, cst.Subscript)
+        if target is not None and value is not None and (isinstance(value, holds) or stored):
+            for other in self.variables(value):
+                self._link(target, other)
+
+    def _link(self, one: str, other: str) -> None:
+        self._views[one].add(other)
+        self._views[other].add(one)
 
     def statement_of(self, node: cst.CSTNode) -> Statement | None:
         """Return the innermost statement that holds ``node``."""
@@ -209,16 +271,32 @@ class DataFlow:
         name = root_name(node)
         if name is None:
             return None
-        allocation = self.allocation(name) if isinstance(node, cst.Subscript) else None
+        in_memory = isinstance(node, cst.Subscript) or self._is_destination(name)
+        allocation = self.allocation(name) if in_memory else None
         writers = [s for s in self.simple() if name in s.writes and s is not allocation]
         found = [s for s in writers if s.target is not None and self._follows(s, node)]
-        if not found or (isinstance(node, cst.Subscript) and len(writers) != 1):
+        if not found or (in_memory and len(writers) != 1):
+            return None
+        if self._is_destination(name) and (allocation is None or self._stored_through_view(name)):
             return None
         nearest = found[-1]
         assert nearest.target is not None
         rivals = [s for s in writers if s is not nearest and self._encloses(nearest.block, s.node)]
         loops = [s for s in self.statements if not s.simple and s.binds(name)]
         return nearest if not rivals and not loops and self.source.same(nearest.target, node) else None
+
+    def _is_destination(self, name: str) -> bool:
+        """Return whether an instruction overwrites the tensor ``name`` or a part of it."""
+        return name in self._destinations
+
+    @cached_property
+    def _destinations(self) -> set[str]:
+        written = (root_name(s.destination) for s in self.statements if s.destination is not None)
+        return {name for name in written if name is not None}
+
+    def _stored_through_view(self, name: str) -> bool:
+        others = self.sharing([name]) - {name}
+        return any(others & s.stores for s in self.simple())
 
     def readers(self, definition: Statement) -> list[cst.BaseExpression] | None:
         """Return the expressions that read exactly the value that ``definition`` writes, in its block or
@@ -237,10 +315,10 @@ class DataFlow:
             parent = self.source.parent(whole)
             while isinstance(parent, cst.Subscript) and parent.value is whole:
                 whole, parent = parent, self.source.parent(parent)
-            if whole is target or (isinstance(target, cst.Subscript) and self._is_allocation(occurrence)):
+            if whole is target or (definition.in_memory and self._is_allocation(occurrence)):
                 continue
             statement = self.statement_of(occurrence)
-            binds = statement is not None and statement.target is occurrence
+            binds = statement is not None and statement.bound is occurrence
             if self._belongs_elsewhere(definition, occurrence, binds):
                 continue
             reads, writes = self._role(occurrence)
@@ -260,7 +338,7 @@ class DataFlow:
         name = definition.target_name
         if name is None:
             return None
-        allocation = self.allocation(name) if isinstance(definition.target, cst.Subscript) else None
+        allocation = self.allocation(name) if definition.in_memory else None
         uses: list[cst.Name] = []
         for shared in self.sharing([name]):
             for occurrence in self.occurrences(shared):
@@ -270,7 +348,7 @@ class DataFlow:
                     return None
                 if statement in (definition, allocation) and writes and not reads:
                     continue
-                binds = isinstance(statement.target, cst.Name) and statement.target is occurrence
+                binds = statement.bound is occurrence
                 if shared != name:
                     if writes and not binds:
                         return None
@@ -285,7 +363,7 @@ class DataFlow:
     def _belongs_elsewhere(self, definition: Statement, occurrence: cst.Name, binds: bool) -> bool:
         """Return whether ``occurrence`` has to do with another binding of the name, in a block apart from
         ``definition``'s."""
-        if not isinstance(definition.target, cst.Name):
+        if definition.in_memory or not isinstance(definition.target, cst.Name):
             return False
         statement = self.statement_of(occurrence)
         assert statement is not None
@@ -316,7 +394,7 @@ class DataFlow:
     def allocation(self, name: str) -> Statement | None:
         """Return the statement that binds ``name`` to a fresh tensor, if that is the only one that binds
         it."""
-        binding = [s for s in self.statements if isinstance(s.target, cst.Name) and s.target.value == name]
+        binding = [s for s in self.statements if isinstance(s.bound, cst.Name) and s.bound.value == name]
         if len(binding) == 1 and isinstance(binding[0].value, cst.Call):
             called = self.source.code(binding[0].value.func).rpartition(".")[2]
             return binding[0] if called in ALLOCATIONS else None
@@ -324,7 +402,7 @@ class DataFlow:
 
     def _is_allocation(self, occurrence: cst.Name) -> bool:
         allocation = self.allocation(occurrence.value)
-        return allocation is not None and allocation.target is occurrence
+        return allocation is not None and allocation.bound is occurrence
 
     def _follows(self, definition: Statement, node: cst.CSTNode) -> bool:
         if self.source.start(node) <= self.source.end(definition.node):
@@ -334,5 +412,7 @@ class DataFlow:
 
 #: Functions whose first argument is written: stores to memory.
 STORES = frozenset({"store", "atomic_rmw", "dma_copy"})
+#: Methods that change what they are called on.
+_MUTATING = frozenset({"append", "extend", "insert", "update", "setdefault"})
 #: Functions that make a fresh tensor.
 ALLOCATIONS = frozenset({"ndarray", "zeros", "ones", "full", "empty", "zeros_like", "empty_like"})

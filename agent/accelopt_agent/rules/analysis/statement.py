@@ -12,7 +12,8 @@ class Statement:
     """A statement of a kernel. ``loops`` are the ``for`` statements around it, outermost first.
 
     ``reads`` and ``writes`` are names, those in the blocks below a compound statement included; ``stores`` are those
-    whose contents change, not only what the name stands for.
+    whose contents change, not only what the name stands for. ``destination`` is what an instruction without a result
+    writes (today's NKI): the argument of ``call``, the whole statement, that it overwrites.
     """
 
     node: cst.SimpleStatementLine | cst.BaseCompoundStatement
@@ -21,6 +22,8 @@ class Statement:
     reads: set[str] = field(default_factory=set)
     writes: set[str] = field(default_factory=set)
     stores: set[str] = field(default_factory=set)
+    destination: cst.BaseExpression | None = None
+    call: cst.Call | None = None
 
     @property
     def assign(self) -> cst.Assign | None:
@@ -36,18 +39,29 @@ class Statement:
     def binds(self, name: str) -> bool:
         """Return whether the statement itself gives ``name`` a value: as its target, in a tuple, or as its loop
         variable."""
-        target: cst.CSTNode | None = self.node.target if isinstance(self.node, cst.For) else self.target
+        target: cst.CSTNode | None = self.node.target if isinstance(self.node, cst.For) else self.bound
         if isinstance(target, cst.Tuple):
             return any(isinstance(e.value, cst.Name) and e.value.value == name for e in target.elements)
         return isinstance(target, cst.Name) and target.value == name
 
     @property
-    def target(self) -> cst.BaseAssignTargetExpression | None:
+    def bound(self) -> cst.BaseAssignTargetExpression | None:
+        """What an assignment stands for from here on, or stores to."""
         return self.assign.targets[0].target if self.assign else None
 
     @property
+    def target(self) -> cst.BaseExpression | None:
+        """What the statement gives a value: the target of an assignment, or an instruction's destination."""
+        return self.bound if self.assign else self.destination
+
+    @property
+    def in_memory(self) -> bool:
+        """Whether the statement writes a tensor that was made before, not a variable."""
+        return self.destination is not None or isinstance(self.bound, cst.Subscript)
+
+    @property
     def value(self) -> cst.BaseExpression | None:
-        return self.assign.value if self.assign else None
+        return self.assign.value if self.assign else self.call
 
     @property
     def target_name(self) -> str | None:

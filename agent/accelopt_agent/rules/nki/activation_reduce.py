@@ -8,10 +8,11 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import FreeAxisReduction, activation, reduction, square
-from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.statement import Statement
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
@@ -43,10 +44,19 @@ def _fused(kernel: NkiKernel, found: FreeAxisReduction) -> Rewrite | None:
         return None
     if not flow.unchanged(producer.statement, total.statement, [stored]):
         return None
-    if any(name in s.reads | s.writes for s in flow.between(producer.statement, total.statement)):
+    made = _made_between(kernel, name, producer.statement, total.statement)
+    between = [s for s in flow.between(producer.statement, total.statement) if s is not made]
+    if any(name in s.reads | s.writes for s in between):
         return None
     edits: list[ByteEdit] = []
-    if isinstance(target, cst.Name):
+    if made is not None:
+        if not flow.unchanged(producer.statement, made, flow.variables(made.node) - {name}):
+            return None
+        edits += [
+            source.before(producer.statement.node, source.with_comment(made.node)),
+            source.moved(made.node),
+        ]
+    if not total.statement.in_memory:
         allocated = _column(kernel, name, before.data)
         if allocated is None:
             return None
@@ -57,11 +67,12 @@ def _fused(kernel: NkiKernel, found: FreeAxisReduction) -> Rewrite | None:
         names = flow.variables(target) - {name}
         if not flow.unchanged(producer.statement, total.statement, names):
             return None
-    text = kernel.spell(
+    text = kernel.respelled(
+        producer,
         "nisa.activation_reduce",
-        op=kernel.names.spelled(f"neuronxcc.nki.language.{before.op}"),
+        op=kernel.spelled(f"{NL}.{before.op}"),
         data=source.code(before.data),
-        reduce_op=kernel.names.spelled("neuronxcc.nki.language.add"),
+        reduce_op=kernel.spelled(f"{NL}.add"),
         reduce_res=result,
         bias=kernel.code(before.bias),
         scale=kernel.code(before.scale),
@@ -73,14 +84,17 @@ def _fused(kernel: NkiKernel, found: FreeAxisReduction) -> Rewrite | None:
     return Rewrite(tuple(edits), f"Sum the result of the {before.op} activation in the same instruction.")
 
 
+def _made_between(kernel: NkiKernel, name: str, first: Statement, second: Statement) -> Statement | None:
+    """Return the statement between the two that makes the tensor ``name``, which the second writes."""
+    made = kernel.flow.allocation(name) if second.destination is not None else None
+    return made if made in kernel.flow.between(first, second) else None
+
+
 def _column(kernel: NkiKernel, name: str, data: cst.BaseExpression) -> str | None:
     """Return the statement that allocates a column for the sum, one value per partition of ``data``."""
     if not isinstance(data, cst.Name):
         return None
-    words = {
-        w: kernel.names.spelled(f"neuronxcc.nki.language.{w}")
-        for w in ("ndarray", "par_dim", "float32", "sbuf")
-    }
+    words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "float32", "sbuf")}
     if None in words.values():
         return None
     found = tile(kernel, data)

@@ -35,6 +35,8 @@ def _on_scalar(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
         return None
     op, scale = "copy", None
     steps, both = scalar_steps(kernel, instruction), pair(kernel, instruction)
+    if kernel.dialect.mutates and both is None:
+        return None  # the same instruction can name its engine
     if steps is not None:
         if len(steps.steps) != 1 or steps.steps[0].op != "multiply" or kind(kernel, steps.data) != "tile":
             return None
@@ -50,9 +52,10 @@ def _on_scalar(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
     return _as(
         kernel,
         instruction,
-        kernel.spell(
+        kernel.respelled(
+            instruction,
             "nisa.activation",
-            op=kernel.names.spelled(f"{NL}.{op}"),
+            op=kernel.spelled(f"{NL}.{op}"),
             data=kernel.source.code(data),
             scale=scale,
             mask=kernel.code(instruction.get("mask")),
@@ -66,22 +69,28 @@ def _on_vector(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
     found = activation(kernel, instruction)
     if instruction.statement is None or found is None or found.bias is not None:
         return None
-    data, multiply = kernel.source.code(found.data), kernel.names.spelled(f"{NL}.multiply")
+    data, multiply = kernel.source.code(found.data), kernel.spelled(f"{NL}.multiply")
     keywords = {"mask": kernel.code(instruction.get("mask")), "dtype": kernel.code(instruction.get("dtype"))}
     if multiply is None:
         return None
     if found.op == "square" and found.scale is None:
         return _as(
-            kernel, instruction, kernel.spell("nisa.tensor_tensor", data, data, op=multiply, **keywords)
+            kernel,
+            instruction,
+            kernel.respelled(instruction, "nisa.tensor_tensor", data, data, op=multiply, **keywords),
         )
     if found.op == "copy" and found.scale is not None:
         scale = kernel.source.code(found.scale)
-        return _as(kernel, instruction, kernel.spell("nisa.tensor_scalar", data, multiply, scale, **keywords))
+        return _as(
+            kernel,
+            instruction,
+            kernel.respelled(instruction, "nisa.tensor_scalar", data, multiply, scale, **keywords),
+        )
     return None
 
 
 def _unknown(kernel: NkiKernel) -> list[str]:
-    spelled = kernel.names.spelled(f"{NISA}.unknown_engine")
+    spelled = kernel.spelled(f"{NISA}.unknown_engine")
     return [s for s in (spelled, "nki.isa.unknown_engine", "nisa.unknown_engine") if s]
 
 

@@ -10,7 +10,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.loops import loop_variable, trip_count
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
@@ -25,7 +25,7 @@ _COSTLY = frozenset({f"{NL}.load", f"{NL}.transpose", f"{NL}.broadcast_to", f"{N
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for size in _SIZES:
@@ -61,8 +61,8 @@ _Items = list["_Group | _Once | _Loop"]
 
 def _blocked(kernel: NkiKernel, loop: cst.For, size: int) -> Rewrite | None:
     variable, count = loop_variable(loop), trip_count(kernel.flow, loop)
-    words = {w: spelled for w in _WORDS if (spelled := kernel.names.spelled(f"{NL}.{w}"))}
-    affine = isinstance(loop.iter, cst.Call) and kernel.names.path(loop.iter.func) == f"{NL}.affine_range"
+    words = {w: spelled for w in _WORDS if (spelled := kernel.spelled(f"{NL}.{w}"))}
+    affine = isinstance(loop.iter, cst.Call) and kernel.path(loop.iter.func) == f"{NL}.affine_range"
     if variable is None or not affine or len(words) != len(_WORDS) or loop.orelse is not None:
         return None
     if count is not None and (count % size or count == size == 1):
@@ -171,7 +171,7 @@ class _Blocking:
                 return True
             if isinstance(item, _Once) and not self._allocates(item.statement):
                 calls = self.source.walk(item.statement.node, cst.Call)
-                if any(self.kernel.names.path(c.func) in _COSTLY for c in calls):
+                if any(self.kernel.path(c.func) in _COSTLY for c in calls):
                     return True
         return False
 

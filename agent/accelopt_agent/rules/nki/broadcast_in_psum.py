@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number_of_text
 from accelopt_agent.rules.analysis.nki.elementwise import pair
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
@@ -18,7 +18,7 @@ _BANK_COLUMNS = 512
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for statement in kernel.flow.simple():
@@ -31,7 +31,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 def _broadcast_row(kernel: NkiKernel, statement: Statement) -> cst.Name | None:
     """``row`` of ``tile = nl.broadcast_to(row, shape=...)``, in a loop."""
     call = statement.value
-    if not isinstance(call, cst.Call) or kernel.names.path(call.func) != f"{NL}.broadcast_to":
+    if not isinstance(call, cst.Call) or kernel.path(call.func) != f"{NL}.broadcast_to":
         return None
     row = call.args[0].value if call.args and call.args[0].keyword is None else None
     return row if isinstance(row, cst.Name) and isinstance(statement.target, cst.Name) else None
@@ -48,7 +48,7 @@ def _in_psum(kernel: NkiKernel, statement: Statement, row: cst.Name) -> Rewrite 
     if columns is None or columns > _BANK_COLUMNS or not _read_by_pairs(kernel, statement):
         return None
     ones = f"ones_{name}"
-    made, product = _ones(kernel, ones, narrow, wide), kernel.names.spelled(f"{NL}.matmul")
+    made, product = _ones(kernel, ones, narrow, wide), kernel.spelled(f"{NL}.matmul")
     if made is None or product is None or flow.occurrences(ones):
         return None
     steady = flow.variables(statement.value) - {row.value}
@@ -77,7 +77,7 @@ def _read_by_pairs(kernel: NkiKernel, statement: Statement) -> bool:
 
 def _ones(kernel: NkiKernel, name: str, narrow: TileShape, wide: TileShape) -> str | None:
     """Return the statement that makes a row of ones of the type that is broadcast, one for each partition."""
-    words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ones", "par_dim", "sbuf")}
+    words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ones", "par_dim", "sbuf")}
     if None in words.values():
         return None
     shape = f"({words['par_dim']}(1), {wide.rows})"

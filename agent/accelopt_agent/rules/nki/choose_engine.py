@@ -1,13 +1,30 @@
-"""Name the engine of work that the compiler puts on the busy one: VectorE and ScalarE both do it."""
+"""Name another engine for work that several can do: VectorE and ScalarE and, in SBUF, GpSimdE."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from accelopt_agent.rules.analysis.nki.elementwise import scalar_steps
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.statement import root_name
+
+#: What ScalarE's scale and bias compute, in this order.
+_ON_SCALAR = (["multiply"], ["add"], ["multiply", "add"])
+
+#: The engine that an instruction of today's dialect runs on where none is named, and those that it can be moved to
+#: (nki.isa documentation, 0.6).
+_MOVABLE = {
+    "nisa.tensor_tensor": ("gpsimd",),
+    "nisa.tensor_scalar": ("scalar", "gpsimd"),
+    "nisa.tensor_copy": ("scalar", "gpsimd"),
+    "nisa.memset": ("gpsimd",),
+}
+
+_NAMES = {"vector": "VectorE", "scalar": "ScalarE", "gpsimd": "GpSimdE"}
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
@@ -15,17 +32,69 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     if kernel is None:
         return
     bound = subject.measurement.bound if subject.measurement else None
+    if kernel.dialect.mutates:
+        if bound not in ("ScalarE", "TensorE"):
+            yield from _moved(kernel)
+        return
     for idle, busy in (("vector", "ScalarE"), ("scalar", "VectorE")):
         if bound in ("VectorE", "ScalarE") and bound != busy:
             continue
-        engine = kernel.names.spelled(f"{NISA}.{idle}_engine")
+        engine = kernel.spelled(f"{NISA}.{idle}_engine")
         for instruction in kernel.instructions:
             text = None if engine is None else _named(kernel, instruction, engine)
             if text is not None:
                 edit = kernel.source.replace_with_parentheses(instruction.call, text)
                 line = kernel.source.line(instruction.call)
-                summary = f"Do line {line} on {idle.capitalize()}E, not where the compiler puts it."
+                summary = f"Do line {line} on {_NAMES[idle]}, not where the compiler puts it."
                 yield Rewrite((edit,), summary, moves={f"{busy} busy": "down"})
+
+
+def _moved(kernel: NkiKernel) -> Iterator[Rewrite]:
+    """Yield each instruction of VectorE on another engine, in today's dialect."""
+    for engine in ("scalar", "gpsimd"):
+        word = kernel.spelled(f"{NISA}.engine.{engine}")
+        for instruction in kernel.instructions:
+            call = instruction.call
+            if (
+                word is None
+                or engine not in _MOVABLE.get(instruction.path, ())
+                or not isinstance(call, cst.Call)
+            ):
+                continue
+            fits = _on_chip_only(kernel, instruction) if engine == "gpsimd" else _scales(kernel, instruction)
+            if instruction.get("engine") is None and instruction.statement is not None and fits:
+                at = kernel.source.end(call.args[-1].value)
+                edits = kernel.source.added(kernel.source.start(call.args[-1]), at, [f"engine={word}"])
+                line = kernel.source.line(call)
+                summary = f"Do line {line} on {_NAMES[engine]} instead of VectorE."
+                yield Rewrite(tuple(edits), summary, moves={"VectorE busy": "down"})
+
+
+def _scales(kernel: NkiKernel, instruction: NkiCall) -> bool:
+    """Return whether ScalarE can do it on its way: a copy, or a scale and a bias."""
+    if instruction.path == f"{NISA}.tensor_copy":
+        return kind(kernel, instruction["src"]) != "column"
+    found = scalar_steps(kernel, instruction)
+    return (
+        found is not None
+        and kind(kernel, found.data) == "tile"
+        and [step.op for step in found.steps] in _ON_SCALAR
+    )
+
+
+def _on_chip_only(kernel: NkiKernel, instruction: NkiCall) -> bool:
+    """Return whether all tiles certainly lie in SBUF: GpSimdE does not reach PSUM."""
+    tiles = [instruction.destination, *instruction.args.values()]
+    operands = [t for t in tiles if t is not None and kind(kernel, t) in ("tile", "column")]
+    return bool(operands) and all(_in_sbuf(kernel, t) for t in operands)
+
+
+def _in_sbuf(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
+    name = root_name(node)
+    allocation = kernel.flow.allocation(name) if name else None
+    made = kernel.instruction(allocation.value) if allocation and allocation.value else None
+    buffer = made.get("buffer") if made else None
+    return made is not None and (buffer is None or kernel.path(buffer) == f"{NL}.sbuf")
 
 
 def _named(kernel: NkiKernel, instruction: NkiCall, engine: str) -> str | None:
@@ -48,7 +117,7 @@ def _named(kernel: NkiKernel, instruction: NkiCall, engine: str) -> str | None:
         return None
     arguments: dict[str, str | None] = {}
     for number, step in enumerate(found.steps):
-        arguments[f"op{number}"] = kernel.names.spelled(f"{NL}.{step.op}")
+        arguments[f"op{number}"] = kernel.spelled(f"{NL}.{step.op}")
         arguments[f"operand{number}"] = kernel.source.code(step.operand)
         arguments[f"reverse{number}"] = "True" if step.reverse else None
     if any(arguments[f"op{number}"] is None for number in range(len(found.steps))):

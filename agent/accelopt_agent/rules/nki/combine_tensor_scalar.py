@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.nki.elementwise import ScalarSteps, keeps_precision, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
@@ -32,8 +32,9 @@ def _combined(kernel: NkiKernel, second: ScalarSteps) -> Rewrite | None:
     if not kernel.same_mask(before, after) or not keeps_precision(kernel, before, after):
         return None
     one, two = first.steps[0], second.steps[0]
-    ops = [kernel.names.spelled(f"neuronxcc.nki.language.{step.op}") for step in (one, two)]
-    text = kernel.spell(
+    ops = [kernel.spelled(f"{NL}.{step.op}") for step in (one, two)]
+    text = kernel.respelled(
+        after,
         "nisa.tensor_scalar",
         data=kernel.source.code(first.data),
         op0=ops[0],

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.nki.elementwise import scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import root_name
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for instruction in kernel.instructions:
@@ -28,8 +28,8 @@ def _multiplied(kernel: NkiKernel, instruction: NkiCall, engine: str | None) -> 
     if found is None or instruction.path != f"{NL}.divide" or kind(kernel, found.data) != "tile":
         return None
     (step,) = found.steps
-    multiply = kernel.names.spelled(f"{NL}.multiply")
-    named = kernel.names.spelled(f"{NISA}.{engine}") if engine else None
+    multiply = kernel.spelled(f"{NL}.multiply")
+    named = kernel.spelled(f"{NISA}.{engine}") if engine else None
     if (
         step.reverse
         or kind(kernel, step.operand) != "column"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.nki.elementwise import pair, scalar_steps
+from accelopt_agent.rules.analysis.nki.elementwise import destination_type, pair, scalar_steps
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
@@ -61,8 +61,10 @@ def _read_directly(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
 
 def _in_float32(kernel: NkiKernel, copy: NkiCall) -> bool:
     """Return whether the copy asks for no type, or for the one that arithmetic is done in."""
+    if kernel.dialect.mutates:
+        return (destination_type(kernel, copy) or "").rpartition(".")[2] == "float32"
     dtype = copy.get("dtype")
-    return dtype is None or kernel.names.path(dtype) in (f"{NL}.float32", "numpy.float32")
+    return dtype is None or kernel.path(dtype) in (f"{NL}.float32", "numpy.float32")
 
 
 def _whole_tile(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
@@ -78,5 +80,5 @@ def _whole_tile(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
             return kernel.code(index.lower) in (None, "0")
         if isinstance(index, cst.Index) and isinstance(index.value, cst.Subscript):
             call = index.value.value  # nl.arange(n)[:, None], with nothing added to it
-            return isinstance(call, cst.Call) and kernel.names.path(call.func) == f"{NL}.arange"
+            return isinstance(call, cst.Call) and kernel.path(call.func) == f"{NL}.arange"
     return False

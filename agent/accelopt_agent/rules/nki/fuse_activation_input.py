@@ -15,8 +15,9 @@ from accelopt_agent.rules.analysis.nki.elementwise import (
     operation,
     scalar_steps,
 )
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import root_name
 
@@ -37,7 +38,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 
 def _reducing(kernel: NkiKernel, instruction: NkiCall) -> Activation | None:
-    """Return an ``activation_reduce``, which scales and adds as ``activation`` does."""
+    """Return an activation that is added up, which scales and adds as any other."""
     if instruction.path != f"{NISA}.activation_reduce":
         return None
     op, data = operation(kernel, instruction.get("op")), instruction.get("data")
@@ -76,7 +77,8 @@ def _fused(kernel: NkiKernel, consumer: Activation) -> Rewrite | None:
             if bias is None:
                 return None
     reducing = {name: kernel.code(instruction.get(name)) for name in _REDUCING}
-    text = kernel.spell(
+    text = kernel.respelled(
+        instruction,
         "nisa.activation_reduce" if reducing["reduce_res"] else "nisa.activation",
         op=_token(kernel, consumer),
         data=kernel.source.code(before.data),
@@ -99,9 +101,7 @@ def _fused(kernel: NkiKernel, consumer: Activation) -> Rewrite | None:
 
 
 def _token(kernel: NkiKernel, consumer: Activation) -> str | None:
-    return kernel.code(consumer.instruction.get("op")) or kernel.names.spelled(
-        f"neuronxcc.nki.language.{consumer.op}"
-    )
+    return kernel.code(consumer.instruction.get("op")) or kernel.spelled(f"{NL}.{consumer.op}")
 
 
 def _product(kernel: NkiKernel, factor: cst.BaseExpression, scale: cst.BaseExpression | None) -> str | None:
@@ -123,10 +123,19 @@ def _bias(kernel: NkiKernel, step: ScalarStep, name: str | None, preparation: li
     operand = kernel.source.code(step.operand)
     if step.op == "add":
         return operand
-    multiply = kernel.names.spelled("neuronxcc.nki.language.multiply")
+    multiply = kernel.spelled(f"{NL}.multiply")
     negated = f"negative_{name}"
     if step.op != "subtract" or multiply is None or kernel.flow.occurrences(negated):
         return None
+    words = [kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "float32", "sbuf")]
+    if kernel.dialect.mutates:
+        found = tile(kernel, step.operand)
+        call = kernel.spell("nisa.tensor_scalar", negated, operand, multiply, "-1.0")
+        if call is None or found is None or None in words:
+            return None
+        shape = f"({found.rows}, 1), dtype={words[1]}, buffer={words[2]}"
+        preparation += [f"{negated} = {words[0]}({shape})", call]
+        return negated
     call = kernel.spell("nisa.tensor_scalar", operand, multiply, "-1.0")
     if call is None:
         return None

@@ -8,14 +8,14 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, reduction, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for statement in kernel.flow.simple():

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.hoisting import departure
-from accelopt_agent.rules.analysis.nki.kernel import INDEXING, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, open_beta1
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for load in kernel.of("nl.load"):

@@ -8,16 +8,16 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for call in kernel.source.walk(subject.function.body, cst.Call):
-        if kernel.names.path(call.func) == f"{NL}.matmul":
+        if kernel.path(call.func) == f"{NL}.matmul":
             rewrite = _transposed_before(kernel, call)
             if rewrite is not None:
                 yield rewrite
@@ -51,7 +51,7 @@ def _transposed_before(kernel: NkiKernel, call: cst.Call) -> Rewrite | None:
     if flow.variables(tiles.iter) & flow.varying(outer) or len(tiles.iter.args) != 1:
         return None
     words = {
-        w: kernel.names.spelled(f"{NL}.{w}")
+        w: kernel.spelled(f"{NL}.{w}")
         for w in ("ndarray", "par_dim", "arange", "sbuf", "copy", "transpose", "matmul")
     }
     name = f"{x.value.value}_transposed"

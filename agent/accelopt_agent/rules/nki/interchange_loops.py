@@ -8,13 +8,13 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.hoisting import needed
-from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, is_string
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for statement in kernel.flow.statements:
@@ -70,4 +70,4 @@ def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite 
 
 def _is_affine(kernel: NkiKernel, loop: cst.For) -> bool:
     """Return whether the author declared the iterations independent but for sums."""
-    return isinstance(loop.iter, cst.Call) and kernel.names.path(loop.iter.func) == f"{NL}.affine_range"
+    return isinstance(loop.iter, cst.Call) and kernel.path(loop.iter.func) == f"{NL}.affine_range"

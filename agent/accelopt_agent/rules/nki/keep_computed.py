@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
 from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
@@ -15,7 +15,7 @@ from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     chains = [c for s in kernel.flow.simple() if (c := chain(kernel, s)) is not None and has_load(kernel, c)]
@@ -30,7 +30,7 @@ def has_load(kernel: NkiKernel, found: Chain) -> bool:
     """Return whether the chain loads, and under no mask: what a mask leaves out would be kept as well."""
     calls = [c for s in found.statements for c in kernel.source.walk(s.node, cst.Call)]
     masked = any(a.keyword is not None and a.keyword.value == "mask" for c in calls for a in c.args)
-    return not masked and any(kernel.names.path(c.func) == f"{NL}.load" for c in calls)
+    return not masked and any(kernel.path(c.func) == f"{NL}.load" for c in calls)
 
 
 def _is_inside(kernel: NkiKernel, one: Chain, other: Chain) -> bool:

@@ -9,14 +9,14 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.resident_tiles import in_loops, keep, too_large
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for load in kernel.of("nl.load"):

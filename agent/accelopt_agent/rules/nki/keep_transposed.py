@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
 from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
@@ -18,7 +18,7 @@ from accelopt_agent.rules.nki.keep_computed import has_load, removed
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for statement in kernel.flow.simple():
@@ -37,7 +37,7 @@ def _products(kernel: NkiKernel) -> Iterator[tuple[NkiCall, Statement]]:
     """Yield the calls of ``nl.matmul`` that transpose their first operand, with the statements they stand
     in."""
     for call in kernel.source.walk(kernel.subject.function.body, cst.Call):
-        product = kernel.instruction(call) if kernel.names.path(call.func) == f"{NL}.matmul" else None
+        product = kernel.instruction(call) if kernel.path(call.func) == f"{NL}.matmul" else None
         where = kernel.flow.statement_of(call)
         if product is not None and where is not None and product.get("transpose_x") is None:
             yield product, where
@@ -103,7 +103,7 @@ def _turned(
 
 
 def _words(kernel: NkiKernel) -> tuple[str, str] | None:
-    copy, transpose = (kernel.names.spelled(f"{NL}.{w}") for w in ("copy", "transpose"))
+    copy, transpose = (kernel.spelled(f"{NL}.{w}") for w in ("copy", "transpose"))
     return (copy, transpose) if copy and transpose else None
 
 

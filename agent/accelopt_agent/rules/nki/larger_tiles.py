@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import factor, number, number_of_text
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import is_string
 
@@ -20,7 +20,7 @@ _LIMITED = frozenset({"matmul", "nc_matmul", "nc_transpose", "transpose", "load_
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None or _has_limited_tiles(kernel):
         return
     for name in _width_names(kernel):
@@ -37,8 +37,8 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
 
 def _has_limited_tiles(kernel: NkiKernel) -> bool:
     calls = kernel.source.walk(kernel.subject.function, cst.Call)
-    called = {(kernel.names.path(c.func) or "").rpartition(".")[2] for c in calls}
-    attributes = {kernel.names.path(a) for a in kernel.source.walk(kernel.subject.function, cst.Attribute)}
+    called = {(kernel.path(c.func) or "").rpartition(".")[2] for c in calls}
+    attributes = {kernel.path(a) for a in kernel.source.walk(kernel.subject.function, cst.Attribute)}
     return bool(called & _LIMITED) or f"{NL}.psum" in attributes
 
 
@@ -54,11 +54,7 @@ def _width_names(kernel: NkiKernel) -> list[str]:
     tall: set[str] = set()
     for subscript in kernel.source.walk(kernel.subject.function.body, cst.Subscript):
         call = subscript.value
-        if (
-            not isinstance(call, cst.Call)
-            or kernel.names.path(call.func) != f"{NL}.arange"
-            or len(call.args) != 1
-        ):
+        if not isinstance(call, cst.Call) or kernel.path(call.func) != f"{NL}.arange" or len(call.args) != 1:
             continue
         size, first = call.args[0].value, subscript.slice[0].slice
         if isinstance(size, cst.Name):
@@ -72,7 +68,7 @@ def _width_names(kernel: NkiKernel) -> list[str]:
             elif not is_row:
                 tall.add(size.value)
     for call in kernel.source.walk(kernel.subject.function.body, cst.Call):
-        if kernel.names.path(call.func) == f"{NL}.par_dim":
+        if kernel.path(call.func) == f"{NL}.par_dim":
             tall |= {n.value for n in kernel.source.walk(call, cst.Name)}
     return [name for name in wide if name not in tall]
 

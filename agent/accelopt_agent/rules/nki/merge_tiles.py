@@ -11,7 +11,7 @@ from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, trip_count, unwrapped
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import is_string
 
@@ -32,7 +32,7 @@ class _Widening:
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for statement in kernel.flow.statements:
@@ -91,7 +91,7 @@ def _is_elementwise(kernel: NkiKernel, instruction: NkiCall) -> bool:
 
 def _width(kernel: NkiKernel, node: cst.BaseExpression) -> tuple[cst.Call, int] | None:
     """Return the one ``nl.arange(n)`` in an index expression, with n."""
-    calls = [c for c in kernel.source.walk(node, cst.Call) if kernel.names.path(c.func) == f"{NL}.arange"]
+    calls = [c for c in kernel.source.walk(node, cst.Call) if kernel.path(c.func) == f"{NL}.arange"]
     if len(calls) != 1 or len(calls[0].args) != 1:
         return None
     width = number(kernel.flow, calls[0].args[0].value)

@@ -26,9 +26,10 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
             continue
         if not kernel.same_mask(root, instruction) or not keeps_precision(kernel, root, instruction):
             continue
-        text = kernel.spell(
+        text = kernel.respelled(
+            instruction,
             "nisa.activation",
-            op=kernel.names.spelled(f"{NL}.rsqrt"),
+            op=kernel.spelled(f"{NL}.rsqrt"),
             data=kernel.source.code(found.data),
             bias=kernel.code(found.bias),
             scale=kernel.code(found.scale),

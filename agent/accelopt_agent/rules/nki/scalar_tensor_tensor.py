@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.nki.elementwise import TensorPair, keeps_precision, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
@@ -44,8 +44,9 @@ def _combined(
     if not keeps_precision(kernel, before, after):
         return None
     step = first.steps[0]
-    ops = [kernel.names.spelled(f"neuronxcc.nki.language.{op}") for op in (step.op, second.op)]
-    text = kernel.spell(
+    ops = [kernel.spelled(f"{NL}.{op}") for op in (step.op, second.op)]
+    text = kernel.respelled(
+        after,
         "nisa.scalar_tensor_tensor",
         data=kernel.source.code(first.data),
         op0=ops[0],

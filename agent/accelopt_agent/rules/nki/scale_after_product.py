@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.nki.elementwise import ScalarSteps, keeps_precision, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for instruction in kernel.instructions:
@@ -129,7 +129,7 @@ def _scaling(
 ) -> str | None:
     if op == "divide":
         return kernel.spell("nl.divide", data, column, dtype=dtype)
-    multiply = kernel.names.spelled(f"{NL}.multiply")
+    multiply = kernel.spelled(f"{NL}.multiply")
     if multiply is None:
         return None
     engine = kernel.code(before.get("engine"))

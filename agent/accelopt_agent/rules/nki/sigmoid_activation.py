@@ -108,14 +108,17 @@ def _replaced(kernel: NkiKernel, found: _Sigmoid) -> Rewrite | None:
         return None
     data, silu = kernel.source.code(found.data), found.times_data and found.scale == 1
     options = {"mask": kernel.code(last.get("mask")), "dtype": kernel.code(last.get("dtype"))}
-    text = kernel.spell(
+    text = kernel.respelled(
+        last,
         "nisa.activation",
-        op=kernel.names.spelled(f"{NL}.{'silu' if silu else 'sigmoid'}"),
+        op=kernel.spelled(f"{NL}.{'silu' if silu else 'sigmoid'}"),
         data=data,
         scale=None if found.scale == 1 else repr(found.scale),
         **options,
     )
     if text is not None and found.times_data and not silu:
+        if kernel.dialect.mutates:
+            return None  # the product stays an instruction of its own
         text = kernel.spell("nl.multiply", data, text, **options)
     if text is None:
         return None

@@ -11,7 +11,7 @@ from accelopt_agent.rules.analysis.constants import factor, number, number_of_te
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import root_name
@@ -24,7 +24,7 @@ _WORDS = ("affine_range", "ndarray", "par_dim", "arange", "sbuf")
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for statement in kernel.flow.statements:
@@ -49,10 +49,10 @@ class _StackableLoop:
 
 def _stackable(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | None:
     flow, source, variable = kernel.flow, kernel.source, loop_variable(loop)
-    words = {w: spelled for w in _WORDS if (spelled := kernel.names.spelled(f"{NL}.{w}"))}
+    words = {w: spelled for w in _WORDS if (spelled := kernel.spelled(f"{NL}.{w}"))}
     if variable is None or len(words) != len(_WORDS) or loop.orelse is not None:
         return None
-    if not isinstance(loop.iter, cst.Call) or kernel.names.path(loop.iter.func) != f"{NL}.affine_range":
+    if not isinstance(loop.iter, cst.Call) or kernel.path(loop.iter.func) != f"{NL}.affine_range":
         return None
     if len(loop.iter.args) != 1 or any(flow.occurrences(n) for n in _new_names(variable)):
         return None

@@ -10,7 +10,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number_of_text
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import pair
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
@@ -20,7 +20,7 @@ _MOST_ROWS, _BANK_COLUMNS = 128, 512
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for instruction in kernel.instructions:
@@ -82,7 +82,7 @@ def _from_zero(kernel: NkiKernel, part: cst.Subscript) -> bool:
         or (
             isinstance(i, cst.Subscript)
             and isinstance(i.value, cst.Call)
-            and kernel.names.path(i.value.func) == f"{NL}.arange"
+            and kernel.path(i.value.func) == f"{NL}.arange"
         )
         for i in indices
     )
@@ -90,7 +90,7 @@ def _from_zero(kernel: NkiKernel, part: cst.Subscript) -> bool:
 
 def _on_tensor(kernel: NkiKernel, found: _Sum) -> Rewrite | None:
     flow, source = kernel.flow, kernel.source
-    words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("psum", "sbuf", "float32", "matmul", "copy")}
+    words = {w: kernel.spelled(f"{NL}.{w}") for w in ("psum", "sbuf", "float32", "matmul", "copy")}
     identity = f"identity_{found.name}"
     prepared = _identity(kernel, identity, found.rows)
     stores = _stores(kernel, found)
@@ -146,7 +146,7 @@ def _identity(kernel: NkiKernel, name: str, rows: str) -> str | None:
     """Return the statements that make the identity matrix: ones, kept on and below, then on and above the
     diagonal."""
     arange, ones, par_dim, float32, sbuf = (
-        kernel.names.spelled(f"{NL}.{w}") for w in ("arange", "ones", "par_dim", "float32", "sbuf")
+        kernel.spelled(f"{NL}.{w}") for w in ("arange", "ones", "par_dim", "float32", "sbuf")
     )
     down, across = f"{arange}({rows})[:, None]", f"{arange}({rows})[None, :]"
     lower = kernel.spell(

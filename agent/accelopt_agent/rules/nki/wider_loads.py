@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.row_parts import parts
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for load in kernel.of("nl.load"):

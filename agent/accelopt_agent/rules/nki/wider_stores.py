@@ -7,14 +7,14 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
 from accelopt_agent.rules.analysis.nki.row_parts import parts
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
+    kernel = open_beta1(subject)
     if kernel is None:
         return
     for store in kernel.of("nl.store"):
@@ -29,7 +29,7 @@ def _in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:
         return None
     assert isinstance(store.call, cst.Call)
     found = parts(kernel, store["dst"], statement.loops[-1:])
-    words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "sbuf")}
+    words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "sbuf")}
     if found is None or None in words.values() or not runs_each_iteration(statement, found.loop):
         return None
     tensor, row = found.tensor, f"{found.tensor}_rows"
@@ -56,7 +56,7 @@ def _in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:
 
 def _copied(kernel: NkiKernel, value: cst.BaseExpression) -> str:
     """Return the value as an instruction's result: a variable has to be copied."""
-    code, copy = kernel.source.code(value), kernel.names.spelled(f"{NL}.copy")
+    code, copy = kernel.source.code(value), kernel.spelled(f"{NL}.copy")
     return f"{copy}({code})" if isinstance(value, (cst.Name, cst.Subscript)) else code
 
 

@@ -22,6 +22,15 @@ STRATEGIES: Mapping[str, Callable[..., Strategy]] = {
     "reflexion": Reflexion,
 }
 
+#: The options of each strategy that a person may set.
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "hybrid": ("model_share", "repairs"),
+    "beam": ("width", "breadth", "rounds", "incumbents"),
+    "tree": ("epsilon", "root_children", "dead_after", "near_misses"),
+    "sampling": (),
+    "reflexion": (),
+}
+
 #: The strategies that take ``prior``, what earlier outcomes let expect.
 LEARNING = frozenset({"hybrid"})
 

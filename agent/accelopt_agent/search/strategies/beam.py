@@ -1,4 +1,4 @@
-"""AccelOpt's beam search, repaired: the incumbents compete for the beam, and nothing takes two of its places."""
+"""AccelOpt's beam search; by default repaired, so that the incumbents compete for the beam."""
 
 from __future__ import annotations
 
@@ -14,7 +14,12 @@ class Beam(Frontier):
     """Every round asks about each of the ``width`` fastest versions ``breadth`` times, tries what comes back, and
     goes on with the fastest of all versions so far, for ``rounds`` rounds. The defaults are AccelOpt's for NKI
     (B, N, T; its K is the number of samples the proposer takes per plan). Proposers that always answer the same are
-    asked once about each version."""
+    asked once about each version.
+
+    Without ``incumbents`` a round goes on with the versions of the round before alone, of each plan the fastest sample,
+    as AccelOpt does: the beam may then get slower. Where they are too few, the versions that they were made from fill
+    it.
+    """
 
     def __init__(
         self,
@@ -27,10 +32,13 @@ class Beam(Frontier):
         width: int = 6,
         breadth: int = 12,
         rounds: int = 16,
+        incumbents: bool = True,
     ) -> None:
         super().__init__(root, sources, target=target, depth=depth, random=random)
         self.width, self.breadth, self.rounds = width, breadth, rounds
-        self._round = 0
+        self.incumbents = incumbents
+        self._round = self._before = 0
+        self._beam: list[Node] = []
         self._queue: list[AskProposer] = []
 
     def next_ask(self) -> AskProposer | None:
@@ -51,13 +59,24 @@ class Beam(Frontier):
         return not (self._queue or self.begun or self.ideas)
 
     def _fastest(self) -> list[Node]:
-        return sorted((n for n in self.nodes if n.sound), key=lambda n: (n.us, n.depth))[: self.width]
+        versions = sorted((n for n in self.nodes if n.sound), key=lambda n: (n.us, n.depth))
+        if self.incumbents or not self._round:
+            return versions[: self.width]
+        newest = set(self.nodes[self._before :])
+        of_plans: dict[tuple[Node | None, tuple[str, str] | None], Node] = {}
+        for node in versions:
+            if node in newest:
+                of_plans.setdefault((node.parent, node.step), node)
+        filling = [n for n in self._beam if n.sound and n not in newest]
+        return [*of_plans.values(), *filling][: self.width]
 
     def _begin_round(self) -> None:
         if self._round == self.rounds:
             return
+        beam = self._fastest()
         self._round += 1
-        for node in self._fastest():
+        self._beam, self._before = beam, len(self.nodes)
+        for node in beam:
             if node.depth >= self.depth:
                 continue
             for name in self.sources:

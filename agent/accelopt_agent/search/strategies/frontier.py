@@ -18,7 +18,7 @@ from accelopt_agent.search.strategies.strategy import (
     TryCandidate,
     ValidateNode,
 )
-from accelopt_agent.search.trial import Trial
+from accelopt_agent.search.trial import Trial, repeats
 from accelopt_agent.speedup import clearly_faster
 
 #: So many answers of a paid proposer in a row without anything new, and it is asked no more.
@@ -92,7 +92,7 @@ class Frontier(ABC):
                 self.silent.add(name)
         elif isinstance(result, CandidateMeasured):
             self.nodes.append(result.node)
-        elif result.node.proof == "refused":
+        elif result.node.proof == "refused" and result.node.step and repeats(result.node.step):
             self.ideas = [i for i in self.ideas if i.step != result.node.step]
 
     def best(self) -> Node:

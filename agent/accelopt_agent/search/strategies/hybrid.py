@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from random import Random
 
@@ -12,12 +13,14 @@ from accelopt_agent.search.strategies.strategy import (
     PAID,
     AskProposer,
     CandidateMeasured,
+    Capacity,
     ProposalsReceived,
+    SearchStep,
     StepResult,
     TryCandidate,
     ValidateNode,
 )
-from accelopt_agent.search.trial import Trial
+from accelopt_agent.search.trial import Trial, repeats
 from accelopt_memory.outcomes import OutcomePrior
 
 #: What is hoped of a rule's step that was never tried: the first of an answer, the last, and of anything at all.
@@ -99,6 +102,15 @@ ASKED_BEFORE = 0.05
 #: A gain by less than this share of the time does not count as one where tries are counted that brought none.
 WORTHWHILE = 0.005
 
+#: The share of the candidates that is kept for a paid proposer.
+MODEL_SHARE = 0.30
+
+#: After so many tries that changed no time a paid proposer is asked before the next one, even where rules are left.
+UNCLEAR_TRIES = 6
+
+#: After so many answers in a row that nothing could be made of, a paid proposer is asked no more.
+MOST_UNANSWERED = 8
+
 
 class Hybrid(Frontier):
     """A rewrite is tried while what is to be expected of it beats the fastest version: what its step did to
@@ -107,12 +119,17 @@ class Hybrid(Frontier):
     of rules stand in one queue. What is expected of a step that was not tried on this kernel comes from the outcomes of
     earlier searches (``prior``), but for every third try, which goes by the order of the catalogue.
 
-    A paid proposer is asked when nothing else promises anything, about the fastest version that it was not asked
-    about too often (rewrites that changed no time share what they were made from in this), or about the repair of its
-    own last failure. What a model made faster than what it was shown may have its turn too, when the gate has accepted
-    it: where the fastest version leads nowhere, the way on begins at a slower one. It is asked again while the expected
-    gain of a call, as a share of the time, is above ``least_gain``: else the call does not pay. That expectation starts
-    at ``first_gain`` and moves halfway to what each call brought.
+    A paid proposer is asked when nothing else promises anything: first to mend its own versions that failed,
+    ``repairs`` times for each idea, then about the fastest version that it was not asked about too often (rewrites that
+    changed no time share what they were made from in this). What a model made faster than what it was shown may have
+    its turn too, when the gate has accepted it: where the fastest version leads nowhere, the way on begins at a slower
+    one. It is asked again while the expected gain of a call, as a share of the time, is above ``least_gain``: else the
+    call does not pay. That expectation starts at ``first_gain`` and moves halfway to what each call brought.
+
+    Of all candidates the share ``model_share`` is kept for a paid proposer: rules and remembered edits get no more than
+    the rest while it answers, and it is asked until it has tried its share, whatever is expected. It is asked before
+    further rules where each rule was tried once, or ``UNCLEAR_TRIES`` tries were made, and none changed the time. An
+    answer that could not be read says nothing about what the next one will bring.
 
     What promises nothing is tried too, the least unpromising first, before anybody is paid: until ``patience`` tries
     of rules in a row have brought no faster version, and once more after each paid answer. It waits until nothing else
@@ -131,12 +148,15 @@ class Hybrid(Frontier):
         least_gain: float = 0.02,
         repairs: int = 1,
         patience: int = 12,
+        model_share: float = MODEL_SHARE,
         prove_last: bool = False,
         prior: OutcomePrior | None = None,
     ) -> None:
         super().__init__(root, sources, target=target, depth=depth, random=random, prove_last=prove_last)
         self.least_gain, self.repairs, self.patience = least_gain, repairs, patience
-        self._fruitless_tries = self._choices = 0
+        self.model_share = model_share
+        self._fruitless_tries = self._choices = self._paid_tries = self._unanswered = 0
+        self._left = math.inf
         self.experience = Experience(prior, target)
         self._expected = dict.fromkeys(PAID, first_gain)
         self._us_at_ask: dict[str, float] = {}
@@ -144,12 +164,18 @@ class Hybrid(Frontier):
 
     def observe(self, result: StepResult) -> None:
         if isinstance(result, CandidateMeasured):
+            self._paid_tries += not repeats(result.trial.step)
             gained = result.node.may_be_built_upon and result.node.us < self.fastest.us * (1 - WORTHWHILE)
             self._fruitless_tries = 0 if gained else self._fruitless_tries + _by_rule(result.trial)
         super().observe(result)
         if isinstance(result, ProposalsReceived):
             self.experience.add_proposals(result.trials)
             if result.ask.proposer in PAID:
+                self._unanswered = 0 if result.answered else self._unanswered + 1
+                if self._unanswered >= MOST_UNANSWERED:
+                    self.silent.add(result.ask.proposer)
+                if not result.answered:
+                    self._us_at_ask.pop(result.ask.proposer, None)
                 self._fruitless_tries = min(self._fruitless_tries, max(0, self.patience - 1))
         elif isinstance(result, CandidateMeasured):
             self.experience.add_result(result.trial, result.node)
@@ -164,6 +190,8 @@ class Hybrid(Frontier):
         written = [i for i in self.ideas if i.candidate.origin.startswith("model:")]
         if written:
             return written[0]
+        if self._waits_for_model():
+            return None
         open_ideas = [i for i in self.ideas if i.parent.may_be_built_upon]
         by_catalogue = self.experience.learned and self._choices % CATALOGUE_TURN == CATALOGUE_TURN - 1
         promises = [
@@ -174,6 +202,38 @@ class Hybrid(Frontier):
             self._choices += 1
             return open_ideas[k]
         return None
+
+    def choose(self, free: Capacity) -> SearchStep | None:
+        self._left = free.candidates
+        return super().choose(free)
+
+    @property
+    def _reserved(self) -> float:
+        """How many of the candidates that are left are kept for a paid proposer."""
+        if math.isinf(self._left) or not any(self.usable(name) for name in PAID):
+            return 0.0
+        tried = len(self.nodes) - 1 + sum(isinstance(step, TryCandidate) for step in self.begun)
+        return self.model_share * (tried + self._left) - self._paid_tries
+
+    def _waits_for_model(self) -> bool:
+        """Return whether the next candidate is to be a paid proposer's."""
+        name = next((name for name in self.sources if name in PAID and self.usable(name)), None)
+        if name is None or not self.model_share:
+            return False
+        if self._reserved >= max(1.0, self._left):
+            return True
+        asked = any(isinstance(step, AskProposer) and step.proposer == name for step in self.begun)
+        return not asked and self._unclear() and self._expected[name] > self.least_gain
+
+    def _unclear(self) -> bool:
+        """Return whether no version changed the time yet, though each rule was tried or enough of them."""
+        tried = [n.step for n in self.nodes if n.parent is not None and n.step and repeats(n.step)]
+        if any(n.us < self.root.us * (1 - NEUTRAL) for n in self.nodes) or not tried:
+            return False
+        waiting = {i.candidate.origin for i in self.ideas} | {
+            step.trial.candidate.origin for step in self.begun if isinstance(step, TryCandidate)
+        }
+        return len(tried) >= UNCLEAR_TRIES or waiting <= {origin for origin, _ in tried}
 
     def _patient(self) -> bool:
         """Return whether to try rewrites that promise nothing: everything that promises something has been tried."""
@@ -194,9 +254,9 @@ class Hybrid(Frontier):
         return None
 
     def _node_not_asked_about(self, name: str) -> Node | None:
-        if name in ONCE_PER_SEARCH:
-            return None if name in self.root.asked else self.root
         fastest = self.fastest
+        if name in ONCE_PER_SEARCH:
+            return self._node_to_teach(name, fastest) if name in self.root.asked else self.root
         nodes = [
             n for n in self.nodes
             if name not in n.asked and n.may_be_built_upon and n.gained and n.depth < self.depth
@@ -204,13 +264,26 @@ class Hybrid(Frontier):
         ]  # fmt: skip
         return min(nodes, key=lambda n: (n.us, n.depth), default=None)
 
+    def _node_to_teach(self, name: str, fastest: Node) -> Node | None:
+        """Return the fastest version where a rewrite of a model was proved elsewhere since: it may fit there too."""
+        way, node = {fastest}, fastest
+        while node.parent is not None:
+            node = node.parent
+            way.add(node)
+        proved = [
+            n for n in self.nodes
+            if n.proof == "accepted" and n.clearly_faster and n.step is not None and not repeats(n.step)
+        ]  # fmt: skip
+        elsewhere = any(n not in way for n in proved)
+        return fastest if elsewhere and name not in fastest.asked and fastest.depth < self.depth else None
+
     def _worth_paying_for(self, name: str) -> Node | None:
         fastest = self.fastest
         if name in self._us_at_ask:
             gain = 1 - fastest.us / self._us_at_ask[name]
             self._expected[name] = (self._expected[name] + gain) / 2
             del self._us_at_ask[name]
-        if self._expected[name] <= self.least_gain or fastest.depth >= self.depth:
+        if self._expected[name] <= self.least_gain and self._reserved < 1:
             return None
         node = self._to_repair(name) or self._to_build_upon(name)
         if node.sound and not node.may_be_built_upon:
@@ -220,10 +293,18 @@ class Hybrid(Frontier):
         return node
 
     def _to_repair(self, name: str) -> Node | None:
-        for child in reversed(self.fastest.children):
-            if child.failure is not None and not _made_by_rule(child):
-                return child if child.asked.get(name, 0) < self.repairs else None
-        return None
+        """Return the failed version to be mended next, wherever it stands: near misses first, then what was made
+        from the fastest version, then the newest. All attempts at one idea count together."""
+        failed = [
+            (not n.failure.near, n.failures[-1].parent.us, -k, n)
+            for k, n in enumerate(self.nodes)
+            if n.failure is not None and n.failure.mendable and n.step is not None
+            and not repeats(n.step) and n.depth < self.depth
+            and sum(f.asked.get(name, 0) for f in n.failures) < self.repairs
+            and not any(c.failure is None for c in n.children)
+            and n.failures[-1].parent is not None and n.failures[-1].parent.sound
+        ]  # fmt: skip
+        return min(failed, key=lambda f: f[:3], default=(0, 0, 0, None))[3]
 
     def _to_build_upon(self, name: str) -> Node:
         nodes = [
@@ -266,7 +347,3 @@ def _alike(node: Node) -> Node:
 
 def _by_rule(trial: Trial) -> bool:
     return trial.candidate.origin.startswith("rule:")
-
-
-def _made_by_rule(node: Node) -> bool:
-    return node.step is not None and node.step[0].startswith("rule:")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -37,21 +38,23 @@ SearchStep = AskProposer | TryCandidate | ValidateNode
 
 @dataclass(frozen=True)
 class Capacity:
-    """The kinds of steps that can be started now."""
+    """The kinds of steps that can be started now. ``candidates`` is how many more the budget lets the run try."""
 
     proposals: bool = True
     measurements: bool = True
     validations: bool = True
+    candidates: float = math.inf
 
 
 @dataclass(frozen=True, eq=False)
 class ProposalsReceived:
     """The result of ``ask``: rewrites that were not known before, most promising first. ``silent`` says that the
-    proposer will answer no more in this run."""
+    proposer will answer no more in this run, ``answered`` that what it answered could be read."""
 
     ask: AskProposer
     trials: Sequence[Trial]
     silent: bool = False
+    answered: bool = True
 
 
 @dataclass(frozen=True, eq=False)

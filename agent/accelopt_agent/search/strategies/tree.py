@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from random import Random
 
@@ -20,7 +21,7 @@ class Tree(Frontier):
     children that all failed is closed. The defaults are those reported for STARK.
 
     A failed version is open too, for repair. Its score is that of the version it was made from, a little worse: a near
-    miss earns credit.
+    miss earns credit. Without ``near_misses`` it is infinite, as in STARK, and only the lot of a leaf falls on it.
     """
 
     def __init__(
@@ -34,9 +35,11 @@ class Tree(Frontier):
         epsilon: float = 0.35,
         root_children: int = 5,
         dead_after: int = 3,
+        near_misses: bool = True,
     ) -> None:
         super().__init__(root, sources, target=target, depth=depth, random=random)
         self.epsilon, self.root_children, self.dead_after = epsilon, root_children, dead_after
+        self.near_misses = near_misses
         self._unproved: Node | None = None
 
     def next_ask(self) -> AskProposer | None:
@@ -63,6 +66,8 @@ class Tree(Frontier):
         """Return the time in microseconds, or for a failed version what it earns; less is better."""
         if node.sound or node.parent is None:
             return node.us
+        if not self.near_misses:
+            return math.inf
         near = node.failure is not None and node.failure.near
         return self.score(node.parent) * (NEAR_MISS if near else MISS)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from triton.runtime import interpreter as stock
 
 Array = np.ndarray[Any, Any]
 
@@ -31,21 +32,43 @@ class Region:
     def elements(self) -> int:
         return (self.end - self.start) // self.itemsize
 
-    def load(self, addresses: Array, active: Array, filler: Array, kind: Any) -> Array | None:
-        """Return the elements of the type ``kind`` at byte ``addresses`` inside the region, ``filler`` where not
-        ``active``; None where an address is no multiple of the element's size.
+    def load(self, addresses: Array, active: Array, filler: Array) -> Array:
+        """Return the elements of ``filler``'s type at byte ``addresses``, ``filler`` itself where not ``active``; the
+        active addresses lie inside the region.
         """
-        size = np.dtype(kind).itemsize
+        items = self._items(addresses, filler.dtype)
+        if items is None:
+            loaded: Array = stock._interpreter.load(addresses, active, filler, filler.dtype)
+            return loaded
+        memory = self._memory(filler.dtype)
+        if bool(active.all()):
+            return memory.take(items)
+        return np.where(active, memory.take(np.where(active, items, 0)), filler)
+
+    def store(self, addresses: Array, data: Array, active: Array) -> None:
+        """Write the ``active`` elements of ``data`` to byte ``addresses``, which lie inside the region; of those for
+        one address the last stays.
+        """
+        items = self._items(addresses, data.dtype)
+        if items is None:  # Triton's store asks for arrays that may be written, though it only reads them
+            stock._interpreter.store(np.require(addresses, requirements="W"), data, active)
+        elif bool(active.all()):
+            self._memory(data.dtype)[items.reshape(-1)] = data.reshape(-1)
+        else:
+            self._memory(data.dtype)[items[active]] = data[active]
+
+    def _items(self, addresses: Array, kind: Any) -> Array | None:
+        """Return ``addresses`` as indices of elements of the type; None where one is no multiple of their size."""
+        size = kind.itemsize
         offsets = addresses - np.uint64(self.base)
         if size > 1 and int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1):
             return None
-        items = (offsets >> np.uint64(size.bit_length() - 1)).view(np.int64)
-        memory = np.frombuffer((ctypes.c_char * (self.nbytes // size * size)).from_address(self.base), kind)
-        if bool(active.all()):
-            loaded: Array = memory.take(items)
-        else:
-            loaded = np.where(active, memory.take(np.where(active, items, 0)), filler)
-        return loaded
+        items: Array = (offsets >> np.uint64(size.bit_length() - 1)).view(np.int64)
+        return items
+
+    def _memory(self, kind: Any) -> Array:
+        whole = self.nbytes // kind.itemsize * kind.itemsize
+        return np.frombuffer((ctypes.c_char * whole).from_address(self.base), kind)
 
 
 @dataclass

@@ -128,12 +128,11 @@ class MemoryBuilder(LockstepBuilder):
         active, region = self._access("load", ptrs, mask)
         dtype = ptrs.get_element_ty()
         kind = stock._get_np_dtype(dtype)
+        shape = ptrs.data.shape
         filler = (
-            np.zeros_like(ptrs.data, kind) if other is None else np.broadcast_to(other.data, ptrs.data.shape)
+            np.zeros(shape, kind) if other is None else np.broadcast_to(_as_kind(other.data, kind), shape)
         )
-        loaded = region.load(ptrs.data, active, filler, kind) if region is not None else None
-        if loaded is None:
-            loaded = stock._interpreter.load(ptrs.data, active, filler, kind)
+        loaded = filler if region is None else region.load(ptrs.data, active, filler)
         return (Varying if varies([ptrs]) else stock.TensorHandle)(loaded, dtype)
 
     def _side_by_side(self, pointers: Handle, *others: Any) -> list[Handle]:
@@ -161,16 +160,14 @@ class MemoryBuilder(LockstepBuilder):
     ) -> None:
         if varies([ptrs, value, mask]):
             ptrs, value, mask = self._side_by_side(ptrs, value, mask)
-        active, _ = self._access("store", ptrs, mask)
+        active, region = self._access("store", ptrs, mask)
+        if region is None:
+            return
         kind = stock._get_np_dtype(ptrs.get_element_ty())
-        data = np.broadcast_to(value.data, ptrs.data.shape)
-        data = data if data.dtype == kind else data.astype(kind)
-        addresses = np.require(
-            ptrs.data, requirements="W"
-        )  # Triton's store requires it, though it only reads them
+        data = _as_kind(np.broadcast_to(value.data, ptrs.data.shape), kind)
         if self.log is not None:
-            self.log.before(addresses, data, active, isinstance(ptrs, Varying))
-        stock._interpreter.store(addresses, data, active)
+            self.log.before(region, ptrs.data, data, active, isinstance(ptrs, Varying))
+        region.store(ptrs.data, data, active)
 
     def tensors(self, compute: Callable[[], Any], value: Any, shape: list[int]) -> Any:
         """Return what ``compute`` makes of ``value``, a tensor or a tuple of tensors: as many of ``shape``."""
@@ -223,3 +220,7 @@ class MemoryBuilder(LockstepBuilder):
                 cmp.data.copy(), cmp.dtype.scalar
             )  # as if it succeeded: a lock must not hang
         return super().create_atomic_cas(ptr, cmp, val, sem, scope)
+
+
+def _as_kind(data: Any, kind: Any) -> Any:
+    return data if data.dtype == kind else data.astype(kind)

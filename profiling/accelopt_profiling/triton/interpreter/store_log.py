@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from triton.runtime import interpreter as stock
+
+from accelopt_profiling.triton.interpreter.memory_bounds import Region
 
 Array = np.ndarray[Any, Any]
 
@@ -14,24 +15,23 @@ class StoreLog:
     """The stores of a run in order, each with the previous content of memory."""
 
     def __init__(self) -> None:
-        self._stores: list[tuple[Array, Array, Array, Array, bool]] = []
+        self._stores: list[tuple[Region, Array, Array, Array, Array, bool]] = []
 
-    def before(self, addresses: Array, data: Array, active: Array, varying: bool) -> None:
+    def before(self, region: Region, addresses: Array, data: Array, active: Array, varying: bool) -> None:
         """Record a store before it happens; the arrays have one shape, with a first axis of programs if ``varying``."""
-        nothing = np.zeros(addresses.shape, data.dtype)
-        old = stock._interpreter.load(addresses, active, nothing, data.dtype)
-        self._stores.append((addresses, data, active, old, varying))
+        old = region.load(addresses, active, np.zeros(addresses.shape, data.dtype))
+        self._stores.append((region, addresses, data, active, old, varying))
 
     def undo(self) -> None:
         """Restore the previous content of memory, the last store first."""
-        for addresses, _, active, old, _ in reversed(self._stores):
-            stock._interpreter.store(addresses, old, active)
+        for region, addresses, _, active, old, _ in reversed(self._stores):
+            region.store(addresses, old, active)
         self._stores.clear()
 
     def of(self, program: int) -> list[tuple[bytes, bytes]]:
         """Return addresses and values, store by store, of the program number ``program`` of the batch."""
         found = []
-        for addresses, data, active, _, varying in self._stores:
+        for _, addresses, data, active, _, varying in self._stores:
             if varying:
                 addresses, data, active = addresses[program], data[program], active[program]
             found.append((addresses[active].tobytes(), data[active].tobytes()))

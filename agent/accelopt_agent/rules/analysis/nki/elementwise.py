@@ -9,6 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
+from accelopt_agent.rules.analysis.statement import root_name
 
 #: Operations that VectorE applies between a tile and a number or column.
 SCALAR_OPS = frozenset({"add", "subtract", "multiply", "maximum", "minimum", "divide"})
@@ -69,7 +70,7 @@ def operation(kernel: NkiKernel, node: cst.BaseExpression | None) -> str | None:
     """Return the short name of an operation token: "multiply" for ``nl.multiply`` and for ``np.multiply``."""
     if node is None:
         return None
-    path = kernel.names.path(node)
+    path = kernel.path(node)
     module, _, name = (path or "").rpartition(".")
     return name if module in (NL, "numpy") else None
 
@@ -187,5 +188,16 @@ def is_zero(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
 
 def keeps_precision(kernel: NkiKernel, inner: NkiCall, outer: NkiCall) -> bool:
     """Return whether the result may skip the rounding of ``inner``'s result to its type."""
+    if kernel.dialect.mutates:
+        types = [destination_type(kernel, i) for i in (inner, outer)]
+        return types[0] is not None and (types[0] == types[1] or types[0].rpartition(".")[2] == "float32")
     dtype = kernel.code(inner.get("dtype"))
     return dtype is None or dtype.rpartition(".")[2] == "float32" or dtype == kernel.code(outer.get("dtype"))
+
+
+def destination_type(kernel: NkiKernel, instruction: NkiCall) -> str | None:
+    """Return the type of the tensor that an instruction writes, as its allocation states it."""
+    name = root_name(instruction.destination) if instruction.destination is not None else None
+    allocation = kernel.flow.allocation(name) if name else None
+    made = kernel.instruction(allocation.value) if allocation and allocation.value else None
+    return kernel.code(made.get("dtype")) if made else None

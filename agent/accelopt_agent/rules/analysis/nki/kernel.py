@@ -1,4 +1,8 @@
-"""Reads a Beta 1 NKI kernel: its calls of known functions, with their arguments by name."""
+"""Reads an NKI kernel of either dialect: its calls of known functions, with their arguments by name.
+
+A function has one name in both dialects, "nl.multiply" or "nisa.activation", and an instruction one form: what it reads
+by parameter, and what it writes.
+"""
 
 from __future__ import annotations
 
@@ -9,12 +13,13 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.data_flow import DataFlow
 from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.nki.dialect import spelling
 from accelopt_agent.rules.analysis.parsed_source import canonical
 from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
-NL = "neuronxcc.nki.language"
-NISA = "neuronxcc.nki.isa"
+NL = "nl"
+NISA = "nisa"
 
 #: Functions that make positions, not tiles: index arithmetic may call them.
 INDEXING = frozenset({"arange", "par_dim", "ds"})
@@ -24,35 +29,6 @@ _WRITTEN = frozenset({"dst", "reduce_res"})
 
 #: Packages whose functions write through those only.
 _KNOWN = frozenset({"neuronxcc", "nki", "numpy", "math"})
-
-#: Positional parameters of the functions that rules look at (neuronx-cc 2.26 stubs).
-_PARAMETERS: dict[str, tuple[str, ...]] = {
-    f"{NISA}.activation": ("op", "data"),
-    f"{NISA}.activation_reduce": ("op", "data"),
-    f"{NISA}.tensor_scalar": ("data", "op0", "operand0", "reverse0", "op1", "operand1", "reverse1"),
-    f"{NISA}.tensor_tensor": ("data1", "data2", "op"),
-    f"{NISA}.tensor_tensor_scan": ("data0", "data1", "initial", "op0", "op1"),
-    f"{NISA}.tensor_reduce": ("op", "data", "axis"),
-    f"{NISA}.tensor_copy": ("src",),
-    f"{NISA}.reciprocal": ("data",),
-    f"{NISA}.memset": ("shape", "value", "dtype"),
-    f"{NISA}.nc_matmul": ("stationary", "moving"),
-    f"{NL}.load": ("src",),
-    f"{NL}.store": ("dst", "value"),
-    f"{NL}.copy": ("src",),
-    f"{NL}.matmul": ("x", "y", "transpose_x"),
-    f"{NL}.loop_reduce": ("x", "op", "loop_indices"),
-    **{f"{NL}.{f}": ("shape", "dtype") for f in ("ndarray", "zeros", "ones")},
-    **{f"{NL}.{f}": ("x", "y") for f in ("add", "subtract", "multiply", "divide", "maximum", "minimum")},
-    **{f"{NL}.{f}": ("x", "axis") for f in ("sum", "max", "min", "mean")},
-    **{
-        f"{NL}.{f}": ("x",)
-        for f in (
-            "exp", "sqrt", "rsqrt", "square", "reciprocal", "negative", "log", "tanh", "sigmoid", "silu", "gelu",
-        )
-    },
-}  # fmt: skip
-
 
 #: Operators on tiles, and the functions that do the same.
 _OPERATORS: dict[type[cst.BaseBinaryOp], str] = {
@@ -65,16 +41,17 @@ _OPERATORS: dict[type[cst.BaseBinaryOp], str] = {
 
 @dataclass(frozen=True, eq=False)
 class NkiCall:
-    """A call of a known NKI function; ``path`` is its full dotted name, ``args`` its arguments by name.
+    """A call of a known NKI function; ``path`` is its name ("nisa.activation"), ``args`` what it reads by parameter.
 
     ``statement`` is the assignment or expression statement that the call is all of, None for one nested
-    deeper.
+    deeper. ``destination`` is the argument that an instruction of today's dialect writes.
     """
 
     path: str
     call: cst.Call | cst.BinaryOperation
     args: dict[str, cst.BaseExpression]
     statement: Statement | None
+    destination: cst.BaseExpression | None = None
 
     def __getitem__(self, name: str) -> cst.BaseExpression:
         return self.args[name]
@@ -84,13 +61,37 @@ class NkiCall:
 
 
 class NkiKernel:
-    """The calls, arguments and variables of a kernel in the Beta 1 dialect."""
+    """The calls, arguments and variables of a kernel; ``dialect`` is the one that its file imports."""
 
     def __init__(self, subject: RuleContext) -> None:
         self.subject = subject
         self.source = subject.source
         self.names = subject.names
-        self.flow = DataFlow(subject.source, subject.function, subject.names, _WRITTEN, _KNOWN)
+        beta1 = spelling("beta1")
+        self.dialect = beta1 if self.names.spelled(beta1.full("nl.load")) else spelling("current")
+        written = self._written if self.dialect.mutates else None
+        self.flow = DataFlow(subject.source, subject.function, subject.names, _WRITTEN, _KNOWN, written)
+
+    def path(self, node: cst.BaseExpression) -> str | None:
+        """Return what a name means, a function of NKI by its name in both dialects ("nl.ndarray")."""
+        path = self.names.path(node)
+        return None if path is None else self.dialect.canonical(path)
+
+    def spelled(self, path: str) -> str | None:
+        """Return a function or constant ("nl.float32") as the file's imports write it, or None."""
+        return self.names.spelled(self.dialect.full(path))
+
+    def _written(self, call: cst.Call) -> dict[cst.Arg, bool] | None:
+        """Return the arguments that an instruction of today's dialect writes, its destination first, each with whether
+        it may be read too; None where the call is no instruction."""
+        path = self.path(call.func)
+        if path is None or not path.startswith(f"{NISA}."):
+            return None
+        named = _named(call, self.dialect.parameters.get(path))
+        if named is None:
+            return dict.fromkeys(call.args[:1], True)
+        adds = path in self.dialect.accumulating
+        return {named[name]: adds for name in ("dst", "reduce_res") if name in named}
 
     @cached_property
     def instructions(self) -> list[NkiCall]:
@@ -128,8 +129,8 @@ class NkiKernel:
         for statement in self.flow.simple():
             if statement.value is not None and isinstance(statement.target, cst.Name):
                 names = {n.value for n in self.source.walk(statement.value, cst.Name)}
-                calls = [self.names.path(c.func) for c in self.source.walk(statement.value, cst.Call)]
-                makes = f"{NL}.arange" in calls and not any(c in _PARAMETERS for c in calls)
+                calls = [self.path(c.func) for c in self.source.walk(statement.value, cst.Call)]
+                makes = f"{NL}.arange" in calls and not any(c in self.dialect.parameters for c in calls)
                 if makes or (names & found and not calls):
                     found.add(statement.target.value)
         return found
@@ -142,21 +143,17 @@ class NkiKernel:
             )
         if not isinstance(node, cst.Call):
             return None
-        path = self.names.path(node.func)
-        if path not in _PARAMETERS:
+        path = self.path(node.func)
+        named = _named(node, self.dialect.parameters.get(path or ""))
+        if path is None or named is None:
             return None
-        parameters = _PARAMETERS[path]
-        args: dict[str, cst.BaseExpression] = {}
-        for position, arg in enumerate(node.args):
-            if arg.star or (arg.keyword is None and position >= len(parameters)):
-                return None
-            args[arg.keyword.value if arg.keyword else parameters[position]] = arg.value
-        return NkiCall(path, node, args, statement)
+        args = {name: arg.value for name, arg in named.items()}
+        destination = args.pop("dst", None) if self.dialect.mutates else None
+        return NkiCall(path, node, args, statement, destination)
 
     def of(self, *functions: str) -> list[NkiCall]:
         """Return the instructions that call one of ``functions``, written "nl.load" or "nisa.activation"."""
-        paths = {full(f) for f in functions}
-        return [i for i in self.instructions if i.path in paths]
+        return [i for i in self.instructions if i.path in functions]
 
     def definition(self, node: cst.BaseExpression) -> NkiCall | None:
         """Return the instruction that computes exactly ``node``, if there is one that certainly does."""
@@ -184,7 +181,7 @@ class NkiKernel:
         statement = instruction.statement
         assert statement is not None
         edits = [self.source.without(statement.node)]
-        if isinstance(statement.target, cst.Subscript) and statement.target_name is not None:
+        if statement.in_memory and statement.target_name is not None:
             allocation = self.flow.allocation(statement.target_name)
             if allocation is not None:
                 edits.append(self.source.without(allocation.node))
@@ -195,11 +192,25 @@ class NkiKernel:
 
         None when the file imports no module that has the function.
         """
-        name = self.names.spelled(full(function))
+        name = self.spelled(function)
         if name is None:
             return None
         written = [*positional, *(f"{k}={v}" for k, v in arguments.items() if v is not None)]
         return f"{name}({', '.join(written)})"
+
+    def respelled(
+        self, instruction: NkiCall, function: str, *positional: str, **arguments: str | None
+    ) -> str | None:
+        """Return a call of ``function`` that writes what ``instruction`` writes, to stand in its place.
+
+        Today's dialect writes the same destination, whose type is that of the result, and knows no masks.
+        """
+        if not self.dialect.mutates:
+            return self.spell(function, *positional, **arguments)
+        if instruction.destination is None or arguments.pop("mask", None) is not None:
+            return None
+        arguments.pop("dtype", None)
+        return self.spell(function, self.source.code(instruction.destination), *positional, **arguments)
 
     def code(self, node: cst.BaseExpression | None) -> str | None:
         """Return the text of an argument, None for one that is absent or ``None``."""
@@ -215,13 +226,31 @@ class NkiKernel:
         return node is None or (isinstance(node, cst.Name) and node.value == "None")
 
 
-def full(function: str) -> str:
-    """Return the dotted path of a function written with the usual short module name."""
-    module, _, name = function.partition(".")
-    return f"{ {'nl': NL, 'nisa': NISA}[module] }.{name}".replace(" ", "")
+def _named(call: cst.Call, parameters: tuple[str, ...] | None) -> dict[str, cst.Arg] | None:
+    """Return the arguments of a call by parameter; None where that is not known."""
+    if parameters is None:
+        return None
+    found: dict[str, cst.Arg] = {}
+    for position, arg in enumerate(call.args):
+        if arg.star or (arg.keyword is None and position >= len(parameters)):
+            return None
+        found[arg.keyword.value if arg.keyword else parameters[position]] = arg
+    return found
 
 
 def open_nki(subject: RuleContext) -> NkiKernel | None:
-    """Return the kernel, or None when it does not use the Beta 1 language module (another dialect)."""
+    """Return the kernel, or None when the file imports neither dialect's functions."""
     kernel = subject.analysis(NkiKernel)
-    return kernel if kernel.names.spelled(f"{NL}.load") else None
+    return kernel if kernel.spelled(f"{NL}.ndarray") else None
+
+
+def open_beta1(subject: RuleContext) -> NkiKernel | None:
+    """Return the kernel if it is one in the Beta 1 dialect, whose instructions return tiles."""
+    kernel = open_nki(subject)
+    return None if kernel is None or kernel.dialect.mutates else kernel
+
+
+def open_current(subject: RuleContext) -> NkiKernel | None:
+    """Return the kernel if it is one in today's dialect, whose instructions write a destination."""
+    kernel = open_nki(subject)
+    return kernel if kernel is not None and kernel.dialect.mutates else None

@@ -35,7 +35,7 @@ def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | 
     if isinstance(node, cst.Attribute) and node.attr.value == "shape":
         return "number"
     if isinstance(node, cst.Call):
-        if kernel.names.path(node.func) in _TILE_MAKERS:
+        if kernel.path(node.func) in _TILE_MAKERS:
             return "tile"
         instruction = kernel.instruction(node)
         return _kind_of_result(kernel, instruction, depth) if instruction else None
@@ -106,7 +106,7 @@ def _is_single(kernel: NkiKernel, name: str) -> bool:
     call = value.value if isinstance(value, cst.Subscript) else None
     return (
         isinstance(call, cst.Call)
-        and kernel.names.path(call.func) == f"{NL}.arange"
+        and kernel.path(call.func) == f"{NL}.arange"
         and len(call.args) == 1
         and number(kernel.flow, call.args[0].value) == 1
     )

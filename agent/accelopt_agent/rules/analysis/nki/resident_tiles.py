@@ -61,7 +61,7 @@ def keep(
 ) -> ResidentTiles | None:
     """Return a tensor of that name to keep ``tile`` in; None where it cannot be written or would be too
     large. Sizes that are not constant count as 1: the emulator finds out whether they fit."""
-    words = {w: kernel.names.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange", "sbuf")}
+    words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange", "sbuf")}
     found = {w: spelled for w, spelled in words.items() if spelled is not None}
     counts = [_count(kernel, loop) for loop in loops]
     known = [count for count in counts if count is not None]

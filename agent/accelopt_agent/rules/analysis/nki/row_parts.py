@@ -40,7 +40,7 @@ class RowParts:
 def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...]) -> RowParts | None:
     """Return the part of its rows that ``node`` takes in one of ``loops``; its last index must depend on that loop
     alone."""
-    arange = kernel.names.spelled(f"{NL}.arange")
+    arange = kernel.spelled(f"{NL}.arange")
     found: TileShape | None = tile(kernel, node)
     if (
         not isinstance(node, cst.Subscript)
@@ -85,4 +85,4 @@ def _is_columns(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
     if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Call):
         return False
     indices = [kernel.source.code(e).strip(", ") for e in node.slice]
-    return kernel.names.path(node.value.func) == f"{NL}.arange" and indices == ["None", ":"]
+    return kernel.path(node.value.func) == f"{NL}.arange" and indices == ["None", ":"]

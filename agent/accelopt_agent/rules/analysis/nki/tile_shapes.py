@@ -118,7 +118,7 @@ def _aranges(kernel: NkiKernel, index: cst.BaseExpression) -> list[tuple[str, st
             found += _aranges(kernel, bound[0].value)
     for node in kernel.source.walk(index, cst.Subscript):
         call = node.value
-        if isinstance(call, cst.Call) and kernel.names.path(call.func) == f"{NL}.arange":
+        if isinstance(call, cst.Call) and kernel.path(call.func) == f"{NL}.arange":
             axis = _axis(kernel.source.code(node)[len(kernel.source.code(call)) :])
             found.append((axis, kernel.source.code(call.args[0].value) if len(call.args) == 1 else "?"))
     return found
@@ -141,12 +141,13 @@ def _bound(kernel: NkiKernel, statement: Statement, depth: int) -> TileShape | N
 
 
 def _result(kernel: NkiKernel, node: cst.Call | cst.BinaryOperation, depth: int) -> TileShape | None:
-    path = kernel.names.path(node.func) if isinstance(node, cst.Call) else None
-    name = path.rpartition(".")[2] if path and path.startswith((NL, NISA)) else ""
+    path = kernel.path(node.func) if isinstance(node, cst.Call) else None
+    module, _, function = (path or "").rpartition(".")
+    name = function if module in (NL, NISA) else ""
     if isinstance(node, cst.Call) and name in ("transpose", "broadcast_to"):
         return _reshaped(kernel, node, name, depth)
     instruction = kernel.instruction(node)
-    if instruction is None:
+    if instruction is None or instruction.destination is not None:
         return None
     found = _of_instruction(kernel, instruction, depth)
     stated = kernel.code(instruction.get("dtype"))
@@ -168,7 +169,7 @@ def _sizes(kernel: NkiKernel, shape: cst.BaseExpression | None) -> list[str]:
     elements = [e.value for e in shape.elements] if isinstance(shape, cst.Tuple) else []
     inner = [
         e.args[0].value
-        if isinstance(e, cst.Call) and kernel.names.path(e.func) == f"{NL}.par_dim" and e.args
+        if isinstance(e, cst.Call) and kernel.path(e.func) == f"{NL}.par_dim" and e.args
         else e
         for e in elements
     ]
@@ -204,7 +205,7 @@ def _product(kernel: NkiKernel, instruction: NkiCall, depth: int) -> TileShape |
     if x is None or y is None:
         return None
     turned = kernel.code(instruction.get("transpose_x")) == "True"
-    float32 = kernel.names.spelled(f"{NL}.float32")
+    float32 = kernel.spelled(f"{NL}.float32")
     return TileShape(x.columns if turned else x.rows, y.columns, float32)
 
 
@@ -214,9 +215,7 @@ def _together(kernel: NkiKernel, tiles: list[TileShape]) -> TileShape | None:
     if len(rows) != 1 or len(columns) != 1:
         return None
     dtypes = {t.dtype for t in tiles}
-    widest = (
-        None if None in dtypes else kernel.names.spelled(f"{NL}.float32")
-    )  # no operand has more precision
+    widest = None if None in dtypes else kernel.spelled(f"{NL}.float32")  # no operand has more precision
     return TileShape(rows.pop(), columns.pop(), dtypes.pop() if len(dtypes) == 1 else widest)
 
 

@@ -1,0 +1,38 @@
+"""Read from the settings how to search, and what a search may use."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from accelopt_agent.request import Budget
+    from accelopt_agent.search.plan import SearchPlan
+    from accelopt_lsp.settings.load import Settings
+
+
+def search_plan(settings: Settings) -> SearchPlan:
+    """Return the strategy of the settings with its own options, and who may propose."""
+    from accelopt_agent.search.plan import SearchPlan
+    from accelopt_agent.search.strategies import OPTIONS
+
+    search = settings.search
+    return SearchPlan(
+        strategy=search.strategy,
+        sources=frozenset(search.sources.split(",")),
+        depth=search.depth or None,
+        options={name: getattr(search, name) for name in OPTIONS[search.strategy]},
+    )
+
+
+def search_budget(settings: Settings) -> Budget:
+    """Return the limits of the settings."""
+    from accelopt_agent.request import Budget
+
+    search = settings.search
+    return Budget(
+        candidates=search.candidates,
+        seconds=None if math.isinf(search.minutes) else search.minutes * 60.0,
+        tokens=search.tokens or None,
+        percent_of_peak=None if search.percent_of_peak >= 100 else search.percent_of_peak,
+    )

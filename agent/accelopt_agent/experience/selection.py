@@ -1,0 +1,130 @@
+"""Chooses experience for a kernel among the pairs and failures of the memory. Pure: the same input, the same choice."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterable, Sequence
+
+from accelopt_agent.experience.experience import ExperienceItem, KernelExperience, KnownFailure, TrackRecord
+from accelopt_agent.experience.policy import ExperiencePolicy
+from accelopt_agent.experience.short_change import short_change
+from accelopt_agent.speedup import speedup
+from accelopt_memory.outcomes import LEAST_LOG, MOST_LOG, SHRINKAGE, Outcome, OutcomePrior
+from accelopt_memory.records import LikeFailure, Match, Pair
+
+#: The logarithm of time after over time before from which on an item is taken to have helped.
+HELPED_LOG = math.log(0.99)
+
+
+def choose_experience(
+    policy: ExperiencePolicy,
+    near: Sequence[Match],
+    newest: Sequence[Pair],
+    failures: Sequence[LikeFailure],
+    prior: OutcomePrior,
+    bound: str | None,
+    target: str,
+    seed: int = 0,
+) -> KernelExperience:
+    """Choose what to tell about a kernel that ``bound`` limits on ``target``.
+
+    ``near`` are the pairs whose slow sides look like the kernel, most similar first; ``newest`` all pairs in the order
+    in which they came, for policies that do not compare. ``seed`` decides where a policy draws.
+    """
+    if policy.pick == "expected":
+        chosen = _by_expected_gain(near, prior, bound, target, policy)
+    else:
+        similar = {match.pair.id: match.score for match in near}
+        pool = [p for p in newest if p.speedup is not None and p.speedup > policy.least_gain]
+        picked = _resampled(pool, policy, seed) if policy.pick == "resampled" else pool[-policy.items :]
+        chosen = [(pair, similar.get(pair.id)) for pair in picked if policy.pick != "nothing"]
+    return KernelExperience(
+        tuple(_item(pair, score, prior) for pair, score in chosen),
+        tuple(_failures(failures, policy.failures)),
+    )
+
+
+def item_of(pair: Pair) -> str:
+    """Return what the outcomes of a pair's change are added up under: the rules that made it, or its edit."""
+    steps = pair.steps or (pair.origin,)
+    if all(step.startswith("rule:") for step in steps):
+        return f"sequence:{','.join(steps)}" if len(steps) > 1 else steps[0]
+    return f"edit:{pair.edit or pair.id}"
+
+
+def expected_log(pair: Pair, prior: OutcomePrior, bound: str | None, target: str) -> float:
+    """Return the expected logarithm of time after over time before of a pair's change: what its outcomes let expect
+    and, where it has none, its own gain as one vote."""
+    known = [item for item in (item_of(pair), f"edit:{pair.edit}") if prior.knows(item)]
+    if known:
+        return min(math.log(prior.expected(item, bound, target)) for item in known)
+    before = math.log(prior.expected(item_of(pair), bound, target))
+    if not pair.speedup:
+        return before
+    own = max(LEAST_LOG, min(MOST_LOG, -math.log(pair.speedup)))
+    return (SHRINKAGE * before + own) / (SHRINKAGE + 1)
+
+
+def _by_expected_gain(
+    near: Sequence[Match], prior: OutcomePrior, bound: str | None, target: str, policy: ExperiencePolicy
+) -> list[tuple[Pair, float | None]]:
+    """Return the pairs with the largest similarity times expected gain, one for each item."""
+    scored = []
+    for match in near:
+        gain = -expected_log(match.pair, prior, bound, target)
+        slower = match.pair.speedup is not None and match.pair.speedup <= policy.least_gain
+        if gain > 0 and not slower:
+            scored.append((-match.score * gain, match.pair.id, match))
+    chosen: list[Match] = []
+    taken: set[str] = set()
+    for _, _, match in sorted(scored, key=lambda entry: entry[:2]):
+        names = {item_of(match.pair), f"edit:{match.pair.edit or match.pair.id}"}
+        if len(chosen) < policy.items and not names & taken:
+            chosen.append(match)
+            taken |= names
+    return [(match.pair, match.score) for match in chosen]
+
+
+def _resampled(pool: Sequence[Pair], policy: ExperiencePolicy, seed: int) -> list[Pair]:
+    """Return the list as it is after rounds that each bring new pairs and keep a random sample of those before."""
+    drawn = random.Random(seed)
+    listed: list[Pair] = []
+    for first in range(0, len(pool), policy.round):
+        new = sorted(pool[first : first + policy.round], key=lambda p: -(p.speedup or 0.0))
+        room = max(0, policy.items - len(new))
+        listed = [*new, *drawn.sample(listed, min(room, len(listed)))]
+    return listed[: policy.items]
+
+
+def _item(pair: Pair, similarity: float | None, prior: OutcomePrior) -> ExperienceItem:
+    change, left_out = short_change(pair.slow_text, pair.fast_text)
+    gain = speedup(pair.slow, pair.fast, pair.target)
+    items = {item_of(pair), f"edit:{pair.edit}"}
+    record = track_record(o for o in prior.outcomes if o.item in items)
+    return ExperienceItem(pair, item_of(pair), similarity, change, left_out, gain, record)
+
+
+def track_record(outcomes: Iterable[Outcome]) -> TrackRecord:
+    """Count the kernels on which outcomes of one item helped, and on which it only failed or was undone."""
+    tasks: dict[str, list[Outcome]] = {}
+    for one in outcomes:
+        tasks.setdefault(one.task, []).append(one)
+    helped = {t for t, tries in tasks.items() if any(_has_helped(o) for o in tries)}
+    failed = {t for t, tries in tasks.items() if any(o.failed or o.undone for o in tries)} - helped
+    return TrackRecord(len(tasks), len(helped), len(failed))
+
+
+def _has_helped(one: Outcome) -> bool:
+    return not one.failed and not one.undone and one.log_ratio is not None and one.log_ratio < HELPED_LOG
+
+
+def _failures(like: Sequence[LikeFailure], most: int) -> list[KnownFailure]:
+    """Return failures of the most similar kernels with different causes, those that were wrong before those that were
+    only slower."""
+    ranked = sorted(like, key=lambda f: (f.trap.code == "slower", -f.score))
+    found: dict[tuple[str, str], KnownFailure] = {}
+    for one in ranked:
+        failure = KnownFailure(one.trap, one.score)
+        found.setdefault((one.trap.code, failure.what), failure)
+    return list(found.values())[:most]

@@ -1,0 +1,52 @@
+"""Keeps what the summarizer said about a suggestion, in its run and, once it is accepted, with its pair."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.memory import Memory
+from accelopt_memory.records import RunEvent, pair_id
+
+#: The kind of event under which a run keeps what the summarizer said.
+EXPLAINED = "explained"
+#: A lesson is cut to so many characters.
+LESSON_CHARACTERS = 600
+
+
+def keep_explanation(memory: Memory, suggestion: Suggestion, data: Mapping[str, Any], key: str) -> None:
+    """Store the words of the summarizer (``data["text"]``) and what they cost; a pair made of the suggestion learns
+    them. Raises MemoryUnavailableError."""
+    with memory.transaction():
+        if memory.run_log.run(suggestion.run) is not None:
+            memory.run_log.add_event(suggestion.run, EXPLAINED, dict(data), key)
+        pair = pair_id(
+            suggestion.dialect, suggestion.target, suggestion.kernel, suggestion.base_text, suggestion.text
+        )
+        memory.set_lesson(pair, _shortened(str(data.get("text", ""))))
+
+
+def kept_explanation(memory: Memory, suggestion: Suggestion, key: str) -> RunEvent | None:
+    """Return the event that answered the question ``key`` about the suggestion. Raises MemoryUnavailableError."""
+    return next((e for e in _explanations(memory, suggestion) if e.key == key), None)
+
+
+def lesson_of(memory: Memory, suggestion: Suggestion) -> str:
+    """Return what the summarizer said last about the suggestion, shortened; "" where it was not asked. Raises
+    MemoryUnavailableError."""
+    said = [
+        str(event.data.get("text", ""))
+        for event in _explanations(memory, suggestion)
+        if event.data.get("suggestion") == suggestion.id
+    ]
+    return _shortened(said[-1]) if said else ""
+
+
+def _explanations(memory: Memory, suggestion: Suggestion) -> list[RunEvent]:
+    return [e for e in memory.run_log.events(suggestion.run) if e.kind == EXPLAINED]
+
+
+def _shortened(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= LESSON_CHARACTERS else line[: LESSON_CHARACTERS - 3].rstrip() + "..."
