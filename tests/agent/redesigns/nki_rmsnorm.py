@@ -26,8 +26,8 @@ def rmsnorm(x, weight):
 def get_inputs():
     generator = np.random.default_rng(0)
     return (
-        generator.standard_normal((1024, 512), dtype=np.float32),
-        generator.random(512, dtype=np.float32),
+        generator.standard_normal((512, 2048), dtype=np.float32),
+        generator.random(2048, dtype=np.float32),
     )
 
 
