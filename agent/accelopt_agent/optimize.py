@@ -25,10 +25,12 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
+from accelopt_agent.experience.source import ExperienceSource
 from accelopt_agent.model.client import ModelQuery, query_model
+from accelopt_agent.model.consent import is_loopback
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.model.team import ModelTeam
+from accelopt_agent.model.team import ROLES, ModelTeam, same_for_all
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.rules.proposer import RuleProposer
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
@@ -146,8 +148,30 @@ def _proposers(
         found.append(MemoryProposer(memory))
     found.append(RuleProposer(request.target))
     if model is not None:
-        found.append(ModelProposer(model, meter, request.target, wishes=request.instructions, asked=asked))
+        team = model if isinstance(model, ModelTeam) else same_for_all(model)
+        experience = _experience(request, memory, team)
+        found.append(
+            ModelProposer(
+                team, meter, request.target, wishes=request.instructions, asked=asked,
+                file=request.kernel_file, experience=experience,
+            )
+        )  # fmt: skip
     return [proposer for proposer in found if proposer.name in request.sources]
+
+
+def _experience(request: OptimizeRequest, memory: Memory | None, team: ModelTeam) -> ExperienceSource:
+    """Return what the team may be told of the memory: code of the project that it may see anyway, and of every
+    project where nothing leaves this machine."""
+    roles = [team.of(role) for role in ROLES]
+    here = all(is_loopback(role.base_url) for role in roles)
+    return ExperienceSource(
+        memory,
+        request.target,
+        request.experience,
+        within=None if here else request.root or request.path.parent,
+        share="kernel" if any(role.share == "kernel" for role in roles) else "file",
+        seed=request.seed,
+    )
 
 
 @dataclass

@@ -40,7 +40,8 @@ class OptimizeRequest:
     a time, ``calls`` how many proposers are queried at a time. ``resume`` continues the last run for the same kernel,
     target and host if that was interrupted, without paying again for its results. ``limits`` hold for each step of a
     job. ``sources`` restricts the proposers. ``proved`` says that the gate has accepted the original already, so that
-    it is not checked again before the search.
+    it is not checked again before the search. ``experience`` names the policy by which the memory tells a model of like
+    kernels (``experience/policies.json``).
     """
 
     path: Path
@@ -62,6 +63,7 @@ class OptimizeRequest:
     limits: Limits = Limits()
     sources: frozenset[str] = SOURCES
     proved: bool = False
+    experience: str = "ours"
 
     def kernel_file(self, text: str | None = None) -> KernelFile:
         """Return the examined file; with ``text``, that of another version in its place."""

@@ -145,3 +145,9 @@ def m013_experience(db: Database) -> None:
             if name not in db.table(table).columns_dict:
                 db.table(table).add_column(name, str, not_null_default=default)
     db.table("kernels").create({"hash": str, "dialect": str, "sketch": bytes}, pk="hash", if_not_exists=True)
+
+
+@_migration
+def m014_proved_pairs(db: Database) -> None:
+    if "proved" not in db.table("pairs").columns_dict:
+        db.table("pairs").add_column("proved", int, not_null_default=0)

@@ -28,6 +28,7 @@ ADDS = {
     "m011_outcomes": {"outcomes"},
     "m012_sketches": set(),
     "m013_experience": {"kernels"},
+    "m014_proved_pairs": set(),
 }
 
 

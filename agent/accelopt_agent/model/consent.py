@@ -21,6 +21,8 @@ _SENT = {
 _ALWAYS = [
     "a digest of its measured and estimated cost, and the error of a rewrite that failed",
     "one-line summaries of rewrites that were tried, and rewrites of this kernel made on the way",
+    "of accepted and failed rewrites of like kernels in the memory: a line with time and counters each, and a few "
+    "lines of difference of those whose file is in the same folder",
 ]
 
 

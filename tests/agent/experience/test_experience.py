@@ -15,7 +15,13 @@ from accelopt_agent.experience.rendering import experience_text
 from accelopt_agent.experience.selection import choose_experience, track_record
 from accelopt_agent.experience.short_change import short_change
 from accelopt_agent.experience.source import ExperienceSource, coder_text
+from accelopt_agent.model.answer import Answer
+from accelopt_agent.model.proposer import ModelProposer
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.request import Budget
+from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
+from accelopt_agent.search.proposer import ProposerError
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome, OutcomePrior
@@ -181,6 +187,49 @@ def test_a_kernel_is_not_told_the_change_that_made_it(memory: Memory) -> None:
     node = node_of(FAST)
     memory.add_pair(pair(1, fast_text=FAST, fast_hash=node.kernel.content_hash))
     assert asyncio.run(ExperienceSource(memory, "h100").of(node)).items == ()
+
+
+@pytest.mark.parametrize(("place", "shown"), [("project", True), ("elsewhere", False)])
+def test_code_of_other_projects_is_not_told_to_a_model_elsewhere(
+    memory: Memory, tmp_path: Path, place: str, shown: bool
+) -> None:
+    memory.add_pair(pair(1, file=str(tmp_path / place / "k.py"), lesson="the mask was computed twice"))
+    source = ExperienceSource(memory, "h100", within=tmp_path / "project")
+    node = node_of(OTHER)
+    found = asyncio.run(source.of(node))
+    text = source.planner_text(found) + source.coder_text(found, node, "change")
+    assert "change 1" in text
+    assert ("keep" in text, "twice" in text) == (shown, shown)
+
+
+def test_with_the_kernel_alone_shared_no_launch_is_shown(memory: Memory) -> None:
+    memory.add_pair(pair(1))
+    source = ExperienceSource(memory, "h100", share="kernel")
+    node = node_of(OTHER)
+    found = asyncio.run(source.of(node))
+    text = source.planner_text(found) + source.coder_text(found, node, "change")
+    assert "keep = at < n" in text
+    assert "cdiv" not in text
+
+
+def test_planner_and_coder_are_told_of_the_memory(memory: Memory) -> None:
+    memory.add_pair(pair(1, summary="Larger blocks, mask computed once"))
+    asked: list[str] = []
+
+    async def model(
+        settings: ModelSettings, system: str, user: str, *, backoff_seconds: float = 1.0, **_: object
+    ) -> Answer:
+        asked.append(user)
+        return Answer("LINES 8-8\nLarger blocks: compute the mask once.", 1, 1)
+
+    proposer = ModelProposer(
+        ModelSettings("http://127.0.0.1:1", "toy"), Meter(Budget()), "h100",
+        asked=model, experience=ExperienceSource(memory, "h100"),
+    )  # fmt: skip
+    with pytest.raises(ProposerError):  # the coder's answer is none
+        asyncio.run(proposer.propose(node_of(OTHER)))
+    assert "+keep = at < n" in asked[0]
+    assert "tl.load(source + at, mask=keep)" in asked[1]
 
 
 def test_without_a_memory_there_is_no_experience() -> None:
