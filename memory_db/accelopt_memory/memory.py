@@ -54,7 +54,7 @@ TABLES: dict[RecordKind, str] = {
 
 #: The SQL expression for a hit's one-line summary; ``t`` is the table.
 _SUMMARIES: dict[RecordKind, str] = {
-    "pair": "t.summary",
+    "pair": "t.summary || CASE t.proved WHEN 1 THEN ' (proved, not accepted)' ELSE '' END",
     "trap": "t.code || ': ' || t.message",
     "rejection": "t.reason",
 }
@@ -118,10 +118,16 @@ class Memory:
         with self.connection.writing() as db:
             return insert_record(db, "pairs", pair, **pair_columns(pair))
 
-    def pairs(self) -> list[Pair]:
-        """Return all pairs, oldest first."""
+    def pairs(self, proved: bool = False) -> list[Pair]:
+        """Return the accepted pairs, oldest first; with ``proved`` those too that were only proved."""
+        query = "SELECT * FROM pairs WHERE proved <= ? ORDER BY number"
         with self.connection.reading() as db:
-            return [pair_of_row(row) for row in db.query("SELECT * FROM pairs ORDER BY number")]
+            return [pair_of_row(row) for row in db.query(query, [int(proved)])]
+
+    def withdraw_proved(self, pair_id: str) -> None:
+        """Delete a pair that nobody accepted; an accepted one stays. Its receipts stay too."""
+        with self.connection.writing() as db:
+            db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [pair_id])
 
     def pair(self, pair_id: str) -> Pair | None:
         with self.connection.reading() as db:
@@ -258,15 +264,17 @@ class Memory:
             count = {
                 table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables
             }
+            proved = int(db.execute("SELECT count(*) FROM pairs WHERE proved = 1").fetchone()[0])
         files = (self.path, Path(f"{self.path}-wal"))
         return Stats(
             path=str(self.path),
-            pairs=count["pairs"],
+            pairs=count["pairs"] - proved,
             traps=count["traps"],
             rejected=count["rejections"],
             runs=count["runs"],
             receipts=count["receipts"],
             bytes=sum(file.stat().st_size for file in files if file.exists()),
+            proved=proved,
         )
 
     def search(self, text: str, limit: int = 50) -> list[SearchHit]:

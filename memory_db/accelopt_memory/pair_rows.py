@@ -61,6 +61,7 @@ def pair_of_row(row: Mapping[str, Any]) -> Pair:
         receipts=tuple(json.loads(row["receipts_json"])),
         imported=bool(row["imported"]),
         example=bool(row["example"]),
+        proved=bool(row["proved"]),
         moved=tuple(from_plain(CounterMove, move) for move in moved),
     )
 

@@ -42,7 +42,8 @@ class CounterMove:
 
 @dataclass(frozen=True)
 class Pair:
-    """A slow-fast pair: one kernel before and after a rewrite that was proved right and accepted.
+    """A slow-fast pair: one kernel before and after a rewrite that was proved right, and that a person accepted
+    unless it is ``proved`` only.
 
     ``slow_text`` and ``fast_text`` are the whole files; ``slow_hash`` and ``fast_hash`` the kernel's
     content hashes in them (``kernels.Kernel.content_hash``). ``steps`` are the origins of the rewrites,
@@ -78,6 +79,7 @@ class Pair:
     fast_bound: str | None = None
     moved: tuple[CounterMove, ...] = ()
     lesson: str = ""
+    proved: bool = False
 
     @property
     def id(self) -> str:
@@ -196,7 +198,8 @@ class StoredSuggestion:
 
 @dataclass(frozen=True)
 class Stats:
-    """The number of records of each kind. ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
+    """The number of records of each kind; ``pairs`` are those that a person accepted, ``proved`` those that nobody did.
+    ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
 
     path: str
     pairs: int
@@ -205,6 +208,7 @@ class Stats:
     runs: int
     receipts: int
     bytes: int
+    proved: int = 0
 
 
 @dataclass(frozen=True)

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from accelopt_agent.events import Event, Finished, SuggestionFound
 from accelopt_agent.request import SOURCES
 from accelopt_agent.search.plan import SearchPlan
-from accelopt_agent.suggestions.accept import accept
-from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_memory.memory import Memory
 
 
 @dataclass(frozen=True)
@@ -47,22 +42,3 @@ ABLATIONS: tuple[Ablation, ...] = (
 def searches(names: Sequence[str], everything: bool) -> tuple[Ablation | None, ...]:
     """Return the ablations of these names, or all; one plain search (None) where none is asked for."""
     return tuple(a for a in ABLATIONS if everything or a.name in names) or (None,)
-
-
-async def learning(happening: AsyncGenerator[Event, None], memory: Memory) -> AsyncGenerator[Event, None]:
-    """Yield the events of a search whose fastest suggestion is accepted at its end, so that the next one
-    remembers it.
-
-    Raises:
-        MemoryUnavailableError: it cannot be remembered.
-    """
-    best: Suggestion | None = None
-    async with aclosing(happening) as events:
-        async for event in events:
-            if isinstance(event, SuggestionFound):
-                found = event.suggestion
-                if best is None or (found.fast.us or 0.0) < (best.fast.us or 0.0):
-                    best = found
-            elif isinstance(event, Finished) and best is not None:
-                accept(memory, best)
-            yield event

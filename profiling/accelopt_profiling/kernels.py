@@ -18,6 +18,8 @@ _JIT: dict[str, Dialect] = {
     "neuronxcc.nki.jit": "nki",
     "neuronxcc.nki.compile.jit": "nki",
     "nki.compiler.jit": "nki",
+    "neuronxcc.nki.trace": "nki",
+    "torch_neuronx.nki_jit": "nki",
     "neuronxcc.nki.baremetal": "nki",
     "neuronxcc.nki.benchmark": "nki",
     "neuronxcc.nki.profile": "nki",
@@ -62,10 +64,10 @@ class Discovery:
 @dataclass
 class _Scope:
     """``names`` maps local names to dotted paths; ``made`` are the functions that a call makes kernels of
-    (``k = triton.jit(k)``), of the undecorated ``functions`` of the module."""
+    (``k = triton.jit(k)``, ``nki.baremetal()(k)``), of the undecorated ``functions`` of the module."""
 
     names: dict[str, str] = field(default_factory=dict)
-    made: set[str] = field(default_factory=set)
+    made: dict[str, Dialect] = field(default_factory=dict)
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
 
     def dotted(self, node: ast.expr) -> str | None:
@@ -84,10 +86,11 @@ class _Scope:
         return None
 
     def note_made(self, value: ast.expr) -> None:
-        """Take note of the functions that Triton's decorator is called with somewhere in ``value``."""
+        """Take note of the functions that a kernel's decorator is called with somewhere in ``value``."""
         for call in (n for n in ast.walk(value) if isinstance(n, ast.Call)):
-            if _JIT.get(self.dotted(call.func) or "") == "triton":
-                self.made.update(a.id for a in call.args[:1] if isinstance(a, ast.Name))
+            dialect = _JIT.get(self.dotted(call.func) or "")
+            if dialect is not None:
+                self.made.update({a.id: dialect for a in call.args[:1] if isinstance(a, ast.Name)})
 
     def bind_import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -138,7 +141,7 @@ def kernels_in(source: ParsedPython) -> Discovery:
     scope = _Scope()
     definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]] = []
     _collect(tree, scope, "", definitions)
-    definitions += [(scope.functions[n], n, "triton") for n in scope.made & {*scope.functions}]
+    definitions += [(scope.functions[n], n, made) for n, made in scope.made.items() if n in scope.functions]
     definitions.sort(key=lambda definition: definition[0].lineno)
     seen: dict[str, int] = {}
     kernels: list[Kernel] = []
@@ -169,7 +172,7 @@ def _collect(
     definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]],
 ) -> None:
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, (ast.Assign, ast.Return)) and isinstance(child.value, ast.Call):
+        if isinstance(child, (ast.Assign, ast.Return, ast.Expr)) and isinstance(child.value, ast.Call):
             scope.note_made(child.value)
         if isinstance(child, (ast.Import, ast.ImportFrom)):
             scope.bind_import(child)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +15,10 @@ import pytest
 from support.bench_checkouts import flashinfer_checkout, kernelbench_checkout, nkibench_checkout
 from support.command import Command
 
-from accelopt_agent.events import Event, Finished, SuggestionFound, Usage
 from accelopt_agent.search.plan import SearchPlan
-from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_memory.memory import Memory
-from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Latency
-from accelopt_profiling.quantity import Known, Quantity
-from nkibench.ablations import ABLATIONS, learning, searches
+from accelopt_profiling.quantity import Known
+from nkibench.ablations import ABLATIONS, searches
 from nkibench.metrics import SetResult, metrics, of_nkibench
 from nkibench.result import Best, TaskResult
 
@@ -68,42 +63,6 @@ def test_an_ablation_leaves_out_what_it_says() -> None:
     assert searches((), True) == ABLATIONS
     assert searches((), False) == (None,)
     assert searches(("no memory",), False) == (ABLATIONS[3],)
-
-
-async def test_the_fastest_version_of_a_search_is_remembered_by_the_next(tmp_path: Path) -> None:
-    text = "import neuronxcc.nki as nki\n\n\n@nki.jit\ndef k(x):\n    return x\n"
-
-    def found(us: float) -> SuggestionFound:
-        verdict = Verdict(True)
-        return SuggestionFound(
-            Suggestion(
-                f"s{us}",
-                "r",
-                "k.py",
-                "k",
-                "nki",
-                "h",
-                text,
-                text.replace("return x", f"return x  # {us}"),
-                "",
-                "rule:a",
-                "faster",
-                Quantity(2.0, Known.ESTIMATED, "", 1.5, 2.5),
-                latency(100),
-                latency(us),
-                verdict,
-                "trn1",
-                "local",
-            )
-        )
-
-    async def search() -> AsyncGenerator[Event, None]:
-        for event in (found(50), found(20), found(30), Finished("r", "", Usage())):
-            yield event
-
-    with Memory.open(tmp_path / "m.db") as memory:
-        assert len([event async for event in learning(search(), memory)]) == 4
-        assert [pair.fast.us for pair in memory.pairs()] == [20]
 
 
 def test_the_metrics_are_per_search_and_tell_peaks_and_costs() -> None:

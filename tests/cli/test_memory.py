@@ -37,7 +37,7 @@ def test_looking_makes_no_file(accelopt: Command, home: Path) -> None:
 
 def test_stats_has_exactly_the_agreed_names(accelopt: Command, home: Path, pair: Pair) -> None:
     stats = accelopt("memory", "stats", "--json").object
-    assert list(stats) == ["path", "pairs", "traps", "rejected", "runs", "receipts", "bytes"]
+    assert list(stats) == ["path", "pairs", "traps", "rejected", "runs", "receipts", "bytes", "proved"]
     assert (stats["path"], stats["pairs"], stats["traps"]) == (str(home / "memory.db"), 1, 1)
     assert stats["bytes"] > 0
 

@@ -28,7 +28,8 @@ ADDS = {
     "m011_outcomes": {"outcomes"},
     "m012_sketches": set(),
     "m013_experience": {"kernels"},
-    "m014_packed_pairs": set(),
+    "m014_proved_pairs": set(),
+    "m015_packed_pairs": set(),
 }
 
 

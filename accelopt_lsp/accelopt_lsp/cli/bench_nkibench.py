@@ -182,16 +182,13 @@ class _NkiBenchRun:
     def searching(self, limits: Budget, team: ModelTeam | None, memory: Memory) -> Searching:
         """Return how to search."""
         from accelopt_agent.optimize import optimize
-        from nkibench.ablations import learning
         from nkibench.searching import Searching
 
         plan = search_plan(self.settings)
         plan = plan if self.ablation is None else self.ablation.of(plan)
-        learns = self.ablation is not None and "memory" in plan.sources
 
         def start(request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
-            happening = optimize(request, host, memory, model=team)
-            return learning(happening, memory) if learns else happening
+            return optimize(request, host, memory, model=team)
 
         return Searching(limits, start, f"{team.models if team else 'nobody'} asked", plan=plan)
 

@@ -49,7 +49,9 @@ from accelopt_agent.search.strategies.strategy import (
 from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
 from accelopt_agent.search.trial import Trial, VersionTexts, goes_back, repeats
 from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, outcome_of, suggestion_for
-from accelopt_memory.records import Rejection, Trap
+from accelopt_agent.suggestions.accept import pair_of
+from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
 
@@ -88,6 +90,7 @@ class KernelSearch:
         self._seen = {self._texts.fingerprints(root.text)[0]}
         self._not_again: set[str] = set()
         self._failed_steps: set[tuple[str, str]] = set()
+        self._taught: list[Pair] = []
         self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
 
     async def run(self) -> AsyncGenerator[Event, None]:
@@ -354,9 +357,21 @@ class KernelSearch:
                 suggestion_for, self.request, node, verdict, self.run_id, self.host
             )
             await self._recorder.suggestion(suggestion)
+            await self._teach(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
             events.append(SuggestionFound(suggestion))
         return events
+
+    async def _teach(self, suggestion: Suggestion) -> None:
+        """Let the memory know what was proved, for the rest of this search and for the next kernels. What it goes on
+        from teaches no more by itself."""
+        try:
+            pair = await asyncio.to_thread(pair_of, suggestion)
+        except (ValueError, RecursionError):  # the kernel is gone from the text, or it is nested too deep
+            return
+        begun = [known for known in self._taught if pair.steps[: len(known.steps)] == known.steps]
+        self._taught = [known for known in self._taught if known not in begun] + [pair]
+        await self._recorder.proved_pair(pair, [known.id for known in begun])
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
         """Mark the version as wrong, and the one step that made it from a right one: neither is tried again. A limit

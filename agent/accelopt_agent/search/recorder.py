@@ -6,7 +6,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from accelopt_agent.candidate import Candidate
@@ -16,7 +17,7 @@ from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome, OutcomePrior
-from accelopt_memory.records import RunStatus, Trap
+from accelopt_memory.records import Pair, RunStatus, Trap
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.receipt import Receipt
 
@@ -98,6 +99,17 @@ class Recorder:
     async def suggestion(self, suggestion: Suggestion) -> None:
         plain = to_plain(suggestion)
         await self._write(lambda m: m.save_suggestion(plain), "")
+
+    async def proved_pair(self, pair: Pair, instead_of: Sequence[str] = ()) -> None:
+        """Store a pair that the gate has accepted and no person yet, ``instead_of`` earlier ones by id."""
+
+        def store(memory: Memory) -> None:
+            with memory.transaction():
+                for earlier in instead_of:
+                    memory.withdraw_proved(earlier)
+                memory.add_pair(replace(pair, proved=True))
+
+        await self._write(store, None)
 
     async def outcome(self, outcome: Outcome) -> None:
         await self._write(lambda m: m.outcomes.add(outcome), None)

@@ -14,8 +14,7 @@ from accelopt_agent.transfer.pair_edit import edit_id, read_edit
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome
-from accelopt_memory.records import Pair, Rejection
-from accelopt_profiling.kernels import find_kernels
+from accelopt_memory.records import Pair, Rejection, pair_id
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import to_plain
 
@@ -30,10 +29,10 @@ def accept(memory: Memory, suggestion: Suggestion) -> str:
     """
     pair = replace(pair_of(suggestion), lesson=lesson_of(memory, suggestion))
     with memory.transaction():
-        pair_id = memory.add_pair(pair)
+        added = memory.add_pair(pair)
         memory.save_suggestion(_plain(suggestion), "accepted")
         _note_acceptance(memory, suggestion, pair)
-    return pair_id
+    return added
 
 
 def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
@@ -53,6 +52,15 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
     )
     with memory.transaction():
         rejection_id = memory.add_rejection(rejection)
+        memory.withdraw_proved(
+            pair_id(
+                suggestion.dialect,
+                suggestion.target,
+                suggestion.kernel,
+                suggestion.base_text,
+                suggestion.text,
+            )
+        )
         memory.save_suggestion(_plain(suggestion), "rejected")
     return rejection_id
 
@@ -84,8 +92,8 @@ def pair_of(suggestion: Suggestion) -> Pair:
     Raises:
         ValueError: one of its texts does not hold its kernel.
     """
-    fast = {k.name: k.content_hash for k in find_kernels(suggestion.text).kernels}
-    if suggestion.kernel not in fast:
+    fast = sorted(suggestion.fast_hashes)
+    if not fast:
         raise ValueError(f"the suggestion {suggestion.id} does not hold the kernel {suggestion.kernel}")
     edit = read_edit(suggestion.base_text, suggestion.text)
     return Pair(
@@ -95,7 +103,7 @@ def pair_of(suggestion: Suggestion) -> Pair:
         slow_text=suggestion.base_text,
         fast_text=suggestion.text,
         slow_hash=suggestion.base_hash,
-        fast_hash=fast[suggestion.kernel],
+        fast_hash=fast[0],
         origin=suggestion.origin,
         summary=suggestion.summary,
         features=kernel_features(suggestion.base_text, suggestion.kernel, suggestion.bound),

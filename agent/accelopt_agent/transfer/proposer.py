@@ -1,4 +1,4 @@
-"""Proposes rewrites from memory: applies accepted pairs of similar kernels to this one."""
+"""Proposes rewrites from memory: applies proved pairs of similar kernels to this one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ LEAST_ALIKE = 0.15
 
 
 class MemoryProposer:
-    """Applies the accepted pairs that fit the kernel; those whose slow side is most similar to it are tried first.
+    """Applies the proved pairs that fit the kernel, whether a person accepted them or not yet; those whose slow side is
+    most similar to it are tried first.
 
     A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried over
     (``edit_transfer``), which also works for pairs that a model or a person wrote. Of pairs whose edits say the same
@@ -97,7 +98,8 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
             done.append((step, choice.summary))
     if not done:
         return None
-    summary = f"{'; then: '.join(s.rstrip('.') for _, s in done)} (as in an accepted change of {pair.kernel})"
+    steps_done = "; then: ".join(s.rstrip(".") for _, s in done)
+    summary = f"{steps_done} (as in {_kind(pair)} change of {pair.kernel})"
     steps = tuple(step for step, _ in done)
     item = f"sequence:{','.join(steps)}" if len(steps) > 1 else steps[0]
     return Candidate(kernel.name, text, f"memory:{pair.id}", summary, expects, steps, item)
@@ -134,4 +136,8 @@ def transfer_edit(match: Match, node: Node) -> Candidate | None:
 
 def _carried(pair: Pair, whole: bool) -> str:
     how = "carried over" if whole else "carried over in part"
-    return f"{pair.summary.rstrip('.')} ({how} from an accepted change of {pair.kernel})"
+    return f"{pair.summary.rstrip('.')} ({how} from {_kind(pair)} change of {pair.kernel})"
+
+
+def _kind(pair: Pair) -> str:
+    return "a proved" if pair.proved else "an accepted"

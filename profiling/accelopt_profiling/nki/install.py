@@ -12,7 +12,8 @@ from accelopt_profiling.nki.beta1.modules import modules as beta1_modules
 from accelopt_profiling.nki.current.modules import modules as current_modules
 from accelopt_profiling.nki.current.versions import emulated_version
 from accelopt_profiling.nki.data.core_limits import CoreLimits
-from accelopt_profiling.nki.emulator.machine import Machine, Mode
+from accelopt_profiling.nki.emulator.machine import Machine, Mode, emulating
+from accelopt_profiling.nki.frontend.stand_ins import StandInFinder
 from accelopt_profiling.nki.sdk import real_packages, simulating
 
 
@@ -73,12 +74,20 @@ def emulated(
     }
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
+    finder = StandInFinder({name.partition(".")[0] for name in modules}, frameworks=not real)
+    sys.meta_path.append(finder)
     _active.append(emulation)
     try:
-        with simulating(real, emulation.limits.generation) if real else nullcontext():
+        with (
+            emulating(emulation.limits),
+            simulating(real, emulation.limits.generation) if real else nullcontext(),
+        ):
             yield emulation
     finally:
         _active.pop()
+        sys.meta_path.remove(finder)
+        for name in finder.made:
+            sys.modules.pop(name, None)
         for name, module in before.items():
             if module is None:
                 sys.modules.pop(name, None)

@@ -132,8 +132,7 @@ class _ProfileRun:
                     self._stop(failed.__cause__, emulation)
                 elif not self._broke_off(failed, emulation):
                     raise
-                else:
-                    self.traced = self.traced or emulation
+                self.traced = self.traced or emulation
                 self._collect(emulation)
                 return
         if self.traced is None:
@@ -183,22 +182,24 @@ class _ProfileRun:
             for f in self.findings
             if kernel.first_line <= f.line <= kernel.end_line or (first and not f.line)
         ]
-        if self.fault is not None:
-            inside = kernel.first_line <= self.fault.line <= kernel.end_line
-            if inside or (first and not self._owned(self.fault.line)):
-                line = self.fault.line or kernel.line
-                findings.append(Finding(self.fault.code, line, "error", self.fault.message))
-        if self.broke_off is not None:
-            if first:
-                findings.append(self.broke_off)
-        elif self.correctness.status == "failed":
+        faulty = self.fault is not None and (
+            kernel.first_line <= self.fault.line <= kernel.end_line
+            or (first and not self._owned(self.fault.line))
+        )
+        if faulty and self.fault is not None:
+            line = self.fault.line or kernel.line
+            findings.append(Finding(self.fault.code, line, "error", self.fault.message))
+        if self.broke_off is not None and first:
+            findings.append(self.broke_off)
+        answer = self._answer(kernel)
+        launched = faulty or answer is not None
+        if self.broke_off is None and self.correctness.status == "failed" and launched:
             findings.append(
                 Finding("wrong-result", kernel.line, "error", f"Wrong result: {self.correctness.detail}")
             )
-        correctness = self.correctness
-        if self.fault is not None:
+        correctness = self.correctness if launched else Correctness()
+        if faulty and self.fault is not None:
             correctness = Correctness("failed", self.fault.message)
-        answer = self._answer(kernel)
         if answer is not None:
             measured = measurement(
                 kernel,
@@ -212,10 +213,9 @@ class _ProfileRun:
             )
             shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
             return replace(measured, timeline=shown)
-        if self.fault is None:
+        if not faulty:
             message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
             findings.append(Finding("never-launched", kernel.line, "information", message))
-            correctness = Correctness()
         return KernelMeasurement(
             kernel.name, kernel.line, "nki", self.params.target, self.params.host, correctness, findings=findings,
             content_hash=kernel.content_hash, stage=self.stage, toolchain=self.toolchain,

@@ -191,6 +191,19 @@ def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
     assert neutral.proof is None  # it takes turns with what it was made from
 
 
+def test_hybrid_asks_the_memory_again_when_a_model_proved_something_elsewhere() -> None:
+    root = made(None, 100, 0, asked={"memory": 1})
+    hybrid = strategy_named("hybrid", root, ["memory"], target="trn1", depth=16)
+    fastest = made(root, 40, 1, asked={})
+    proved = made(root, 80, 2, clearly_faster=True, proof="accepted", step=("model:toy", "x"))
+    hybrid.nodes += [fastest, proved]
+    ask = hybrid.choose(Capacity())
+    assert isinstance(ask, AskProposer)
+    assert (ask.node, ask.proposer) == (fastest, "memory")
+    answer(hybrid, ask)
+    assert hybrid.choose(Capacity()) is None  # once about each
+
+
 def test_hybrid_tries_once_more_what_promises_nothing_after_each_paid_answer() -> None:
     root, patience = made(None, 100, 0), 3
     hybrid = Hybrid(root, ["rules", "model"], target="trn1", least_gain=-1.0, patience=patience)

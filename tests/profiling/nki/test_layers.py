@@ -16,7 +16,7 @@ BELOW: dict[str, set[str]] = {
     "emulator": {"data", "compute"},
     "frontend": {"data", "compute", "emulator"},
     "replay": {"data", "compute", "emulator", "frontend"},
-    "beta1": {"data", "compute", "emulator", "frontend", "replay"},
+    "beta1": {"data", "compute", "emulator", "frontend", "replay", "current"},
     "current": {"data", "compute", "emulator", "frontend", "replay"},
     "time_model": {"data", "compute"},
 }

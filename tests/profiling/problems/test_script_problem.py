@@ -7,12 +7,17 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from support.gate_checker import Checker, codes, running_checker
 from support.problem_files import FEW, NKI, changed, context_of, loaded
 
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.loading.script_run import run_functions
+from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.worker.usercode import load_module
 
 
@@ -95,3 +100,21 @@ def test_what_a_problem_leaves_behind_is_its_own(tmp_path: Path) -> None:
     assert perform(module, call, arguments) == [3]
     assert sys.modules["__main__"] is main
     assert sys.argv == path
+
+
+def test_methods_of_unittest_are_tests_that_may_be_expected_to_fail() -> None:
+    text = (
+        "import unittest\nimport pytest\nimport neuronxcc.nki as nki\n@nki.jit\ndef k(a):\n    return a\n"
+        "class T(unittest.TestCase):\n"
+        "    def setUp(self):\n        self.n = 1\n"
+        "    def test_a(self):\n        ran.append(k.__name__ * self.n)\n"
+        "    @pytest.mark.xfail\n    def test_b(self):\n        self.assertEqual(k, 2)\n"
+        "    @unittest.skip('never')\n    def test_c(self):\n        ran.append('c')\n"
+    )
+    runs = own_runs(try_parse(text), find_kernels(text))
+    assert runs.functions == ["T.test_a", "T.test_b", "T.test_c"]
+    module = ModuleType("tests")
+    module.__dict__["ran"] = []
+    exec(text.replace("import neuronxcc.nki as nki\n@nki.jit\n", ""), module.__dict__)  # noqa: S102
+    run_functions(module, runs.functions)
+    assert module.__dict__["ran"] == ["k"]

@@ -254,15 +254,28 @@ class Hybrid(Frontier):
         return None
 
     def _node_not_asked_about(self, name: str) -> Node | None:
-        if name in ONCE_PER_SEARCH:
-            return None if name in self.root.asked else self.root
         fastest = self.fastest
+        if name in ONCE_PER_SEARCH:
+            return self._node_to_teach(name, fastest) if name in self.root.asked else self.root
         nodes = [
             n for n in self.nodes
             if name not in n.asked and n.may_be_built_upon and n.gained and n.depth < self.depth
             and n.us * self.experience.best_hope < fastest.us
         ]  # fmt: skip
         return min(nodes, key=lambda n: (n.us, n.depth), default=None)
+
+    def _node_to_teach(self, name: str, fastest: Node) -> Node | None:
+        """Return the fastest version where a rewrite of a model was proved elsewhere since: it may fit there too."""
+        way, node = {fastest}, fastest
+        while node.parent is not None:
+            node = node.parent
+            way.add(node)
+        proved = [
+            n for n in self.nodes
+            if n.proof == "accepted" and n.clearly_faster and n.step is not None and not repeats(n.step)
+        ]  # fmt: skip
+        elsewhere = any(n not in way for n in proved)
+        return fastest if elsewhere and name not in fastest.asked and fastest.depth < self.depth else None
 
     def _worth_paying_for(self, name: str) -> Node | None:
         fastest = self.fastest

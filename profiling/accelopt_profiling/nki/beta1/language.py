@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from math import prod
 from operator import index as as_int
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.nki.beta1 import elementwise, matrix
+from accelopt_profiling.nki.beta1.returned import gather_flattened
 from accelopt_profiling.nki.compute.operations import BINARY, copy_values, operation_name
 from accelopt_profiling.nki.data import loop_counter as counter
 from accelopt_profiling.nki.data.index import Affine, arange
@@ -89,6 +91,33 @@ def _buffer_of(a: Any) -> Buffer:
 def shared_constant(constant: Any, dtype: Any = None, **unused: Any) -> Tile:
     """Return a constant tensor in HBM."""
     return language.constant(constant, dtype)
+
+
+def shared_identity_matrix(n: int, dtype: Any = np.uint8, **unused: Any) -> Tile:
+    """Return the identity matrix as a constant in HBM."""
+    return shared_constant(np.eye(n, dtype=data_type(dtype)))
+
+
+def rand(shape: Any, dtype: Any = np.float32, **unused: Any) -> Tile:
+    """Return random numbers from 0 to 1, the same in every run."""
+    machine = current()
+    tile = machine.executor.fresh_tile(tuple(int(n) for n in shape), data_type(dtype), MemorySpace.SBUF)
+    tile.producer = machine.stream.emit("rand", (VECTOR,), tile)
+    drawn, shape = np.random.default_rng(machine.stream.issued), tile.shape
+    tile.step = machine.executor.defer(lambda _: drawn.random(shape, np.float32), 0)
+    machine.executor.write(tile, tile.step)
+    tile.producer.writes.append(tile.region())
+    return tile
+
+
+def nc(count: int) -> int:
+    """Return a number of physical cores, in the size of a launch: which core runs a program is not modelled."""
+    return int(count)
+
+
+def spmd_dim(*sizes: int) -> int:
+    """Return a dimension of a launch that is divided among cores: the product of its sizes."""
+    return prod(int(n) for n in sizes)
 
 
 # Indices and loops
@@ -277,6 +306,7 @@ def names() -> dict[str, Any]:
         sequential_range=sequential_range, static_range=sequential_range, load=load, store=store,
         load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, loop_reduce=loop_reduce,
         matmul=matmul, transpose=transpose, where=where, softmax=softmax, static_cast=static_cast,
-        program_ndim=program_ndim, tensor=KernelTensor,
+        program_ndim=program_ndim, tensor=KernelTensor, shared_identity_matrix=shared_identity_matrix, rand=rand, nc=nc,
+        spmd_dim=spmd_dim, gather_flattened=gather_flattened,
     )  # fmt: skip
     return table

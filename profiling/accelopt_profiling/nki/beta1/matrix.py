@@ -18,11 +18,12 @@ from accelopt_profiling.nki.emulator.tile import Tile
 
 def nc_matmul(
     stationary: Any, moving: Any, *, is_stationary_onezero: bool = False, is_moving_onezero: bool = False,
-    is_transpose: bool = False, mask: Any = None, **unused: Any,
+    is_transpose: bool = False, mask: Any = None, perf_mode: Any = None, **unused: Any,
 ) -> Tile:  # fmt: skip
     """``stationary[K, M].T @ moving[K, N]`` on TensorE into PSUM, in float32.
 
-    With ``is_transpose`` the moving operand is the identity and the result is the stationary one, transposed.
+    With ``is_transpose`` the moving operand is the identity and the result is the stationary one, transposed. In the
+    mode ``double_row_gen3`` both have two rows per partition, [K, 2, M] and [K, 2, N], and all are summed.
     """
     machine = current()
     left, right = (
@@ -31,9 +32,14 @@ def nc_matmul(
     )
     machine.rules.check_operand(left, "nc_matmul")
     machine.rules.check_operand(right, "nc_matmul")
-    machine.rules.check_matmul(left, right)
-    depth, *rest = left.shape
-    partitions, *free = right.shape
+    double = perf_mode == "double_row_gen3"
+    if double and (mask is not None or (left.shape[1:2], right.shape[1:2]) != ((2,), (2,))):
+        machine.fault(
+            "unsupported", f"double_row_gen3 of {left.shape} and {right.shape}: the second size is 2."
+        )
+    machine.rules.check_matmul(*(t[:, 0] if double else t for t in (left, right)))
+    depth, *rest = (2 * left.shape[0], *left.shape[2:]) if double else left.shape
+    partitions, *free = (right.shape[0], *right.shape[2:]) if double else right.shape
     rows, columns = prod(rest), prod(free)
     shape = (rows, *free)
     box, where = machine.executor.resolve_mask(mask, shape) if mask is not None else (None, None)
@@ -53,14 +59,19 @@ def nc_matmul(
     if box is None or all(low < high for low, high in box):
         a, b = machine.executor.read(left), machine.executor.read(right, moving_box)
         if a is not None and b is not None:
+            product = _multiply_double_rows if double else multiply_values
             step = ComputeStep(
-                transpose_values if is_transpose else multiply_values, (a,) if is_transpose else (a, b)
+                transpose_values if is_transpose else product, (a,) if is_transpose else (a, b)
             )
             if box is not None:
                 step = ComputeStep(_part(step.function, box), step.inputs)
     left.fresh = right.fresh = False
     dtype = left.dtype if is_transpose else np.dtype(np.float32)
     return machine.executor.finish(instruction, shape, dtype, MemorySpace.PSUM, step, box, None)
+
+
+def _multiply_double_rows(a: Any, b: Any) -> Any:
+    return multiply_values(a.reshape(2 * len(a), *a.shape[2:]), b.reshape(2 * len(b), *b.shape[2:]))
 
 
 def _part(function: Any, box: Any) -> Any:

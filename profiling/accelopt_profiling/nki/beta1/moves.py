@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for
+from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two_operands
 from accelopt_profiling.nki.compute.operations import copy_values
+from accelopt_profiling.nki.current.enums import OobMode
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.index import Mask
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
@@ -101,10 +102,26 @@ def _truth(pred: Any, shape: tuple[int, ...]) -> Any:
     return chosen
 
 
-def dma_copy(*, dst: Any, src: Any, mask: Any = None, **unused: Any) -> None:
-    """Move data between HBM and SBUF, or within one of them."""
+def dma_copy(
+    *,
+    dst: Any,
+    src: Any,
+    mask: Any = None,
+    dst_rmw_op: Any = None,
+    oob_mode: Any = OobMode.error,
+    **unused: Any,
+) -> None:
+    """Move data between HBM and SBUF, or within one of them; with ``dst_rmw_op`` it is combined with what is there."""
     machine = current()
     source, target = machine.executor.operand(src), machine.executor.operand(dst)
+    if mask is None or dst_rmw_op is not None or source.positions is not None or target.positions is not None:
+        if mask is not None:
+            machine.fault("unsupported", "dma_copy by indices with a mask is not emulated.")
+        sources, function = [source], copy_values
+        if dst_rmw_op is not None:
+            sources, function = [source, target], two_operands(machine, dst_rmw_op)
+        machine.transfers.transfer(target, sources, function, oob_mode is OobMode.skip)
+        return
     if source.block.info.memory is MemorySpace.HBM:
         loaded = machine.transfers.load(source, target.dtype, mask)
         if target.block.info.memory is MemorySpace.HBM:

@@ -35,26 +35,6 @@ class OobMode(Enum):
     skip = 1
 
 
-class NcVersion(Enum):
-    """``nisa.nc_version``; members compare by generation."""
-
-    gen2 = 2
-    gen3 = 3
-    gen4 = 4
-
-    def __lt__(self, other: NcVersion) -> bool:
-        return self.value < other.value
-
-    def __le__(self, other: NcVersion) -> bool:
-        return self.value <= other.value
-
-    def __gt__(self, other: NcVersion) -> bool:
-        return self.value > other.value
-
-    def __ge__(self, other: NcVersion) -> bool:
-        return self.value >= other.value
-
-
 class MatmulPerfMode(Enum):
     """``nisa.matmul_perf_mode``."""
 

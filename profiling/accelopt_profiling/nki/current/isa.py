@@ -9,16 +9,14 @@ from accelopt_profiling.nki.current.enums import (
     DgeMode,
     DmaEngine,
     MatmulPerfMode,
-    NcVersion,
     NkiEngine,
     OobMode,
 )
-from accelopt_profiling.nki.emulator.machine import current
-from accelopt_profiling.nki.frontend.isa import ReduceCmd
+from accelopt_profiling.nki.frontend.isa import NcVersion, ReduceCmd, get_nc_version
 
 FUNCTIONS = (
     moves.dma_copy, moves.dma_compute, moves.dma_transpose, moves.tensor_copy, moves.tensor_copy_predicated,
-    moves.nc_stream_shuffle, moves.iota, moves.affine_select, moves.nc_n_gather,
+    moves.nc_stream_shuffle, moves.iota, moves.affine_select, moves.nc_n_gather, moves.core_barrier,
     matrix.nc_matmul, matrix.nc_transpose,
     elementwise.activation, elementwise.activation_reduce, elementwise.exponential, elementwise.tensor_tensor,
     elementwise.tensor_scalar, elementwise.tensor_scalar_reduce, elementwise.scalar_tensor_tensor,
@@ -28,11 +26,6 @@ FUNCTIONS = (
     select.max8, select.nc_find_index8, select.nc_match_replace8,
     registers.register_alloc, registers.register_move, registers.register_load, registers.register_store,
 )  # fmt: skip
-
-
-def get_nc_version() -> NcVersion:
-    """Return the generation of the core that is emulated."""
-    return NcVersion(current().limits.generation)
 
 
 def names() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from accelopt_profiling.nki.current.tensor import NkiTensor
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import SBUF, Buffer, MemorySpace
-from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.machine import Machine, current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
@@ -36,27 +36,27 @@ class NkiTileSize(language.TileSize):
 
     @property
     def psum_bank_fmax(self) -> int:
-        return current().limits.psum_bank_bytes // 4
+        return limits().psum_bank_bytes // 4
 
     @property
     def psum_bank_fmax_bytes(self) -> int:
-        return current().limits.psum_bank_bytes
+        return limits().psum_bank_bytes
 
     @property
     def psum_num_banks(self) -> int:
-        return current().limits.psum_bytes // current().limits.psum_bank_bytes
+        return limits().psum_bytes // limits().psum_bank_bytes
 
     @property
     def sbuf_fmax_bytes(self) -> int:
-        return current().limits.sbuf_bytes
+        return limits().sbuf_bytes
 
     @property
     def sbuf_fmax(self) -> int:
-        return current().limits.sbuf_bytes // 4
+        return limits().sbuf_bytes // 4
 
     @property
     def sbuf_size_bytes(self) -> int:
-        return current().limits.sbuf_bytes * current().limits.partitions
+        return limits().sbuf_bytes * limits().partitions
 
 
 def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Tile:
@@ -193,12 +193,8 @@ def transpose(x: Tile, dtype: Any = None) -> Tile:
 
 
 def broadcast_to(x: Tile, shape: Sequence[int]) -> Tile:
-    """Repeat along free dimensions, as a view."""
-    machine = current()
-    tile = machine.executor.operand(x)
-    if tile.shape[0] != shape[0] and tile.block.info.memory is not MemorySpace.HBM:
-        machine.fault("unsupported", "Repeating over partitions needs TensorE: multiply with a row of ones.")
-    return machine.broadcast(tile, shape)
+    """Repeat along free dimensions, as a view, and over partitions, by TensorE."""
+    return current().broadcast(x, shape)
 
 
 def where(condition: Tile, x: Any, y: Any, dtype: Any = None) -> Tile:

@@ -9,10 +9,10 @@ import numpy as np
 from accelopt_profiling.nki.current import isa, language
 from accelopt_profiling.nki.current.handle import KernelNkiTensor
 from accelopt_profiling.nki.current.versions import change, emulated_version, table
-from accelopt_profiling.nki.frontend.handle import handing_all
+from accelopt_profiling.nki.frontend.handle import handing_all, mutable_tensor
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
-from accelopt_profiling.nki.frontend.namespace import Namespace
+from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
 
 
 def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
@@ -31,8 +31,9 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
 
     nl = _module("nki.language", handing_all(language.names(), WITHOUT_TENSORS), emulated)
     nisa = _module("nki.isa", handing_all(isa.names()), emulated)
+    constants = constants_of("nki.isa", nisa)
     typing = Namespace(
-        "nki.typing", {"tensor": KernelNkiTensor, "mutable_tensor": KernelNkiTensor, "scalar": np.generic}
+        "nki.typing", {"tensor": KernelNkiTensor, "mutable_tensor": mutable_tensor, "scalar": np.generic}
     )
     nki = _module(
         "nki",
@@ -42,7 +43,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         },
         emulated,
     )  # fmt: skip
-    return {m.__name__: m for m in (nki, nl, nisa, typing)}
+    return {m.__name__: m for m in (nki, nl, nisa, constants, typing)}
 
 
 def _module(name: str, names: dict[str, Any], version: str) -> Namespace:

@@ -73,7 +73,7 @@ def dma_compute(
 
 
 #: The orders of dimensions that DMA can transpose, by rank.
-_TRANSPOSES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
+TRANSPOSES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 
 def dma_transpose(
@@ -84,10 +84,10 @@ def dma_transpose(
     machine = current()
     target, source = machine.executor.operand(dst, "dst"), machine.executor.operand(src, "src")
     _check_dma(machine, target, source)
-    order = _TRANSPOSES.get(len(source.shape))
+    order = TRANSPOSES.get(len(source.shape))
     if order is None or (axes is not None and tuple(axes) != order):
         machine.fault(
-            "unsupported", f"dma_transpose of shape {source.shape} with axes {axes}: DMA knows {_TRANSPOSES}."
+            "unsupported", f"dma_transpose of shape {source.shape} with axes {axes}: DMA knows {TRANSPOSES}."
         )
     if tuple(source.shape[a] for a in order) != target.shape:
         wanted = tuple(source.shape[a] for a in order)
@@ -227,3 +227,13 @@ def nc_n_gather(dst: Any, data: Any, indices: Any, name: str | None = None) -> N
         return np.take_along_axis(x.reshape(x.shape[0], -1), rows, axis=1)
 
     into(machine, dst, "nc_n_gather", (GPSIMD,), [tile, chosen], compute, cost=target)
+
+
+def core_barrier(data: Any = None, cores: Any = None, engine: Any = None, name: str | None = None) -> None:
+    """Wait for the other cores of the launch: a launch of one program has none."""
+    machine = current()
+    if len(machine.grid) != 1 or machine.grid[0] != 1:
+        machine.fault(
+            "unsupported",
+            "core_barrier waits for the other programs of the launch, which run one after another here.",
+        )

@@ -13,7 +13,7 @@ from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.index import Dim
 from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
-from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.emulator.tile import Tile, sizes_of
 
 
 class NkiTensor(Tile):
@@ -134,9 +134,9 @@ class NkiTensor(Tile):
             )
         return self.strided(self.offset, (*self.dims[:start_dim], joined, *self.dims[end_dim + 1 :]))
 
-    def reshape(self, *shape: Any) -> Tile:
+    def reshape(self, *sizes_or_shape: Any, shape: Any = None) -> Tile:
         """Return the same elements in order, in another shape."""
-        wanted = shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+        wanted = sizes_of(sizes_or_shape, shape)
         if self.positions is not None:
             self.machine.fault(
                 "unsupported", "An indirect view cannot be reshaped; reshape before going indirect."
@@ -305,12 +305,6 @@ class NkiTensor(Tile):
 
     def is_indirect(self) -> bool:
         return self.index is not None
-
-    def view(self, dtype: Any) -> Tile:
-        """Return the tensor itself, where the type is the same."""
-        if np.dtype(dtype) == self.dtype:
-            return self
-        return self.machine.fault("unsupported", "A view that reinterprets a tensor's bits is not emulated.")
 
     def indirect(self, index: Any, num_elem: int | None = None) -> Tile:
         return self.machine.fault(

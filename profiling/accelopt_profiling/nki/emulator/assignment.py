@@ -120,6 +120,18 @@ class Assignment:
             target.settled = True
             return target
         area = destination if box is None else destination.within(narrow(box, destination.shape))
+        coverage = destination.block.coverage
+        if (
+            destination.positions is None
+            and coverage.untouched_in(area.box())
+            and _psum_product(value, destination)
+        ):
+            # the first product of a group overwrites what the bank held before
+            self._recorder.forbid_replay()
+            value.producer.accumulate = False
+            self._redirect(destination, value, source)
+            target.settled = True
+            return target
         self._executor.check_written(area)
         step = value.step
         if step is not None and 0 not in area.shape:

@@ -226,6 +226,12 @@ class Executor:
         return box, where
 
     def check_range(self, tile: Tile, box: Box | None) -> None:
+        if tile.positions is not None and tile.positions.size:
+            size, last = prod(tile.block.shape), int(tile.positions.max())
+            if last >= size or tile.positions.min() < 0:
+                self.diagnostics.fault(
+                    "out-of-bounds", f"An index leads to element {last}; the tensor has {size}."
+                )
         for size, index in tile.out_of_range:
             low, high = index.low, index.high
             if box is not None:

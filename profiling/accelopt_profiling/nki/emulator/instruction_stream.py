@@ -16,6 +16,7 @@ class InstructionStream:
     def __init__(self, trace: Trace, record: bool, diagnostics: Diagnostics, recorder: LoopRecorder) -> None:
         self.trace, self.record = trace, record
         self.issued = 0
+        self.newest: TracedInstruction | None = None
         self._diagnostics, self._recorder = diagnostics, recorder
 
     def emit(self, opcode: str, engines: tuple[str, ...], shaped: Tile) -> TracedInstruction:
@@ -32,6 +33,7 @@ class InstructionStream:
     def issue(self, instruction: TracedInstruction) -> None:
         """Issue an instruction."""
         self.issued += 1
+        self.newest = instruction
         instruction.number = self.issued
         if self.record:
             self.trace.instructions.append(instruction)

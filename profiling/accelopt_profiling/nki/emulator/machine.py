@@ -14,6 +14,7 @@ from accelopt_profiling.nki.compute.deferred import DeferredSteps
 from accelopt_profiling.nki.compute.loop_order import LoopOrder
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.core_limits import CoreLimits
+from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.emulator.assignment import Assignment
 from accelopt_profiling.nki.emulator.diagnostics import Diagnostics, KernelFaultError
@@ -93,9 +94,9 @@ class Machine:
         self.program, self.grid = program, grid
         self.memory.begin_program(first=not any(program))
 
-    def argument(self, array: Array) -> Tile:
-        """Return an input in HBM: the caller's own array, never written."""
-        return self.memory.argument(array)
+    def argument(self, array: Array, writable: bool = False) -> Tile:
+        """Return an input in HBM: the caller's own array, which is written only where ``writable``."""
+        return self.memory.argument(array, writable)
 
     def output(self, tile: Tile) -> Array:
         """Return the values of a returned tensor as a plain array."""
@@ -125,6 +126,10 @@ class Machine:
     def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile:
         """Return the same elements in another shape, without moving them."""
         return self.memory.reshape(tile, shape)
+
+    def reinterpret(self, tile: Tile, dtype: Any) -> Tile:
+        """Return the bits of a tile as another type."""
+        return self.memory.reinterpret(tile, as_dtype(dtype))
 
     def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile:
         """Return a tile repeated to ``shape``."""
@@ -163,6 +168,26 @@ def current() -> Machine:
             "unsupported", "NKI functions work inside a kernel only; call it through @nki.jit.", 0
         )
     return _current[-1]
+
+
+_emulated: list[CoreLimits] = []
+
+
+@contextmanager
+def emulating(core: CoreLimits) -> Iterator[None]:
+    """Make ``core`` the one that code outside of kernels asks about, such as the top level of a kernel file."""
+    _emulated.append(core)
+    try:
+        yield
+    finally:
+        _emulated.pop()
+
+
+def limits() -> CoreLimits:
+    """Return the sizes of the core under emulation: of the running machine, or of what is to run."""
+    if _current:
+        return _current[-1].limits
+    return _emulated[-1] if _emulated else CoreLimits()
 
 
 def running_machine() -> Machine | None:

@@ -10,9 +10,10 @@ import numpy as np
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.nki.compute.deferred import DeferredSteps
+from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Array, Block
-from accelopt_profiling.nki.data.coverage import WRITTEN
+from accelopt_profiling.nki.data.coverage import WRITTEN, WriteCoverage
 from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import VECTOR, BlockInfo, Trace
 from accelopt_profiling.nki.data.layout import contiguous
@@ -109,12 +110,14 @@ class DeviceMemory:
         if first:
             self._shared = []
 
-    def argument(self, array: Array) -> Tile:
-        """Return an input in HBM: the caller's own array, never written. It has no values until the steps are
-        computed."""
+    def argument(self, array: Array, writable: bool = False) -> Tile:
+        """Return an input in HBM: the caller's own array, of which a ``writable`` one gets a copy when it is written.
+        It has no values until the steps are computed."""
         self._recorder.forbid_replay()
-        info = self.describe_block(MemorySpace.HBM, array.shape, array.dtype.itemsize, "", 0, True)
+        info = self.describe_block(MemorySpace.HBM, array.shape, array.dtype.itemsize, "", 0, not writable)
         block = Block(info, array.dtype, full=True)
+        if writable:
+            block.coverage = WriteCoverage(block.shape, True)
         if self._full:
             self._deferred.lend(block, array)
         self._trace.input_bytes += array.nbytes
@@ -136,6 +139,17 @@ class DeviceMemory:
         else:
             return np.broadcast_to(np.zeros((), dtype=tile.dtype), tile.shape)
         return tile.array() if tile.covers_block() else tile.array().copy()
+
+    def copy_to_hbm(self, tile: Tile) -> Tile:
+        """Return a copy of a tile that outlives the run; no instruction makes it. What was not written is NaN in it."""
+        copy = self.allocate(tile.shape, tile.dtype, MemorySpace.HBM, tile.block.info.name, full=True)
+        if not tile.block.coverage.full and self._full:
+            self.poison(tile.block)
+        if self._full:
+            step = ComputeStep(copy_values, (tile.as_view(),))
+            step.target = copy.as_view()
+            self._deferred.steps.append(step)
+        return copy
 
     def poison(self, block: Block) -> None:
         """Let the unwritten part of a block hold NaN (4 for integers) from here on, as in the SDK's simulator."""
@@ -164,3 +178,31 @@ class DeviceMemory:
                 "unsupported", "Only a whole tensor can be reshaped; index the result instead."
             )
         return tile.strided(0, contiguous(tuple(wanted)))
+
+    def reinterpret(self, tile: Tile, dtype: np.dtype[Any]) -> Tile:
+        """Return the bits of an input as another type: a copy, which is the same while nothing writes to inputs.
+
+        Raises:
+            KernelFaultError: the tensor is not a whole input, or its last dimension does not divide.
+        """
+        if dtype == tile.dtype:
+            return tile
+        item, other = tile.dtype.itemsize, dtype.itemsize
+        *outer, last = tile.shape
+        if not tile.block.info.constant or not tile.covers_block() or last * item % other:
+            self._diagnostics.fault(
+                "unsupported",
+                f"A view of this tensor's bits as {dtype.name} is not emulated; whole inputs have one.",
+            )
+        self._recorder.forbid_replay()
+        view = self.allocate(
+            (*outer, last * item // other), dtype, MemorySpace.HBM, tile.block.info.name, full=True
+        )
+        if self._full:
+            shape = view.shape
+            step = ComputeStep(
+                lambda x: np.ascontiguousarray(x).view(dtype).reshape(shape), (tile.as_view(),)
+            )
+            step.target = view.as_view()
+            self._deferred.steps.append(step)
+        return view

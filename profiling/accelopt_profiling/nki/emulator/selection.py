@@ -21,7 +21,7 @@ def select(tile: Tile, key: Any) -> Tile:
     """
     if key is Ellipsis:
         return tile
-    entries = key if type(key) is tuple else (key,)
+    entries = tuple(key) if isinstance(key, tuple) else (key,)
     signature = None if tile.positions is not None else _signature(tile.dims, entries)
     if signature is None:
         return _select(tile, list(entries))
@@ -76,6 +76,9 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
             "unsupported", "A gathered view cannot be indexed again; use its indices on the tensor itself."
         )
     entries = _complete(tile, entries)
+    read = [isinstance(entry, Tile) for entry in entries]
+    if any(read):
+        entries = [_read_index(entry) if isinstance(entry, Tile) else entry for entry in entries]
     dims = tile.dims
     offset = tile.offset
     basic: list[tuple[int, Dim]] = []  # where in the result, and the dimension
@@ -123,7 +126,7 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
         axis += 1
     if any(isinstance(index, np.ndarray) for index, _, _ in advanced):
         only_now(slopes)
-        return _gather(tile, offset, advanced, basic)
+        return _gather(tile, offset, advanced, basic, unchecked=read.index(True) if any(read) else -1)
     if advanced:
         steps = [0] * len(shape_of)
         for index, step, _ in advanced:
@@ -199,9 +202,20 @@ def _integer(tile: Tile, value: Any, axis: int) -> int:
         return tile.machine.fault("unsupported", message)
 
 
+def _read_index(index: Tile) -> IntArray:
+    """Return the positions that a tile of the kernel holds now; zeros while there are no values."""
+    values = index.machine.index_values(index)
+    return np.zeros(index.shape, np.int64) if values is None else values.astype(np.int64)
+
+
 def _gather(
-    tile: Tile, offset: int, advanced: list[tuple[Affine | IntArray, int, int]], basic: list[tuple[int, Dim]]
+    tile: Tile,
+    offset: int,
+    advanced: list[tuple[Affine | IntArray, int, int]],
+    basic: list[tuple[int, Dim]],
+    unchecked: int = -1,
 ) -> Tile:
+    """``unchecked`` is the dimension whose positions the transfer checks: it may leave out those beyond the end."""
     machine = tile.machine
     if any(num != 1 for _, (num, _) in basic):
         machine.fault(
@@ -212,7 +226,8 @@ def _gather(
     for index, step, axis in advanced:
         positions = np.asarray(index)
         num = tile.dims[axis][0]
-        if positions.size and (positions.min() < 0 or positions.max() >= num):
+        beyond = positions.size and (positions.min() < 0 or positions.max() >= num)
+        if beyond and axis != unchecked:
             machine.fault(
                 "out-of-bounds", f"An index reaches {positions.max()}; dimension {axis} has size {num}."
             )

@@ -35,6 +35,8 @@ class TileOperations(Protocol):
 
     def reshape(self, tile: Tile, shape: Sequence[int]) -> Tile: ...
 
+    def reinterpret(self, tile: Tile, dtype: Any) -> Tile: ...
+
     def broadcast(self, tile: Tile, shape: Sequence[int]) -> Tile: ...
 
     def assign(self, target: Tile, value: Any) -> None: ...
@@ -44,6 +46,13 @@ class TileOperations(Protocol):
     def arithmetic(self, name: str, *operands: Any) -> Tile: ...
 
     def index_values(self, tile: Tile) -> Array | None: ...
+
+
+def sizes_of(given: Sequence[Any], shape: Any) -> Sequence[Any]:
+    """Return a shape from a method's arguments: one sequence, sizes one by one, or ``shape=``."""
+    if shape is not None:
+        return tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
+    return given[0] if len(given) == 1 and isinstance(given[0], (tuple, list)) else given
 
 
 class Tile:
@@ -109,20 +118,21 @@ class Tile:
         raise TypeError("a tile cannot be iterated over; index it")
 
     def __bool__(self) -> bool:
+        if self.block.info.constant and not self.machine.version:
+            return True  # Beta 1: an input is an object like any other, and kernels ask whether it was given
         raise TypeError("a tile has no truth value: control flow cannot depend on data")
 
     def __repr__(self) -> str:
         return f"<tile {self.shape} {self.dtype} in {self.block.info.memory.value}>"
 
-    def reshape(self, *shape: Any) -> Tile:
-        return self.machine.reshape(
-            self, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        )
+    def reshape(self, *sizes: Any, shape: Any = None) -> Tile:
+        return self.machine.reshape(self, sizes_of(sizes, shape))
 
-    def broadcast_to(self, *shape: Any) -> Tile:
-        return self.machine.broadcast(
-            self, shape[0] if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
-        )
+    def broadcast_to(self, *sizes: Any, shape: Any = None, **unused: Any) -> Tile:
+        return self.machine.broadcast(self, sizes_of(sizes, shape))
+
+    def view(self, dtype: Any) -> Tile:
+        return self.machine.reinterpret(self, dtype)
 
     def astype(self, dtype: Any) -> Tile:
         return self.machine.arithmetic("astype", self, dtype)

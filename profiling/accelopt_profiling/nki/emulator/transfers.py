@@ -60,9 +60,9 @@ class Transfers:
         self._executor.check_range(destination, box)
         if not isinstance(value, Tile):
             self._executor.number(value)
-            value = self._executor.run(
-                "memset", (VECTOR,), [destination], lambda _: np.asarray(value), destination.dtype
-            )
+            tile = self._executor.fresh_tile(destination.shape, destination.dtype, MemorySpace.SBUF)
+            self._executor.fill(tile, value, (VECTOR,))
+            value = tile
         source = self._executor.operand(value, "value of a store")
         self._executor.check_fits(source, destination.shape)
         instruction = self._dma("store", destination, box)
@@ -103,7 +103,8 @@ class Transfers:
             if index is not None:
                 instruction.reads.append(index.region())
         for source in sources:
-            self._executor.check_range(source, None)
+            if source.positions is None:
+                self._executor.check_range(source, None)
             instruction.reads.append(source.region())
             inputs.append(self._executor.read(self._inside(source, skip)))
         instruction.writes.append(target.region())
@@ -177,8 +178,10 @@ class Transfers:
 def descriptors(dram: Tile) -> int:
     """Return the number of contiguous pieces of HBM that a transfer of the view touches; at least one per
     partition."""
-    if dram.positions is not None:
-        return dram.size
+    if (
+        dram.positions is not None
+    ):  # gathered: neighbours in the last dimension may still be neighbours in memory
+        return dram.size - int((np.diff(dram.positions, axis=-1) == 1).sum())
     run = 1
     for num, step in reversed(dram.dims):
         if num > 1:

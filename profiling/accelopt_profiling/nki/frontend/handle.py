@@ -157,12 +157,18 @@ _OPERATORS = (
 )  # fmt: skip
 #: What every dialect's tensors have.
 TENSOR_ATTRIBUTES = ("shape", "ndim", "dtype", "buffer", "size")
-TENSOR_METHODS = ("reshape", "broadcast_to", "astype", *_OPERATORS)
+TENSOR_METHODS = ("reshape", "broadcast_to", "astype", "view", *_OPERATORS)
 
 
 @represents(Tile, *TENSOR_ATTRIBUTES, methods=TENSOR_METHODS)
 class KernelTensor(Handle):
     """A tensor, a tile, or a view of one, as kernel code holds it."""
+
+    __slots__ = ()
+
+
+class mutable_tensor(KernelTensor):  # its name in nki.typing
+    """The annotation of an argument that the kernel writes to."""
 
     __slots__ = ()
 

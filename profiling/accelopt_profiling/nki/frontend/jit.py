@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 
 from accelopt_profiling.nki.compute.process_settings import collection_paused
 from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.loop_recorder import ReplayMismatchError
 from accelopt_profiling.nki.emulator.machine import Machine, running, running_machine
@@ -26,17 +28,28 @@ Dialect = Callable[[Machine], None]
 
 
 class EmulatedKernel:
-    """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another."""
+    """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another.
+
+    ``writes_arguments`` tells that the kernel's outputs are among its arguments, as before kernels returned them.
+    """
 
     def __init__(
-        self, function: Callable[..., Any], launch: Launcher, dialect: Dialect, grid: tuple[int, ...] = (1,)
+        self,
+        function: Callable[..., Any],
+        launch: Launcher,
+        dialect: Dialect,
+        grid: tuple[int, ...] = (1,),
+        writes_arguments: bool = False,
     ) -> None:
         functools.update_wrapper(self, function)
         self.function, self._launch, self.dialect, self.grid = function, launch, dialect, grid
+        self.writes_arguments = writes_arguments
 
     def __getitem__(self, grid: Any) -> EmulatedKernel:
         sizes = grid if isinstance(grid, tuple) else (grid,)
-        return EmulatedKernel(self.function, self._launch, self.dialect, tuple(int(n) for n in sizes))
+        return EmulatedKernel(
+            self.function, self._launch, self.dialect, tuple(int(n) for n in sizes), self.writes_arguments
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if running_machine() is not None:  # one kernel calls another: inlined
@@ -59,8 +72,13 @@ class EmulatedKernel:
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.dialect(machine)
         machine.launched_on_a_grid = self.grid != (1,)
-        positional = [_argument(machine, a) for a in args]
-        named = {name: _argument(machine, a) for name, a in kwargs.items()}
+        names = [p.name for p in inspect.signature(self.function).parameters.values()]
+        written: list[tuple[Tile, Any]] = []
+        positional = [
+            self._argument(machine, a, names[at] if at < len(names) else "", written)
+            for at, a in enumerate(args)
+        ]
+        named = {name: self._argument(machine, a, name, written) for name, a in kwargs.items()}
         result: Any = None
         with running(machine):
             for program in itertools.product(*(range(n) for n in self.grid)):
@@ -73,15 +91,39 @@ class EmulatedKernel:
             finding = overflow(machine.trace.instructions, machine.limits, not machine.version)
             if finding is not None:
                 machine.findings.append(finding)
-        return _result(machine, result)
+        returned = _result(machine, result)
+        _write_back(machine, written)
+        return returned
+
+    def _argument(self, machine: Machine, value: Any, name: str, written: list[tuple[Tile, Any]]) -> Any:
+        if isinstance(value, np.ndarray) and value.ndim:
+            array: Any = value
+        elif hasattr(value, "detach") and hasattr(value, "numpy"):
+            array = _from_torch(value)
+        else:
+            return value
+        annotation = getattr(self.function, "__annotations__", {}).get(name)
+        writable = self.writes_arguments or "mutable_tensor" in getattr(
+            annotation, "__name__", str(annotation)
+        )
+        tile = machine.argument(array, writable)
+        if writable:
+            written.append((tile, array))
+        return handed_out(tile)
 
 
-def _argument(machine: Machine, value: Any) -> Any:
-    if isinstance(value, np.ndarray) and value.ndim:
-        return handed_out(machine.argument(value))
-    if hasattr(value, "detach") and hasattr(value, "numpy"):
-        return handed_out(machine.argument(_from_torch(value)))
-    return value
+def _write_back(machine: Machine, written: list[tuple[Tile, Any]]) -> None:
+    """Copy what a kernel wrote to its arguments into the caller's arrays."""
+    stored = {id(block) for i in machine.trace.instructions for block, _ in i.writes}
+    machine.trace.output_bytes += sum(
+        array.nbytes for tile, array in written if id(tile.block.info) in stored
+    )
+    if not written or machine.mode != "full":
+        return
+    machine.deferred.run(final=True)
+    for tile, array in written:
+        if not tile.block.borrowed and tile.block.storage is not None:
+            array[...] = tile.array()
 
 
 def _from_torch(tensor: Any) -> Any:
@@ -94,23 +136,39 @@ def _from_torch(tensor: Any) -> Any:
 
 
 def _result(machine: Machine, value: Any) -> Any:
+    return _arrays(machine, _off_chip(machine, value))
+
+
+def _off_chip(machine: Machine, value: Any) -> Any:
+    """Return ``value`` with copies in HBM of tiles on the chip, whose memory is given back when the run ends."""
     value = taken(value)
+    if isinstance(value, Tile) and value.block.info.memory is not MemorySpace.HBM:
+        return machine.memory.copy_to_hbm(value)
+    if isinstance(value, (tuple, list)):
+        values = [_off_chip(machine, v) for v in value]
+        return type(value)(*values) if hasattr(value, "_fields") else type(value)(values)
+    return value
+
+
+def _arrays(machine: Machine, value: Any) -> Any:
     if isinstance(value, Tile):
         return machine.output(value)
     if isinstance(value, (tuple, list)):
-        values = [_result(machine, v) for v in value]
+        values = [_arrays(machine, v) for v in value]
         return type(value)(*values) if hasattr(value, "_fields") else type(value)(values)
     if isinstance(value, BlockArray):
         machine.fault("unsupported", "A kernel returns tensors in nl.shared_hbm, not tiles on the chip.")
     return value
 
 
-def decorator(launch: Launcher, dialect: Dialect) -> Callable[..., Any]:
-    """Return ``nki.jit`` with or without arguments."""
+def decorator(launch: Launcher, dialect: Dialect, writes_arguments: bool = False) -> Callable[..., Any]:
+    """Return ``nki.jit`` with or without arguments, or one of those for kernels whose outputs are arguments."""
 
     def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         if function is None:
             return lambda f: jit(f, **options)
-        return function if isinstance(function, EmulatedKernel) else EmulatedKernel(function, launch, dialect)
+        if isinstance(function, EmulatedKernel):
+            return function
+        return EmulatedKernel(function, launch, dialect, writes_arguments=writes_arguments)
 
     return jit

@@ -10,7 +10,7 @@ from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, VECTO
 from accelopt_profiling.nki.data.dtypes import NAMES, MissingTypeError, as_dtype, dtype_named
 from accelopt_profiling.nki.data.instruction import VECTOR
 from accelopt_profiling.nki.data.memory_space import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
-from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.machine import current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.operators import (
     BinaryOperation,
@@ -25,24 +25,24 @@ class TileSize:
 
     @property
     def pmax(self) -> int:
-        return current().limits.partitions
+        return limits().partitions
 
     @property
     def gemm_stationary_fmax(self) -> int:
-        return current().limits.stationary_columns
+        return limits().stationary_columns
 
     @property
     def gemm_moving_fmax(self) -> int:
-        return current().limits.moving_columns
+        return limits().moving_columns
 
     @property
     def psum_fmax(self) -> int:
-        return current().limits.psum_bank_bytes // 4
+        return limits().psum_bank_bytes // 4
 
     @property
     def total_available_sbuf_size(self) -> int:
         """Bytes of SBUF per partition, despite its name."""
-        return current().limits.sbuf_bytes
+        return limits().sbuf_bytes
 
     bn_stats_fmax = 512
     psum_min_align = 4
@@ -80,7 +80,7 @@ def constant(value: Any, dtype: Any) -> Tile:
 
 
 #: Functions that neither take nor return tensors: kernel code gets them as they are.
-WITHOUT_TENSORS = ("arange", "ds", "program_id", "num_programs", "program_ndim")
+WITHOUT_TENSORS = ("finfo", "arange", "ds", "program_id", "num_programs", "program_ndim")
 
 
 def ds(start: Any, size: int) -> slice:
@@ -104,6 +104,16 @@ def select_values(condition: Any, x: Any, y: Any, dtype: np.dtype[Any] | None, m
 
 def _choose(condition: Any, x: Any, y: Any) -> Any:
     return np.where(condition != 0, x, y)
+
+
+def finfo(dtype: Any) -> Any:
+    """Return the limits of a floating-point type, as ``np.finfo`` does."""
+    kind = data_type(dtype)
+    if kind.kind == "f":
+        return np.finfo(kind)
+    import ml_dtypes
+
+    return ml_dtypes.finfo(kind)
 
 
 def program_id(axis: int = 0) -> int:
@@ -144,5 +154,6 @@ def names() -> dict[str, Any]:
     table.update(
         sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, ds=ds,
         expand_dims=expand_dims, program_id=program_id, num_programs=num_programs, device_print=device_print, fp32=Fp32,
+        finfo=finfo, bool=dtype_named("bool_"),
     )  # fmt: skip
     return table

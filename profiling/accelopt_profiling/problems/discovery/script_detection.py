@@ -15,8 +15,8 @@ class OwnRuns:
     """The ways in which a file launches its own kernels.
 
     ``main`` and ``module`` tell of a ``__main__`` block and of module-level launches; ``functions`` names
-    tests and benchmarks that need no arguments. ``recorded`` are the functions whose calls make a candidate
-    comparable.
+    tests (``Class.method`` for those of unittest) and benchmarks that need no arguments. ``recorded`` are the
+    functions whose calls make a candidate comparable.
     """
 
     main: bool = False
@@ -58,6 +58,7 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
         for name, node in functions.items()
         if name in reaching and name.startswith(("test", "bench")) and _runs_alone(node)
     ]
+    tests += [f"{name}.{test}" for name, node in classes.items() for test in _test_methods(node)]
     recorded = [
         n for n in launchers(tree, set(kernels)) if functions[n].args.args or functions[n].args.vararg
     ]
@@ -75,6 +76,13 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
 
 def _used_names(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _test_methods(node: ast.ClassDef) -> list[str]:
+    """Return the tests of a ``unittest.TestCase``."""
+    if not any(ast.unparse(base).endswith("TestCase") for base in node.bases):
+        return []
+    return [n.name for n in node.body if isinstance(n, ast.FunctionDef) and n.name.startswith("test")]
 
 
 def _runs_alone(function: ast.FunctionDef) -> bool:

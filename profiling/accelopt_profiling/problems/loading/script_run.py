@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
+import unittest
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -49,9 +50,26 @@ def run_as_main(
 def run_functions(module: ModuleType, names: Sequence[str]) -> None:
     """Call tests and benchmarks, each with the first values of its parametrization."""
     for name in names:
-        function = getattr(module, name, None)
-        if callable(function):
+        owner, _, method = name.rpartition(".")
+        function = getattr(module, owner or name, None)
+        if owner and isinstance(function, type) and issubclass(function, unittest.TestCase):
+            _run_test(function(method))
+        elif callable(function) and not owner:
             function(**first_parameters(function))
+
+
+def _run_test(test: unittest.TestCase) -> None:
+    """Run one test of unittest as it is written: skipped where it says so, and failing where that is expected."""
+    function = getattr(test, test._testMethodName)
+    marks = {getattr(mark, "name", "") for mark in getattr(function, "pytestmark", [])}
+    expected = getattr(function, "__unittest_expecting_failure__", False) or "xfail" in marks
+    try:
+        test.debug()
+    except unittest.SkipTest:
+        return
+    except Exception:
+        if not expected:
+            raise
 
 
 def first_parameters(function: Any) -> dict[str, Any]:

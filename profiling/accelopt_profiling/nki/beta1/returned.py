@@ -1,0 +1,287 @@
+"""``neuronxcc.nki.isa``: instructions that today's dialect has with a ``dst``, in the form that returns the tile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.beta1.engines import dtype_or_none, two_operands
+from accelopt_profiling.nki.compute.operations import operation_name
+from accelopt_profiling.nki.current import moves, reductions, select
+from accelopt_profiling.nki.current.accumulators import reduce_into_registers
+from accelopt_profiling.nki.data.coverage import Box
+from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
+
+_LEAST = float(np.finfo(np.float32).min)
+
+
+def _returned(
+    machine: Machine,
+    instruction: Callable[[Tile], None],
+    shape: Sequence[int],
+    dtype: np.dtype[Any],
+    box: Box | None = None,
+) -> Tile:
+    """Return the tile that ``instruction`` writes when it is given its destination: all of it, or the part ``box``."""
+    tile = machine.executor.fresh_tile(shape, dtype, MemorySpace.SBUF)
+    instruction(tile if box is None else tile.within(box))
+    newest = machine.stream.newest
+    assert newest is not None
+    tile.producer = newest
+    tile.step = machine.deferred.steps[-1] if machine.deferred.steps else None
+    tile.valid = box
+    tile.fresh = True
+    return tile
+
+
+def _inside(machine: Machine, mask: Any, *tiles: Tile) -> tuple[Box | None, list[Tile]]:
+    """Return the box of a mask over the first tile, and the tiles cut down to it: the others by partitions alone.
+
+    Raises:
+        KernelFaultError: the mask is not a box.
+    """
+    box, where = machine.executor.resolve_mask(mask, tiles[0].shape)
+    if where is not None:
+        machine.fault("unsupported", "This instruction takes masks that cut off whole rows or columns only.")
+    if box is None:
+        return None, list(tiles)
+    others = [t.within((box[0], *((0, n) for n in t.shape[1:]))) for t in tiles[1:]]
+    return box, [tiles[0].within(box), *others]
+
+
+def _eight_columns(
+    machine: Machine, function: Any, searched: Any, others: list[Any], dtype: Any, mask: Any
+) -> Tile:
+    data, *rest = [machine.executor.operand(t) for t in (searched, *others)]
+    box, (data, *rest) = _inside(machine, mask, data, *rest)
+    kind = dtype_or_none(dtype) or data.dtype
+    part = None if box is None else (box[0], (0, 8))
+    rows = machine.executor.operand(searched).shape[0]
+    return _returned(machine, lambda dst: function(dst, data, *rest), (rows, 8), kind, part)
+
+
+def max8(*, src: Any, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+    """Find the eight largest values of each partition, largest first."""
+    return _eight_columns(current(), select.max8, src, [], dtype, mask)
+
+
+def nc_find_index8(*, data: Any, vals: Any, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+    """Find the position of the first occurrence of each of eight values in its partition of ``data``."""
+    return _eight_columns(current(), select.nc_find_index8, data, [vals], dtype or np.uint32, mask)
+
+
+def nc_match_replace8(
+    *, data: Any, vals: Any, imm: Any, dst_idx: Any = None, mask: Any = None, dtype: Any = None, **unused: Any
+) -> Tile:
+    """``data`` with the first occurrence of each of eight values replaced by ``imm``; their places in ``dst_idx``."""
+    machine = current()
+    tile, wanted = machine.executor.operand(data), machine.executor.operand(vals)
+    shape, kind = tile.shape, dtype_or_none(dtype) or tile.dtype
+    box, (tile, wanted) = _inside(machine, mask, tile, wanted)
+    places = None if dst_idx is None else machine.executor.operand(dst_idx)
+    if box is not None and places is not None:
+        places = places.within((box[0], *((0, n) for n in places.shape[1:])))
+    number = float(imm)
+    return _returned(
+        machine, lambda dst: select.nc_match_replace8(dst, tile, wanted, number, places), shape, kind, box
+    )
+
+
+def range_select(
+    *, on_true_tile: Any, comp_op0: Any, comp_op1: Any, bound0: Any, bound1: Any,
+    reduce_cmd: Any = ReduceCmd.reset_reduce, reduce_res: Any = None, reduce_op: Any = np.max, range_start: Any = 0,
+    on_false_value: Any = _LEAST, dtype: Any = None, mask: Any = None, **unused: Any,
+) -> Tile:  # fmt: skip
+    """Select the elements whose position, from ``range_start``, passes both comparisons; the rest becomes the least
+    float32. VectorE's registers keep the reduction from one call to the next."""
+    machine = current()
+    tile = machine.executor.operand(on_true_tile)
+    box, (inner,) = _inside(machine, mask, tile)
+    result = _returned(
+        machine,
+        lambda dst: select.range_select(
+            dst, inner, comp_op0, comp_op1, bound0, bound1,
+            range_start=float(range_start), on_false_value=float(on_false_value),
+        ),
+        tile.shape, dtype_or_none(dtype) or tile.dtype, box,
+    )  # fmt: skip
+    reduce_into_registers(machine, VECTOR, result, result, reduce_op, reduce_res, reduce_cmd, None)
+    result.fresh = False  # its register may be written by now: a copy takes it elsewhere
+    return result
+
+
+def select_reduce(*, dst: Any, mask: Any = None, dtype: Any = None, **named: Any) -> None:
+    """``on_true`` where the predicate is not zero, else ``on_false``; the maximum of the result on request."""
+    if mask is not None:
+        current().fault("unsupported", "select_reduce with a mask is not emulated.")
+    select.select_reduce(dst, **named)
+
+
+def nc_stream_shuffle(src: Any, dst: Any, shuffle_mask: Any, *, mask: Any = None, **unused: Any) -> None:
+    """Move partitions within each group of 32: partition i takes ``shuffle_mask[i]``; 255 leaves it alone."""
+    if mask is not None:
+        current().fault("unsupported", "nc_stream_shuffle with a mask is not emulated.")
+    moves.nc_stream_shuffle(dst, src, shuffle_mask)
+
+
+def tensor_partition_reduce(
+    op: Any, data: Any, *, mask: Any = None, dtype: Any = None, **unused: Any
+) -> Tile:
+    """Reduce over partitions on GpSimdE: slow."""
+    machine = current()
+    tile = machine.executor.operand(data)
+    box, (inner,) = _inside(machine, mask, tile)
+    part = None if box is None else ((0, 1), *box[1:])
+    return _returned(
+        machine,
+        lambda dst: reductions.tensor_partition_reduce(dst, op, inner),
+        (1, *tile.shape[1:]), dtype_or_none(dtype) or tile.dtype, part,
+    )  # fmt: skip
+
+
+def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+    """``data[p, indices[p, i]]`` within each partition, on GpSimdE."""
+    machine = current()
+    tile, chosen = machine.executor.operand(data), machine.executor.operand(indices)
+    if mask is not None:
+        machine.fault("unsupported", "gather_flattened with a mask is not emulated.")
+    return _returned(
+        machine,
+        lambda dst: moves.nc_n_gather(dst, tile, chosen),
+        chosen.shape, dtype_or_none(dtype) or tile.dtype,
+    )  # fmt: skip
+
+
+def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+    """Transpose by DMA into SBUF: (1, 0), (2, 1, 0) or (3, 1, 2, 0) by the rank of ``src``."""
+    machine = current()
+    tile = machine.executor.operand(src)
+    if mask is not None or tile.out_of_range:
+        machine.fault("unsupported", "dma_transpose with a mask is not emulated.")
+    order = moves.TRANSPOSES.get(len(tile.shape), ())
+    shape = [tile.shape[a] for a in order] or tile.shape
+    result = _returned(
+        machine,
+        lambda dst: moves.dma_transpose(dst, tile, axes),
+        shape, dtype_or_none(dtype) or tile.dtype,
+    )  # fmt: skip
+    result.fresh = False  # a DMA has written it: an assignment copies
+    return result
+
+
+def dropout(data: Any, prob: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
+    """Return ``data``: which values a core's random numbers drop is not known, so all are kept, as a finding says."""
+    machine = current()
+    message = "nisa.dropout's random numbers are not emulated: all values are kept here."
+    machine.diagnostics.report("unsupported", message, "information")
+    return machine.executor.run(
+        "tensor_scalar", (VECTOR,), [data, prob], lambda x, p: x, dtype_or_none(dtype), mask,
+        machine.executor.operand(data).shape,
+    )  # fmt: skip
+
+
+def local_gather(
+    src_buffer: Any, index: Any, num_elem_per_idx: int = 1, num_valid_indices: int | None = None, *,
+    mask: Any = None, **unused: Any,
+) -> Tile:  # fmt: skip
+    """Gather, for each group of 16 partitions, runs of ``num_elem_per_idx`` elements of every partition.
+
+    A group's indices, counted in elements, are read down its partitions first; the result has the shape of ``index``,
+    16 of them per column, and the run.
+    """
+    machine = current()
+    tile, chosen = machine.executor.operand(src_buffer), machine.executor.operand(index)
+    if mask is not None:
+        machine.fault("unsupported", "local_gather with a mask is not emulated.")
+    rows, width = tile.shape[0], int(num_elem_per_idx)
+    group = 16
+    every = chosen.size // max(1, -(-chosen.shape[0] // group))
+    count = every if not num_valid_indices else int(num_valid_indices)
+    shape = (rows, *chosen.shape[1:], group, width) if count == every else (rows, count, width)
+
+    def compute(x: Any, at: Any) -> Any:
+        flat = x.reshape(rows, -1)
+        result = np.empty((rows, count, width), x.dtype)
+        for first in range(0, rows, group):
+            starts = (
+                at[first : first + group].reshape(len(at[first : first + group]), -1).T.reshape(-1)[:count]
+            )
+            places = starts.astype(np.int64)[:, None] + np.arange(width)
+            result[first : first + group] = flat[first : first + group][:, places]
+        return result.reshape(shape)
+
+    return machine.executor.run(
+        "local_gather", (GPSIMD,), [tile, chosen], compute, tile.dtype, None, shape, cost=tile
+    )
+
+
+def sequence_bounds(*, segment_ids: Any, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
+    """Find, for each element, where the run of its number begins and ends; ``n`` and -1 where the number is 0."""
+    machine = current()
+    tile = machine.executor.operand(segment_ids)
+    rows, count = tile.shape[0], tile.size // tile.shape[0]
+
+    def compute(x: Any) -> Any:
+        flat = x.reshape(rows, -1)
+        result = np.empty((rows, 2, count), np.float32)
+        for row, ids in enumerate(flat):
+            edges = np.flatnonzero(np.diff(ids)) + 1
+            begins, ends = np.concatenate(([0], edges)), np.concatenate((edges, [count]))
+            run = np.searchsorted(begins, np.arange(count), side="right") - 1
+            result[row, 0] = np.where(ids == 0, count, begins[run])
+            result[row, 1] = np.where(ids == 0, -1, ends[run])
+        return result
+
+    return machine.executor.run(
+        "sequence_bounds", (GPSIMD,), [tile], compute, dtype_or_none(dtype) or tile.dtype, mask, (rows, 2, count)
+    )  # fmt: skip
+
+
+#: The value that an operation leaves another as it is.
+_NEUTRAL = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "max": -np.inf, "min": np.inf}
+
+
+def tensor_scalar_cumulative(
+    *, src: Any, dst: Any, op0: Any, op1: Any, imm0: Any, imm1: Any = None,
+    reduce_cmd: Any = ReduceCmd.reset_reduce, mask: Any = None, dtype: Any = None, **unused: Any,
+) -> None:  # fmt: skip
+    """``r[i] = op1(op0(src[i], imm0), r[i-1])`` on VectorE.
+
+    It begins with the neutral value (``reset_reduce``), ``imm1`` (``load_reduce``), or where the last one ended.
+    """
+    machine = current()
+    tile, target = machine.executor.operand(src), machine.executor.operand(dst)
+    first, second = two_operands(machine, op0), two_operands(machine, op1)
+    if mask is not None:
+        machine.fault("unsupported", "tensor_scalar_cumulative with a mask is not emulated.")
+    register = f"{VECTOR} cumulative"
+    if reduce_cmd is ReduceCmd.load_reduce:
+        start: Any = 0.0 if imm1 is None else imm1
+    elif reduce_cmd is ReduceCmd.reduce:
+        start = machine.registers.get(register, 0.0)
+    else:
+        name = operation_name(op1)
+        start = _NEUTRAL.get({"maximum": "max", "minimum": "min"}.get(name, name), 0.0)
+
+    def compute(x: Any, a: Any, begin: Any) -> Any:
+        values = np.asarray(first(x.reshape(x.shape[0], -1), a), np.float32)
+        state = np.broadcast_to(np.asarray(begin, np.float32).reshape(-1), (len(values),))
+        out = np.empty_like(values)
+        for at in range(values.shape[1]):
+            state = np.asarray(second(values[:, at], state), np.float32)
+            out[:, at] = state
+        return out.reshape(x.shape)
+
+    result = machine.executor.run(
+        "tensor_tensor_scan", (VECTOR,), [tile, imm0, start], compute, target.dtype, None, tile.shape, cost=tile
+    )  # fmt: skip
+    machine.assignment.settle(target, result)
+    machine.registers[register] = target.within(
+        (*((0, n) for n in target.shape[:-1]), (target.shape[-1] - 1, target.shape[-1]))
+    )
