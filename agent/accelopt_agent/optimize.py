@@ -152,8 +152,8 @@ def _proposers(
         experience = _experience(request, memory, team)
         found.append(
             ModelProposer(
-                team, meter, request.target,
-                wishes=request.instructions, asked=asked, experience=experience,
+                team, meter, request.target, wishes=request.instructions, asked=asked,
+                file=request.kernel_file, experience=experience,
             )
         )  # fmt: skip
     return [proposer for proposer in found if proposer.name in request.sources]

@@ -9,8 +9,13 @@ import pytest
 from support.bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kernelbench_checkout
 from support.command import Command
 
+from accelopt_agent.model.first_kernel import module_in
+from accelopt_agent.simulated.conversation import Conversation
+from accelopt_agent.simulated.serving import serving
+from accelopt_agent.simulated.team import Question
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
+from nkibench.fast_p import fast_p
 from nkibench.journal import Journal
 from nkibench.kernel_sets.tasks import flashinfer, kernelbench
 from nkibench.metrics import SetResult, metrics
@@ -24,6 +29,88 @@ def test_kernels_are_found_for_the_tasks_of_kernelbench(tmp_path: Path) -> None:
     assert "has no kernel" in tasks["10_Absent"].fault
     with pytest.raises(ValueError, match="no level"):
         list(kernelbench(tmp_path / "none", tmp_path))
+
+
+def test_without_kernels_the_tasks_have_their_problem_alone(tmp_path: Path) -> None:
+    data, _ = kernelbench_checkout(tmp_path)
+    tasks = list(kernelbench(data))
+    assert [(t.kernel, t.problem, list(t.files)) for t in tasks] == [
+        ("", "reference.py", ["reference.py"])
+    ] * 3
+
+
+def test_the_largest_block_with_the_class_is_the_file() -> None:
+    answer = f"Like this:\n```python\nimport torch\n```\nand\n```python\n{MODEL}```\nDone."
+    assert module_in(answer) == MODEL.rstrip() + "\n"
+    assert module_in("def ModelNew(): pass") is None
+    assert module_in("```python\nclass ModelNew(:\n```") is None
+
+
+@pytest.mark.slow
+def test_a_model_writes_the_first_kernel_and_pytorch_is_what_it_is_compared_with(
+    accelopt: Command, home: Path
+) -> None:
+    """The first file is wrong, the second right; then the search goes on from it, and a replay finds the same."""
+    data, _ = kernelbench_checkout(home)
+
+    def answering(question: Question, count: int) -> str:
+        if "Write the file with" in question.user:
+            return f"```python\n{MODEL.replace('mask) + tl', 'mask) - tl')}```"
+        if "Write the whole file again" in question.user:
+            assert "wrong-result" in question.user
+            return f"```python\n{MODEL}```"
+        return "I have no idea."
+
+    said = Conversation("Said by a test.", "2026-11-22", "toy")
+    base = (
+        "bench",
+        "kernelbench",
+        "--data",
+        data,
+        "--tasks",
+        "1_Add",
+        "--optimize",
+        "--json",
+        "--budget",
+        "4",
+    )
+    with serving(said.recording(answering), "toy") as url:
+        model = ("--set", f"model.base_url={url}", "--set", "model.model=toy")
+        ended = accelopt(*base, *model, "--sources", "model", "--out", home / "one")
+    assert ended.code == 0, ended.err
+    (result,) = ended.object["results"]
+    assert (result["status"], result["attempts"]) == ("passed", 2)
+    assert result["tokens"] > 0
+    assert result["eager"]["known"] == result["compiled"]["known"] == "estimated"
+    shares = {row["over"]: row["shares"] for row in ended.object["fast_p"]}
+    assert shares["eager"]["0"] == 100.0
+    assert set(shares["compiled"]) == {"0", "0.5", "0.8", "1", "1.5", "2"}
+    kept = home / "said.json"
+    said.save(kept)
+    again = accelopt(*base, "--conversation", kept, "--sources", "model", "--out", home / "two")
+    assert again.code == 0, again.err
+    assert again.object["results"][0]["attempts"] == 2
+
+
+def test_fast_p_counts_right_kernels_that_are_faster_than_pytorch() -> None:
+    def result(group: str, status: str, ours: float | None, torch_us: float | None) -> SetResult:
+        eager = Latency(torch_us, torch_us, torch_us, Known.ESTIMATED) if torch_us else Latency()
+        best = Latency(ours, ours, ours, Known.ESTIMATED) if ours else Latency()
+        return SetResult("t", group, status, best=best, eager=eager, whole_us=ours)  # type: ignore[arg-type]
+
+    rows = fast_p([
+        result("level1", "passed", 10, 30), result("level1", "passed", 10, 9), result("level1", "wrong", 1, 9),
+        result("level2", "passed", 10, None),
+    ])  # fmt: skip
+    assert [(r.group, r.over, r.tasks, r.timed) for r in rows] == [
+        ("level1", "eager", 3, 2),
+        ("all", "eager", 4, 2),
+    ]
+    assert rows[0].shares == pytest.approx(
+        {"0": 66.67, "0.5": 66.67, "0.8": 66.67, "1": 33.33, "1.5": 33.33, "2": 33.33}, abs=0.01
+    )
+    assert rows[1].shares["0"] == 75.0
+    assert rows[1].known == "estimated"
 
 
 def test_triton_solutions_of_a_flashinfer_set_come_with_workloads_that_can_be_drawn(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 import logging
 import os
@@ -58,7 +57,7 @@ def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
             "key": key,
             "stored": profiles.get(Path(request["database"]), key),
         }
-    from accelopt_agent.suggestions.apply import ApplyRefusal, edits_for
+    from accelopt_agent.suggestions.apply import ApplyRefusal, edits_for, holds
     from accelopt_agent.suggestions.suggestion import Suggestion
 
     suggestion = from_plain(Suggestion, request["suggestion"])
@@ -66,22 +65,6 @@ def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
         return holds(request["text"], suggestion.base_text, suggestion.text)
     edits = edits_for(request["text"], suggestion)
     return {"refused": edits.reason} if isinstance(edits, ApplyRefusal) else {"edits": to_plain(edits)}
-
-
-def holds(text: str, base: str, wanted: str) -> bool:
-    """Return whether every function that differs between ``base`` and ``wanted`` reads in ``text`` as in
-    ``wanted``."""
-    from accelopt_agent.syntax.scopes import scopes_of
-
-    try:
-        now, old, new = (
-            {scope.name: ast.dump(scope.node) for scope in scopes_of(ast.parse(source))}
-            for source in (text, base, wanted)
-        )
-    except SyntaxError:
-        return False
-    changed = {name for name, _ in old.items() ^ new.items()}
-    return bool(changed) and all(now.get(name) == new.get(name) for name in changed)
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:

@@ -83,8 +83,7 @@ def _apply(suggestion: Suggestion) -> bool:
     Raises:
         CommandError: the file changed so that the suggestion no longer fits; it is left as it is.
     """
-    from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text, edits_for
-    from accelopt_profiling.kernels import find_kernels
+    from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text, edits_for, holds
     from accelopt_profiling.source_text import read_regular
 
     path = Path(suggestion.file)
@@ -95,8 +94,7 @@ def _apply(suggestion: Suggestion) -> bool:
         raise wrong_input(f"{path} cannot be changed: {error}.") from None
     bom = "\ufeff" if text.startswith("\ufeff") else ""
     text = text.removeprefix(bom)
-    fast = {k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel}
-    if fast & {k.content_hash for k in find_kernels(text).kernels if k.name == suggestion.kernel}:
+    if holds(text, suggestion.base_text, suggestion.text):
         return False
     edits = edits_for(text, suggestion)
     if isinstance(edits, ApplyRefusal):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
-from accelopt_lsp.cli.metrics_table import print_metrics
+from accelopt_lsp.cli.metrics_table import print_fast_p, print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-NOTE = "Speedups are over the kernel that the search began with; PyTorch itself is not timed."
+NOTE = "Speedups are over the kernel that the search began with; fast_p is over PyTorch itself."
 
 
 def _set_options(folder: str) -> Callable[[F], F]:
@@ -90,12 +90,16 @@ def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
     help="A checkout of KernelBench, with its levels.",
 )  # fmt: skip
 @click.option(
-    "--kernels", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, metavar="DIR",
-    help="The kernels (ModelNew): level1/19_ReLU.py, or a folder of one of KernelBench's runs.",
+    "--kernels", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR",
+    help="The kernels (ModelNew): level1/19_ReLU.py, or a folder of one of KernelBench's runs. Without it a model "
+    "writes the first kernel of each task from the PyTorch problem alone, which --optimize and a model must allow.",
 )  # fmt: skip
 @_set_options("kernelbench-results")
-def kernelbench(data: Path, kernels: Path, **asked: Any) -> int:
-    """Check, profile and optimize kernels for KernelBench's tasks; print success, fast_1 and speedups per level.
+def kernelbench(data: Path, kernels: Path | None, **asked: Any) -> int:
+    """Check, profile and optimize kernels for KernelBench's tasks; print success, speedups and fast_p per level.
+
+    fast_p is the share of the tasks whose kernel is right and more than p times as fast as PyTorch, eager and compiled:
+    timed on the host's device, and estimated by the same model as the kernels without one.
 
     Exit code 1: a kernel is wrong, absent or could not be run. 2: the checkout cannot be used.
     """
@@ -112,6 +116,7 @@ def _run_tasks(
     """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
     not be run."""
     from nkibench.ablations import searches
+    from nkibench.fast_p import fast_p
     from nkibench.metrics import metrics
 
     settings = search_settings(
@@ -135,11 +140,12 @@ def _run_tasks(
         raise CommandError(
             Exit.UNAVAILABLE, f"{error.filename} cannot be written: {error.strerror}."
         ) from None
-    rows = metrics(results)
+    rows, shares = metrics(results), fast_p(results)
     if as_json:
-        print_json({"note": NOTE, "metrics": rows, "results": results})
+        print_json({"note": NOTE, "metrics": rows, "fast_p": shares, "results": results})
     else:
         print_metrics(rows)
+        print_fast_p(shares)
         say(NOTE)
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 

@@ -8,8 +8,10 @@ from dataclasses import replace
 from typing import Any
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
+from accelopt_agent.evaluation.whole_time import whole
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.speedup import direction
+from accelopt_agent.syntax.kernel_change import only_kernel_changed
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
@@ -34,13 +36,17 @@ class HostCost:
     """Profiles the original completely, and candidates only as far as their time needs.
 
     The time of a candidate is found on stand-ins for the inputs where the original's does not depend on their values,
-    and on the problem's inputs elsewhere. An original that is ``proved`` is profiled as its candidates are.
+    and on the problem's inputs elsewhere. Where a candidate changes more than its kernel in a file of several, the sum
+    of all that is launched is its time. An original that is ``proved`` is profiled as its candidates are.
     """
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
         self._host, self._request = host, request
         self._specs: dict[str, list[dict[str, Any]]] = {}
         self._extents: dict[str, Extent] = {}
+        self._rests: dict[
+            str, list[KernelMeasurement]
+        ] = {}  # of the original, by the kernel that is not in them
 
     async def baseline(self) -> FileMeasurement:
         request = self._request
@@ -75,6 +81,41 @@ class HostCost:
             return None
 
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
+        if not await asyncio.to_thread(self._alone, text, kernel):
+            return await self._whole_cost(text, kernel)
+        return await self._kernel_cost(text, kernel)
+
+    def _alone(self, text: str, kernel: str) -> bool:
+        """Return whether the time of ``kernel`` says all about ``text``: nothing else that is launched changed."""
+        try:
+            names = {
+                k.name
+                for t in (self._request.text, text)
+                for k in find_kernels(t).kernels
+                if not k.device_function
+            }
+            return names == {kernel} or only_kernel_changed(self._request.text, text, kernel)
+        except (SyntaxError, ValueError, RecursionError):
+            return True
+
+    async def _whole_cost(self, text: str, kernel: str) -> KernelMeasurement:
+        """Measure all that the problem launches of ``text``, and of the original what is not ``kernel``."""
+        if kernel not in self._rests:
+            before = _launched(await self._profiled(self._request.text, None, "cost"))
+            self._rests[kernel] = [k for k in before if k.name != kernel]
+        last = await self._profiled(text, None, self._extents.get(kernel, "cost"))
+        launched = _launched(last)
+        wrong = next(
+            (f for k in launched if k.latency.us is None for f in k.findings if f.severity == "error"), None
+        )
+        if launched and wrong is None and all(k.latency.us is not None for k in launched):
+            return whole(launched, kernel, self._rests[kernel])
+        worst = wrong or _worst(last, None)
+        if worst is None:
+            raise CostUnavailableError("not-measured", "Its time could not be found out.", lasting=False)
+        raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
+
+    async def _kernel_cost(self, text: str, kernel: str) -> KernelMeasurement:
         last = await self._profiled(text, [kernel], self._extents.get(kernel, "cost"))
         measured = _named(last, kernel) if last else None
         if last is not None and measured is not None and measured.latency.us is not None:
@@ -120,10 +161,14 @@ class HostGate:
             if not (await self._host.facts()).devices:
                 return None
             gate_request = await asyncio.to_thread(self._gate_request, text, kernel)
+            request_text = self._request.text
             if gate_request.dialect != "triton" or gate_request.problem.kind == "selfrun":
                 return None
             discovered = await asyncio.to_thread(find_kernels, text)
-            found = [k for k in discovered.kernels if k.name == kernel]
+            launched = [k for k in discovered.kernels if not k.device_function]
+            found = [k for k in launched if k.name == kernel]
+            if not await asyncio.to_thread(only_kernel_changed, request_text, text, kernel):
+                found = launched
             before = gate_request.original.files[gate_request.original.kernel]
             session = await time_on(
                 self._host,
@@ -150,7 +195,8 @@ class HostGate:
     def _gate_request(self, text: str, kernel: str) -> GateRequest:
         request = self._request
         file = self._file = self._file or request.kernel_file()
-        ref, found = file.problem.ref, file.kernel(kernel)
+        ref = file.problem.ref
+        found = file.kernel(kernel) or next((k for k in find_kernels(text).kernels if k.name == kernel), None)
         if ref is None or found is None:
             raise CostUnavailableError(
                 "no-problem", f"There is no problem to check {kernel} against.", lasting=False
@@ -184,6 +230,14 @@ def profile_request(
 
 def _named(measurement: FileMeasurement, kernel: str) -> KernelMeasurement | None:
     return next((k for k in measurement.kernels if k.name == kernel), None)
+
+
+def _launched(measurement: FileMeasurement | None) -> list[KernelMeasurement]:
+    """Return the kernels that the problem's run launched."""
+    return [
+        k for k in (measurement.kernels if measurement else [])
+        if not any(f.code == "never-launched" for f in k.findings)
+    ]  # fmt: skip
 
 
 def _worst(measurement: FileMeasurement | None, kernel: KernelMeasurement | None) -> Finding | None:

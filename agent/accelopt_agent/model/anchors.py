@@ -108,6 +108,11 @@ def apply_plan_answer(text: str, anchors: Sequence[Anchor], answer: str) -> str:
     return "".join(body + end for body, end in zip(bodies, ends, strict=True))
 
 
+def has_changes(answer: str) -> bool:
+    """Return whether ``answer`` begins a numbered change."""
+    return any(_BEGIN.match(line) for line in split_lines(answer).texts)
+
+
 def _changes(answer: str, count: int) -> dict[int, list[str]] | None:
     """Read the numbered changes of the answer; None where it has none."""
     found: dict[int, list[str]] = {}

@@ -29,6 +29,11 @@ _FENCE = re.compile(r"^\s*(`{3,}|~{3,})[\w+-]*\s*$")
 MOST_BLOCKS = 64
 
 
+def has_edits(answer: str) -> bool:
+    """Return whether ``answer`` begins a search-and-replace edit."""
+    return any(_HEAD.match(line) for line in split_lines(answer).texts)
+
+
 def read_edits(answer: str) -> list[Replacement]:
     """Read the edits of ``answer``, ignoring text and fences around them. A repeated block counts once.
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import time
+from collections.abc import Callable
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.experience.source import ExperienceSource
-from accelopt_agent.model.anchors import Anchor, apply_plan_answer, parse_anchors
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
-from accelopt_agent.model.edit_scope import outside_changes
-from accelopt_agent.model.edits import InvalidAnswerError, apply_edits, read_edits
+from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
+from accelopt_agent.model.edits import InvalidAnswerError
 from accelopt_agent.model.ledger import ledger_entry
+from accelopt_agent.model.plan import Plan, apply_answer, parse_plan
 from accelopt_agent.model.role_prompts import (
     coder_user,
     debugger_answer_user,
     debugger_user,
+    planner_again_user,
     planner_user,
     system_prompt,
     visible_lines,
@@ -27,15 +30,19 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.search.transcript import Transcript
 from accelopt_agent.syntax.fingerprint import file_fingerprint
+from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.problems.ref import ProblemLookup
 
 #: How much of a plan becomes the candidate's summary.
 SUMMARY_CHARACTERS = 160
+_SENTENCE_END = re.compile(r"(?<=[a-z\])])[.;] (?=[A-Z0-9])|\.$")
 
 
 class ModelProposer:
     """Queries the team about one version at a time and books every call in the run's meter. ``wishes`` is the person's
     instruction, ``asked`` the function that sends a query to a model, ``experience`` what the team is told of the
-    memory."""
+    memory, ``file`` what examines the file that is searched, with its problem."""
 
     name = "model"
 
@@ -49,11 +56,13 @@ class ModelProposer:
         wishes: str = "",
         asked: ModelQuery = query_model,
         experience: ExperienceSource | None = None,
+        file: Callable[[], KernelFile] | None = None,
     ) -> None:
         self._team = settings if isinstance(settings, ModelTeam) else same_for_all(settings)
         self._meter, self._target, self._backoff, self._wishes = meter, target, backoff_seconds, wishes
-        self._asked = asked
+        self._asked, self._file = asked, file
         self._experience = experience or ExperienceSource(None, target)
+        self._known_bounds: dict[str, Bounds] = {}
 
     async def propose(self, node: Node) -> list[Candidate]:
         """Return the rewrites of one plan, or the repair of a version that failed.
@@ -75,48 +84,74 @@ class ModelProposer:
             raise ProposerError(f"The answer of {self._team.coder.model} is left out: {bad}.") from bad
 
     async def _carry_out_plan(self, node: Node, transcript: Transcript) -> list[Candidate]:
+        bounds = self._bounds(node)
         known = await self._experience.of(node)
-        told = self._experience.planner_text(known)
-        plan = await self._ask(
-            "planner", node, planner_user(node, self._team.planner, self._wishes, told), transcript
-        )
-        anchors = parse_anchors(plan, node.text)
+        plan = await self._plan(node, bounds, self._experience.planner_text(known), transcript)
         share = self._team.coder.share
-        _check_visible(node, anchors, self._team.planner)
         found: list[Candidate] = []
         bad: InvalidAnswerError | None = None
-        example = await asyncio.to_thread(self._experience.coder_text, known, node, plan)
+        example = await asyncio.to_thread(self._experience.coder_text, known, node, plan.instruction)
         for _ in range(self._team.samples):
-            user = coder_user(node, plan, anchors, share, example)
+            user = coder_user(node, plan, share, example)
             answer = await self._ask("coder", node, user, transcript)
             try:
-                text = await self._apply_or_repair(node, plan, anchors, answer, transcript)
+                text = await self._apply_or_repair(node, plan, bounds, answer, transcript)
             except InvalidAnswerError as error:
                 bad = error
                 continue
-            found.append(self._candidate(node, text, plan))
+            found.append(self._candidate(node, text, plan.instruction))
         if not found and bad is not None:
             raise bad
         return found
 
+    async def _plan(self, node: Node, bounds: Bounds, told: str, transcript: Transcript) -> Plan:
+        """Ask the planner; tell it once what is wrong with a plan that cannot be carried out."""
+        user = planner_user(node, self._team.planner, self._wishes, told)
+        answer = await self._ask("planner", node, user, transcript)
+        try:
+            return self._parsed(answer, node, bounds)
+        except InvalidAnswerError as bad:
+            if not self._team.repairs:
+                raise
+            first = str(bad)
+        again = planner_again_user(user, answer, first)
+        try:
+            return self._parsed(await self._ask("planner", node, again, transcript), node, bounds)
+        except InvalidAnswerError as bad:
+            raise InvalidAnswerError(f"{first}; asked again, {bad}") from bad
+
+    def _parsed(self, answer: str, node: Node, bounds: Bounds) -> Plan:
+        return parse_plan(answer, node.text, bounds, visible_lines(node, self._team.planner.share))
+
+    def _bounds(self, node: Node) -> Bounds:
+        """Return what may change of the search's original."""
+        root = node.root
+        if root.kernel.name not in self._known_bounds:
+            lookup = self._file().problem if self._file is not None else ProblemLookup(None)
+            self._known_bounds[root.kernel.name] = bounds_of(
+                root.text, root.kernel.name, lookup.ref, lookup.files.values()
+            )
+        return self._known_bounds[root.kernel.name]
+
     async def _apply_or_repair(
-        self, node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, transcript: Transcript
+        self, node: Node, plan: Plan, bounds: Bounds, answer: str, transcript: Transcript
     ) -> str:
         """Apply ``answer`` to the file; where it is invalid, let the debugger correct it."""
         for left in range(self._team.repairs, -1, -1):
             try:
-                return checked(node, apply_answer(node, anchors, answer))
+                return checked(node, bounds, apply_answer(node.text, plan, answer, bounds))
             except InvalidAnswerError as bad:
                 if not left:
                     raise
                 error = str(bad)
-            user = debugger_answer_user(node, plan, anchors, answer, error, self._team.debugger.share)
+            user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share)
             answer = await self._ask("debugger", node, user, transcript)
         raise AssertionError("unreachable")
 
     async def _repair(self, node: Node, transcript: Transcript) -> Candidate:
         answer = await self._ask("debugger", node, debugger_user(node, self._team.debugger), transcript)
-        text = checked(node, apply_edits(node.text, read_edits(answer)))
+        bounds = self._bounds(node)
+        text = checked(node, bounds, apply_answer(node.text, Plan(""), answer, bounds))
         error = node.failure.message if node.failure else ""
         return self._candidate(node, text, f"Repair: {error}")
 
@@ -141,58 +176,32 @@ class ModelProposer:
         return Candidate(node.kernel.name, text, f"model:{self._team.coder.model}", _summary(plan))
 
 
-def _check_visible(node: Node, anchors: tuple[Anchor, ...], settings: ModelSettings) -> None:
-    """Raise InvalidAnswerError where a plan names lines that the planner was not shown: nobody may be shown them."""
-    first, last = visible_lines(node, settings.share)
-    for anchor in anchors:
-        if anchor.first < first or anchor.last > last:
-            raise InvalidAnswerError(
-                f"the plan names lines {anchor.first}-{anchor.last}, which it was not shown"
-            )
-
-
-def apply_answer(node: Node, anchors: tuple[Anchor, ...], answer: str) -> str:
-    """Apply ``answer`` to the file. A change outside the kernel is reported before one outside the anchors: it is
-    worse.
+def checked(node: Node, bounds: Bounds, text: str) -> str:
+    """Return ``text`` if it may be a version of the file.
 
     Raises:
-        InvalidAnswerError: as ``anchors.apply_plan_answer``, or code outside the kernel and its launch changed.
+        InvalidAnswerError: it does not parse, changes what may not change, has no kernel left, or changes nothing.
     """
+    root = node.root
     try:
-        return apply_plan_answer(node.text, anchors, answer)
-    except InvalidAnswerError:
-        try:
-            whole = apply_edits(node.text, read_edits(answer))
-        except InvalidAnswerError:
-            whole = node.text
-        if whole != node.text:
-            checked(node, whole)
-        raise
-
-
-def checked(node: Node, text: str) -> str:
-    """Return ``text`` if it may be a version of the kernel.
-
-    Raises:
-        InvalidAnswerError: it does not parse, changes more than the kernel and its launch, or changes nothing.
-    """
-    try:
-        outside = outside_changes(node.text, text, node.kernel.name)
+        beyond = beyond_bounds(bounds, root.text, text)
         same = file_fingerprint(text) == file_fingerprint(node.text)
     except (SyntaxError, ValueError, RecursionError) as error:
         raise InvalidAnswerError(f"its edits leave a file that does not parse ({error})") from error
-    if outside is not None:
-        raise InvalidAnswerError(outside)
+    if beyond is not None:
+        raise InvalidAnswerError(beyond)
     if same:
         raise InvalidAnswerError("the plan is not carried out: the code does what it did")
+    kernels = find_kernels(text).kernels
+    if not any(k.dialect == root.kernel.dialect and not k.device_function for k in kernels):
+        raise InvalidAnswerError(f"no {root.kernel.dialect} kernel is left")
     return text
 
 
 def _summary(plan: str) -> str:
-    """Return the beginning of the plan as one line, without the line numbers it starts with."""
-    words = " ".join(plan.split())
-    if words[:5].upper().startswith("LINE"):
-        head, _, rest = words.partition(": ") if ": " in words[:60] else words.partition(" ")
-        words = rest.lstrip("0123456789-, ") or words
-        del head
-    return words if len(words) <= SUMMARY_CHARACTERS else words[: SUMMARY_CHARACTERS - 3].rstrip() + "..."
+    """Return the first sentence of the plan as one line."""
+    words = " ".join(plan.replace("`", "").replace("**", "").split())
+    first = _SENTENCE_END.split(words, maxsplit=1)[0].rstrip(" ;:,")
+    first = first if len(first) > 20 else words
+    cut = first if len(first) <= SUMMARY_CHARACTERS else first[: SUMMARY_CHARACTERS - 3].rstrip() + "..."
+    return cut or "a rewrite without a description"

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from accelopt_agent.model.anchors import Anchor, numbered, text_with_anchors
+from accelopt_agent.model.anchors import numbered, text_with_anchors
 from accelopt_agent.model.digest import digest
+from accelopt_agent.model.plan import Plan
 from accelopt_agent.model.prompt_templates import fenced, render
 from accelopt_agent.model.role_context import (
     coder_window,
@@ -43,38 +44,43 @@ def planner_user(node: Node, settings: ModelSettings, wishes: str = "", experien
     )
 
 
-def coder_user(
-    node: Node, plan: str, anchors: tuple[Anchor, ...], share: Share = "file", example: str = ""
-) -> str:
-    """Build the coder's prompt: the lines around the anchors that may be shown, known mistakes, an ``example`` of a
-    change that helped a like kernel, and the plan."""
+def planner_again_user(user: str, answer: str, error: str) -> str:
+    """Build the planner's prompt after a plan that cannot be carried out: the question again, and why."""
+    return render("planner_again_user", question=user, answer=fenced(answer, "text"), error=error)
+
+
+def coder_user(node: Node, plan: Plan, share: Share = "file", example: str = "") -> str:
+    """Build the coder's prompt: the lines around the anchors that may be shown (for a rewrite all that may be), known
+    mistakes, an ``example`` of a change that helped a like kernel, and the plan."""
     first_shown, last_shown = visible_lines(node, share)
-    shown = "\n...\n".join(
-        text_with_anchors(node.text, anchors, first, last)
-        for first, last in _clipped(
-            excerpt_ranges(node.text, node.kernel.name, anchors), first_shown, last_shown
-        )
-    )
     lines = split_lines(node.text).texts
-    planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in anchors)
+    if plan.anchors:
+        ranges = _clipped(excerpt_ranges(node.text, node.kernel.name, plan.anchors), first_shown, last_shown)
+        shown = "\n...\n".join(
+            text_with_anchors(node.text, plan.anchors, first, last) for first, last in ranges
+        )
+        planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in plan.anchors)
+    else:
+        shown = planned = "\n".join(lines[first_shown - 1 : last_shown])
+    count = len(plan.anchors)
     return render(
-        "coder_user",
+        "coder_user" if plan.anchors else "coder_rewrite_user",
         kernel=node.kernel.name,
         file=fenced(shown),
-        mistakes=mistakes_section(near_mistakes(node.kernel.dialect, planned, plan)),
-        window=example + coder_window(node, plan, share),
-        count=str(len(anchors)),
-        plan=plan.strip(),
+        mistakes=mistakes_section(near_mistakes(node.kernel.dialect, planned, plan.instruction)),
+        window=example + coder_window(node, plan.instruction, share),
+        what=f"{count} place{'' if count == 1 else 's'}"
+        if plan.anchors
+        else (", ".join(plan.rewrites) or "the file"),
+        plan=plan.instruction,
     )
 
 
-def debugger_answer_user(
-    node: Node, plan: str, anchors: tuple[Anchor, ...], answer: str, error: str, share: Share = "file"
-) -> str:
+def debugger_answer_user(node: Node, plan: Plan, answer: str, error: str, share: Share = "file") -> str:
     """Build the debugger's prompt for an answer that failed a check before anything ran."""
     return render(
         "debugger_answer_user",
-        task=coder_user(node, plan, anchors, share),
+        task=coder_user(node, plan, share),
         answer=fenced(answer, "text"),
         error=error,
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, error)),

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from accelopt_agent.candidate import Candidate
+from accelopt_agent.evaluation.whole_time import AT_SCALE, REST, REST_AT_SCALE, total
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known
@@ -14,9 +15,6 @@ from accelopt_profiling.timing.statistics import TimeComparison
 
 #: Relative difference between two latencies that may come from adding the same numbers in another order.
 ROUNDING = 1e-6
-
-#: The quantity of a launch's share in a much larger one.
-_AT_SCALE = "time_at_scale"
 
 #: What a version that ran to its end and gave a wrong result failed with.
 _NEAR = frozenset({"wrong-result", "uninitialised-read"})
@@ -56,7 +54,8 @@ class Node:
     ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``fingerprint`` identifies the whole
     rewrite of the original. ``proof`` is the gate's verdict, None before it was asked; ``failure`` says why the version
     could not be run or was refused; ``repair`` marks the repair of a parent that had failed. ``asked`` counts the
-    queries to each proposer about this node. ``comparison`` is with the original, in one session on a device.
+    queries to each proposer about this node. ``comparison`` is with the original, in one session on a device. Of the
+    original, ``rest_us`` is the time of the kernels that the search is not about, as soon as it is needed.
     """
 
     text: str
@@ -71,6 +70,7 @@ class Node:
     failure: Failure | None = None
     comparison: TimeComparison | None = None
     repair: bool = False
+    rest_us: float = 0.0
     asked: dict[str, int] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)
 
@@ -80,21 +80,40 @@ class Node:
         time is mostly that of launching it, which no rewrite changes."""
         original = self.root.measurement
         estimated = original.latency.known is Known.ESTIMATED
-        return estimated and original.bound == "launch" and _AT_SCALE in original.quantities
+        return estimated and original.bound == "launch" and AT_SCALE in original.quantities
+
+    @property
+    def changes_more(self) -> bool:
+        """Its time is that of all kernels that the problem launches, since it changes more than one kernel."""
+        return REST in self.measurement.quantities
 
     @property
     def compared(self) -> Latency:
         """The time by which versions are compared: that of the launch, or of its share in a much larger one."""
-        found = self.measurement.quantities.get(_AT_SCALE)
+        found = self.measurement.quantities.get(AT_SCALE)
         if self.measurement.latency.us is None or found is None or not self.compared_at_scale:
             return self.measurement.latency
         return Latency(found.value, found.low, found.high, found.known)
 
+    def original_compared(self, plain: bool = False) -> Latency:
+        """Return the original's time that ``compared`` stands beside: of the kernel, or of all that is launched;
+        ``plain``: that of the launch in any case."""
+        root = self.root
+        own = root.measurement.latency if plain else root.compared
+        scaled = root.compared_at_scale and not plain
+        rest = self.measurement.quantities.get(REST_AT_SCALE if scaled else REST)
+        if rest is None:
+            return own
+        return total([own, Latency(rest.value, rest.low, rest.high, rest.known)])
+
     @property
     def us(self) -> float:
-        """The time by which it is compared, in microseconds; infinite when unknown."""
+        """The time by which it is ranked, in microseconds; infinite when unknown. Once a version was measured as a
+        whole, the others have the time of the original's other kernels added."""
         us = self.compared.us
-        return float("inf") if us is None else us
+        if us is None:
+            return float("inf")
+        return us if self.changes_more else us + self.root.rest_us
 
     @property
     def depth(self) -> int:

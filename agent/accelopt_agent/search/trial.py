@@ -28,9 +28,9 @@ class VersionTexts:
         """
         return file_fingerprint(text), rewrite_fingerprint(self.base_text, text, self.name)
 
-    def kernel(self, text: str) -> Kernel | None:
-        """Return the kernel in ``text``; None when it is gone."""
-        return next((k for k in find_kernels(text).kernels if k.name == self.name), None)
+    def kernel(self, text: str, name: str = "") -> Kernel | None:
+        """Return the kernel in ``text``, or the one called ``name``; None when it is gone."""
+        return next((k for k in find_kernels(text).kernels if k.name == (name or self.name)), None)
 
 
 def repeats(step: tuple[str, str]) -> bool:

@@ -6,6 +6,7 @@ import math
 from dataclasses import replace
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
+from accelopt_agent.evaluation.whole_time import REST, REST_AT_SCALE
 from accelopt_agent.events import CandidateOutcome
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.node import Failure, Node
@@ -40,11 +41,13 @@ def node_of_trial(
         )
     else:
         measurement = found
+        rest = found.quantities.get(REST_AT_SCALE if root.compared_at_scale else REST)
+        root.rest_us = root.rest_us or (rest.value if rest is not None and rest.value else 0.0)
         if found.correctness.status == "failed":
             failure = Failure("wrong-result", found.correctness.detail or "its result is wrong")
     node = Node(
         candidate.text,
-        texts.kernel(candidate.text) or root.kernel,
+        texts.kernel(candidate.text, measurement.name) or texts.kernel(candidate.text) or root.kernel,
         measurement,
         candidate,
         trial.parent,
@@ -54,23 +57,24 @@ def node_of_trial(
         repair=trial.repairs,
     )
     node.proof = "refused" if failure is not None else None
-    node.clearly_faster = _clearly_faster(root, node, target)
+    node.clearly_faster = _clearly_faster(node, target)
     return node
 
 
-def _clearly_faster(slow: Node, fast: Node, target: str) -> bool:
-    """Return whether ``fast`` may be offered in the place of ``slow``: what gains as a part of a larger launch must not
-    lose in the profiled case, and the other way round."""
+def _clearly_faster(node: Node, target: str) -> bool:
+    """Return whether ``node`` may be offered in the place of the original: what gains as a part of a larger launch must
+    not lose in the profiled case, and the other way round."""
     ways = {
-        direction(slow.compared, fast.compared, target),
-        direction(slow.measurement.latency, fast.measurement.latency, target),
+        direction(node.original_compared(), node.compared, target),
+        direction(node.original_compared(plain=True), node.measurement.latency, target),
     }
     return "faster" in ways and "slower" not in ways
 
 
 def outcome_of(trial: Trial, node: Node, root: Node, target: str) -> Outcome:
     """Return what became of ``trial``, which made ``node``, for the memory's table."""
-    before, after = trial.parent.us, node.us
+    alike = trial.parent.changes_more == node.changes_more
+    before, after = (n.compared.us or math.inf if alike else n.us for n in (trial.parent, node))
     known = trial.parent.failure is None and 0 < before < math.inf and 0 < after < math.inf
     return Outcome(
         item=trial.item,
@@ -90,17 +94,17 @@ def candidate_outcome(node: Node, target: str) -> CandidateOutcome:
         return "failed"
     if node.clearly_faster:
         return "faster"
-    return "slower" if clearly_faster(node.compared, node.root.compared, target) else "unclear"
+    return "slower" if clearly_faster(node.compared, node.original_compared(), target) else "unclear"
 
 
 def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: str, host: str) -> Suggestion:
     """Build the suggestion of ``node``, a version clearly faster than the original that the gate has accepted. Where
     both were timed in one session, that session decides the speedup."""
     base, target, candidate = node.root, request.target, node.candidate
-    slow, fast = base.measurement.latency, node.measurement.latency
+    slow, fast = node.original_compared(plain=True), node.measurement.latency
     ratio = speedup(slow, fast, target)
     if node.compared_at_scale and not clearly_faster(slow, fast, target):
-        larger = speedup(base.compared, node.compared, target)
+        larger = speedup(node.original_compared(), node.compared, target)
         ratio = replace(larger, at="larger batches") if larger is not None else ratio
     if (side := node.comparison) is not None:
         ratio = Speedup(side.ratio, side.low, side.high, Known.MEASURED)

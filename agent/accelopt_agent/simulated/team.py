@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from random import Random
 
 from accelopt_agent.model.anchors import MOST_ANCHORS
-from accelopt_agent.model.edit_scope import outside_changes
+from accelopt_agent.model.edit_bounds import beyond_bounds, bounds_of
 from accelopt_agent.model.prompt_templates import template
 from accelopt_agent.model.team import ROLES, Role
 from accelopt_agent.rules.catalogue import proposals
@@ -148,10 +148,10 @@ class SimulatedTeam:
 
 def _edits(text: str, kernel: Kernel) -> list[Edit]:
     """Return the rewrites of the catalogue that a team may make: inside the kernel, in a few places."""
-    found = []
+    found, bounds = [], bounds_of(text, kernel.name)
     for candidate in proposals(text, kernel):
         edit = edit_of(text, candidate)
-        if len(edit.anchors) <= MOST_ANCHORS and outside_changes(text, edit.after, kernel.name) is None:
+        if len(edit.anchors) <= MOST_ANCHORS and beyond_bounds(bounds, text, edit.after) is None:
             found.append(edit)
     return found
 

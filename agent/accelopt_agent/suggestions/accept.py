@@ -15,7 +15,6 @@ from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import Pair, Rejection, pair_id
-from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import to_plain
 
@@ -93,8 +92,8 @@ def pair_of(suggestion: Suggestion) -> Pair:
     Raises:
         ValueError: one of its texts does not hold its kernel.
     """
-    fast = {k.name: k.content_hash for k in find_kernels(suggestion.text).kernels}
-    if suggestion.kernel not in fast:
+    fast = sorted(suggestion.fast_hashes)
+    if not fast:
         raise ValueError(f"the suggestion {suggestion.id} does not hold the kernel {suggestion.kernel}")
     edit = read_edit(suggestion.base_text, suggestion.text)
     return Pair(
@@ -104,7 +103,7 @@ def pair_of(suggestion: Suggestion) -> Pair:
         slow_text=suggestion.base_text,
         fast_text=suggestion.text,
         slow_hash=suggestion.base_hash,
-        fast_hash=fast[suggestion.kernel],
+        fast_hash=fast[0],
         origin=suggestion.origin,
         summary=suggestion.summary,
         features=kernel_features(suggestion.base_text, suggestion.kernel, suggestion.bound),

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.lines import Lines, split_lines
+from accelopt_agent.syntax.module_parts import read_parts
 from accelopt_agent.syntax.scopes import Scope, scope_named, scopes_of, statement_spans
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.source_text import parse_python
@@ -92,6 +93,17 @@ def apply_to_text(text: str, edits: Sequence[TextEdit]) -> str:
         parts += [text[at:first], new]
         at = last
     return "".join([*parts, text[at:]])
+
+
+def holds(text: str, base: str, wanted: str) -> bool:
+    """Return whether every function and named value that differs between ``base`` and ``wanted`` reads in ``text`` as
+    in ``wanted``."""
+    try:
+        now, old, new = (_bodies(source) | _values(source) for source in (text, base, wanted))
+    except SyntaxError:
+        return False
+    changed = {name for name, _ in old.items() ^ new.items()}
+    return bool(changed) and all(now.get(name) == new.get(name) for name in changed)
 
 
 def _same_kernel(text: str, suggestion: Suggestion) -> Kernel:
@@ -260,8 +272,7 @@ def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
         raise _RefusalError(
             "The file has changed so much that the suggestion no longer fits; optimize again."
         ) from None
-    hashes = {k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel}
-    if not hashes & {k.content_hash for k in find_kernels(result).kernels}:
+    if not suggestion.fast_hashes <= {k.content_hash for k in find_kernels(result).kernels}:
         raise _RefusalError(f"{suggestion.kernel} no longer fits the suggestion; save and optimize again.")
     touched = {name for name, _ in wanted.items() ^ base.items()}
     for name, dump in now.items():
@@ -272,3 +283,12 @@ def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
 def _bodies(text: str) -> dict[str, str]:
     """Return the functions of ``text`` by name, as comparable syntax trees."""
     return {s.name: ast.dump(s.node) for s in scopes_of(parse_python(text))}
+
+
+def _values(text: str) -> dict[str, str]:
+    """Return the named values of the top level of ``text``, as comparable syntax trees."""
+    definitions = read_parts(text).definitions.items()
+    return {
+        name: ast.dump(nodes[-1]) for name, nodes in definitions
+        if isinstance(nodes[-1], (ast.Assign, ast.AnnAssign))
+    }  # fmt: skip

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from accelopt_memory.records import CounterMove
 from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
 
@@ -50,3 +51,11 @@ class Suggestion:
     bound: str | None = None
     fast_bound: str | None = None
     moved: tuple[CounterMove, ...] = ()
+
+    @property
+    def fast_hashes(self) -> set[str]:
+        """The content hashes of the suggested kernel; where another one stands in its place, of all kernels that the
+        base does not have."""
+        fast, before = (find_kernels(t).kernels for t in (self.text, self.base_text))
+        own = {k.content_hash for k in fast if k.name == self.kernel}
+        return own or {k.content_hash for k in fast} - {k.content_hash for k in before}

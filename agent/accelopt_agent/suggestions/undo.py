@@ -9,7 +9,6 @@ from accelopt_agent.suggestions.accept import items_of
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import pair_id
-from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
 
 #: A text that was read while the acceptance was recorded, in seconds before, says nothing about it.
@@ -31,7 +30,7 @@ def notice_undone(
         if stored.body.get("base_hash") not in hashes:
             continue
         suggestion = from_plain(Suggestion, stored.body)
-        fast = {k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel}
+        fast = suggestion.fast_hashes
         pair = memory.pair(_pair_of(suggestion))
         back = hashes[suggestion.base_hash] == suggestion.target and not fast & set(hashes)
         if back and pair is not None and pair.created <= latest:

@@ -61,7 +61,9 @@ class MarkedTexts(VersionTexts):
         said = marks.marks_of(text)
         return (f"{file} {said}", f"{rewrite} {said}") if said else (file, rewrite)
 
-    def kernel(self, text: str) -> Kernel | None:
+    def kernel(self, text: str, name: str = "") -> Kernel | None:
+        if name not in ("", self.name):
+            return super().kernel(text, name)
         plain = marks.plain(text)  # marks stand after everything, so that the kernel's lines are the same
         if plain not in self._kernels:
             self._kernels[plain] = super().kernel(plain)

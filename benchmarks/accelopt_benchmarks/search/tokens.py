@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from accelopt_agent.model.plan import Plan
 from accelopt_agent.model.role_prompts import coder_user, debugger_user, planner_user, system_prompt
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Role
@@ -74,7 +75,9 @@ def our_tokens(
         return None
     node = Node(text, kernel, measurement)
     planner = count(system_prompt("planner", node, target)) + count(planner_user(node, _ANY))
-    coder = count(system_prompt("coder", node, target)) + count(coder_user(node, edit.plan, edit.anchors))
+    coder = count(system_prompt("coder", node, target)) + count(
+        coder_user(node, Plan(edit.plan, edit.anchors))
+    )
     return planner, count(edit.plan), coder, count(edit.answer)
 
 
@@ -144,7 +147,7 @@ def call_tokens(measurement: KernelMeasurement, text: str, target: str) -> CallT
 
     return CallTokens(
         taken("planner", planner_user(node, _ANY), plan),
-        taken("coder", coder_user(node, plan, anchors), answer),
+        taken("coder", coder_user(node, Plan(plan, anchors)), answer),
         taken("debugger", debugger_user(failed, _ANY), answer),
     )
 

@@ -16,7 +16,7 @@ _OF_A_RUN = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
 @dataclass(frozen=True)
 class SetTask:
     """One task: ``files`` are the texts of the folder it runs in, ``kernel`` and ``problem`` two of their names. A task
-    that cannot be run has a ``fault`` in one line instead."""
+    that cannot be run has a ``fault`` in one line instead; one without a ``kernel`` has nothing but its problem."""
 
     name: str
     group: str
@@ -26,10 +26,10 @@ class SetTask:
     fault: str = ""
 
 
-def kernelbench(data: Path, kernels: Path) -> Iterator[SetTask]:
+def kernelbench(data: Path, kernels: Path | None = None) -> Iterator[SetTask]:
     """Yield the tasks of a KernelBench checkout (``level1/19_ReLU.py``), each with the kernel that
     ``kernels`` has for it: a file of the same name or beginning in a folder of the level, or a file of one of
-    KernelBench's runs, of which the first sample is taken.
+    KernelBench's runs, of which the first sample is taken. Without ``kernels`` the tasks have none.
 
     Raises:
         ValueError: the checkout has no tasks.
@@ -40,16 +40,22 @@ def kernelbench(data: Path, kernels: Path) -> Iterator[SetTask]:
         raise ValueError(f"{data} has no level*/*.py; give a checkout of KernelBench.")
     for file in references:
         level = file.parent.name
+        if kernels is None:
+            reference = _text(file)
+            unread = "its reference is no text" if reference is None else ""
+            texts = {"reference.py": reference or ""}
+            yield SetTask(file.stem, level, problem="reference.py", files=texts, fault=unread)
+            continue
         found = _kernel_of(kernels, level, file.stem)
         if found is None:
             yield SetTask(file.stem, level, fault=f"{kernels} has no kernel for it")
             continue
-        texts = {"kernel.py": _text(found), "reference.py": _text(file)}
-        unread = [name for name, text in texts.items() if text is None]
-        if unread:
-            yield SetTask(file.stem, level, fault=f"its {unread[0]} is no text")
+        both = {"kernel.py": _text(found), "reference.py": _text(file)}
+        missing = [name for name, text in both.items() if text is None]
+        if missing:
+            yield SetTask(file.stem, level, fault=f"its {missing[0]} is no text")
         else:
-            read = {name: text for name, text in texts.items() if text is not None}
+            read = {name: text for name, text in both.items() if text is not None}
             yield SetTask(file.stem, level, "kernel.py", "reference.py", read)
 
 

@@ -26,7 +26,7 @@ from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.quantity import executed
+from accelopt_profiling.quantity import Quantity, estimated, executed
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton import hints
 from accelopt_profiling.triton.capture.launch import describe_configuration, largest_tensor
@@ -411,6 +411,8 @@ class _Profile:
             quantities |= made.quantities
             quantities["percent_of_peak"] = made.percent_of_peak
             quantities["time_at_scale"] = time_at_scale(execution.counts, known.compiled, self.target)
+            if (together := self._all_launches(known)) is not None:
+                quantities["all_launches_time"] = together
             measurement = dataclasses.replace(
                 measurement,
                 case=self._case_text(execution),
@@ -427,6 +429,18 @@ class _Profile:
             findings=list(dict.fromkeys(map(of_inferred, findings) if self._inferred else findings)),
             toolchain=known.compiled.toolchain if known.compiled else {},
         )
+
+    def _all_launches(self, known: _KernelResults) -> Quantity | None:
+        """Return the time of all launches of a kernel together; None of one alone, or where one has no estimate."""
+        made = [self._estimate(e, known.compiled) for e in known.executions]
+        times = [m.latency for m in made if m is not None and m.latency.us is not None]
+        if known.chosen is not None or not 1 < len(known.executions) == len(times):
+            return None
+        ends = [
+            sum(t or 0.0 for t in end)
+            for end in zip(*((t.us, t.low_us, t.high_us) for t in times), strict=True)
+        ]
+        return estimated(ends[0], ends[1], ends[2], "us")
 
     def _case_text(self, execution: LaunchExecution) -> str:
         chosen = f" ({self._case.chosen})" if self._case.chosen else ""

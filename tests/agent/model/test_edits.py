@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_agent.model.edit_scope import outside_changes
 from accelopt_agent.model.edits import InvalidAnswerError, Replacement, apply_edits, read_edits
 from accelopt_agent.model.prompt_templates import fenced, placeholders, render, template
 from accelopt_agent.model.team import ROLES
+from accelopt_agent.syntax.kernel_change import only_kernel_changed
 
 FILE = """\
 import triton
@@ -134,7 +134,7 @@ def test_a_well_formed_block_replaces_exactly_its_lines(
 def test_only_the_kernel_and_its_launch_may_change(old: str, new: str, inside: bool) -> None:
     changed = FILE.replace(old, new)
     assert changed != FILE
-    assert (outside_changes(FILE, changed, "k") is None) == inside
+    assert only_kernel_changed(FILE, changed, "k") == inside
 
 
 def prompt_names() -> list[str]:
@@ -158,7 +158,11 @@ def test_every_prompt_renders_without_an_unfilled_place(name: str) -> None:
 
 def test_every_role_has_a_prompt_for_each_dialect_and_for_each_question() -> None:
     of_roles = {f"{dialect}/{role}" for dialect in ("nki", "triton") for role in ROLES}
-    questions = {f"{role}_user" for role in ROLES} | {"debugger_answer_user"}
+    questions = {f"{role}_user" for role in ROLES} | {
+        "debugger_answer_user",
+        "planner_again_user",
+        "coder_rewrite_user",
+    }
     assert set(prompt_names()) == of_roles | questions
     for name in of_roles:
         assert "no instructions to you" in template(name)

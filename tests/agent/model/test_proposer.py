@@ -67,6 +67,7 @@ async def test_a_good_answer_becomes_a_labelled_suggestion() -> None:
 
 #: How long a model that is silent for ever is waited for, in seconds.
 SILENCE = 1.0
+SLOWER = TEXT.replace("time_us = 100", "time_us = 70").replace("wide = False", "wide = True")
 LOOP = "we load the tile and then " * 400
 INSIDE_DOCSTRING = edit("    return 1", "    import os\n    return os.environ")
 
@@ -113,12 +114,12 @@ FAULTS = {
     "coder unfinished": ([PLAN, says("<<<<<<< SEARCH\n    wide = True\n=======\n")], "ends inside an edit"),
     "coder invents lines": ([PLAN, says(edit("    width = 3", "    width = 4"))], "not in the file"),
     "coder breaks the syntax": ([PLAN, says(edit("    time_us = 70", "    time_us ="))], "does not parse"),
-    "coder leaves the kernel": ([PLAN, says(edit("    return 1", "    return 2"))], "outside the kernel"),
-    "coder renames": ([PLAN, says(edit("def kernel(x):", "def kernel(x, y):"))], "parameters"),
+    "coder leaves the kernel": ([PLAN, says(edit("    return 1", "    return 2"))], "other changed"),
+    "coder renames": ([PLAN, says(edit("def kernel(x):", "def kernel(x, y):"))], "signature of kernel"),
     "coder removes": ([PLAN, says(edit("def kernel(x):", "def other_kernel(x):"))], "is gone"),
-    "whole new file": ([PLAN, says(f"```python\n{TEXT}```")], "holds no edits"),
+    "a whole file that says nothing new": ([PLAN, says(f"```python\n{SLOWER}```")], "does what it did"),
     "many edits": ([PLAN, says("".join(edit(f"a{k}", "b") for k in range(500)))], "more than 64 edits"),
-    "coder obeys the kernel's docstring": ([PLAN, says(INSIDE_DOCSTRING)], "outside the kernel"),
+    "coder obeys the kernel's docstring": ([PLAN, says(INSIDE_DOCSTRING)], "other changed"),
     "coder fails": ([PLAN, error(500)], "HTTP 500"),
 }
 
@@ -130,7 +131,7 @@ async def test_every_fault_costs_one_line_and_not_the_run(name: str) -> None:
     assert offered(events) == [("rule:wide", 70)]
     assert isinstance(events[-1], Finished)
     told = [e.text for e in events if isinstance(e, ProgressText) and "toy-model" in e.text]
-    assert 1 <= len(told) <= 2  # a fault that is not final is met once more, on another version of the kernel
+    assert 1 <= len(told) <= 8  # a fault that is not final is met again, a limited number of times
     assert says_so in told[0]
     assert not any("\n" in line for line in told)
 

@@ -244,9 +244,9 @@ def _watch_machines(emulator: Any, movement: Movement) -> None:
         machine = launch(kernel)
         argument, output = machine.argument, machine.output
 
-        def took(array: Any) -> Any:
+        def took(array: Any, writable: bool = False) -> Any:
             movement.read(array)
-            return argument(array)
+            return argument(array, writable)
 
         def gave(tile: Any) -> Any:
             array = output(tile)

@@ -1,4 +1,4 @@
-"""Limits what a model may change: the kernel itself and the statements that launch it."""
+"""Tells whether a rewrite stays inside one kernel and its launches."""
 
 from __future__ import annotations
 
@@ -8,35 +8,28 @@ from accelopt_agent.syntax.scopes import scopes_of
 from accelopt_profiling.source_text import parse_python
 
 
-def outside_changes(base_text: str, text: str, kernel: str) -> str | None:
-    """Describe in one line where ``text`` differs from ``base_text`` outside the kernel and its launches; None if
-    nowhere.
-
-    Comments and layout outside may differ: they have no effect.
+def only_kernel_changed(base_text: str, text: str, kernel: str) -> bool:
+    """Return whether the two texts differ in ``kernel`` and in grid and keywords of its launches alone, so that the
+    time of everything else is what it was; comments and layout do not count.
 
     Raises:
-        SyntaxError: ``text`` does not parse.
+        SyntaxError: one of the texts does not parse.
     """
     before, after = _remainder(base_text, kernel), _remainder(text, kernel)
-    if before is None or after is None:
-        return f"the kernel {kernel} is gone"
-    if before[1] != after[1]:
-        return f"the name, the parameters or the place of {kernel} changed"
-    return None if before[0] == after[0] else "code outside the kernel and its launch changed"
+    return before is not None and before == after
 
 
 def _remainder(text: str, kernel: str) -> tuple[str, str] | None:
-    """Return the file's syntax with the kernel's body and its launches blanked, and the kernel's
-    signature."""
+    """Return the file's syntax with the kernel's body and its launches blanked, and the kernel's signature; None where
+    the kernel is gone."""
     tree = parse_python(text)
     scope = next((s for s in scopes_of(tree) if s.name == kernel), None)
     if scope is None:
         return None
-    signature = f"{kernel}({ast.dump(scope.node.args)})"
+    signature = ast.dump(scope.node.args)
     scope.node.body = [ast.Pass()]
     scope.node.decorator_list = []
-    blanked = _Blank(scope.node.name).visit(tree)
-    return ast.dump(blanked), signature
+    return ast.dump(_Blank(scope.node.name).visit(tree)), signature
 
 
 class _Blank(ast.NodeTransformer):

@@ -1,0 +1,82 @@
+"""Adds the measurements of all kernels that a problem launches: the time of a version that changes more than one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known, Quantity
+
+#: Quantities of a kernel: its time as part of a larger launch, and that of all its launches together.
+AT_SCALE, ALL_LAUNCHES = "time_at_scale", "all_launches_time"
+#: Quantities of a version that is compared as a whole: the time of what the original launches besides the kernel.
+REST, REST_AT_SCALE = "other_kernels_time", "other_kernels_time_at_scale"
+
+_WORST = (Known.MEASURED, Known.EXECUTED, Known.COMPILED, Known.ESTIMATED, Known.NOT_MEASURED)
+
+
+def total(latencies: Sequence[Latency]) -> Latency:
+    """Return the sum; its ends are the sums of the ends, and it is known as badly as the worst. Nothing where one is
+    not known."""
+    if any(t.us is None for t in latencies):
+        return Latency()
+    known = max((t.known for t in latencies), key=_WORST.index, default=Known.NOT_MEASURED)
+    if not latencies:
+        return Latency()
+    bounded = all(t.low_us is not None and t.high_us is not None for t in latencies)
+    return Latency(
+        sum(t.us or 0.0 for t in latencies),
+        sum(t.low_us or 0.0 for t in latencies) if bounded else None,
+        sum(t.high_us or 0.0 for t in latencies) if bounded else None,
+        known,
+    )
+
+
+def time_of(measurement: KernelMeasurement) -> Latency:
+    """Return the time of all launches of a kernel."""
+    every = measurement.quantities.get(ALL_LAUNCHES)
+    if every is None or every.value is None or measurement.latency.known is not every.known:
+        return measurement.latency
+    return Latency(every.value, every.low, every.high, every.known)
+
+
+def at_scale(measurement: KernelMeasurement) -> Latency:
+    """Return the kernel's time as a part of a larger launch; that of the launch where it is not known."""
+    share = measurement.quantities.get(AT_SCALE)
+    if share is None or share.value is None:
+        return time_of(measurement)
+    return Latency(share.value, share.low, share.high, share.known)
+
+
+def whole(
+    kernels: Sequence[KernelMeasurement], name: str, rest: Sequence[KernelMeasurement]
+) -> KernelMeasurement:
+    """Return ``kernels``, all that a version launches, as one measurement with the sum of their times. It is called
+    after the kernel ``name`` or, where that is gone, the costliest. ``rest`` is what the original launches besides the
+    kernel that the search is about."""
+    ranked = sorted(kernels, key=lambda k: -(time_of(k).us or 0.0))
+    main = next((k for k in ranked if k.name == name), ranked[0])
+    failed = [k for k in ranked if k.correctness.status == "failed"]
+    together, scaled = total([time_of(k) for k in ranked]), total([at_scale(k) for k in ranked])
+    quantities = dict(main.quantities)
+    for key, latency in (
+        (AT_SCALE, scaled if AT_SCALE in main.quantities else Latency()),
+        (REST, total([time_of(k) for k in rest]) if rest else Latency(0.0, 0.0, 0.0, together.known)),
+        (
+            REST_AT_SCALE,
+            total([at_scale(k) for k in rest]) if rest else Latency(0.0, 0.0, 0.0, together.known),
+        ),
+    ):
+        if latency.us is not None:
+            quantities[key] = Quantity(latency.us, latency.known, "us", latency.low_us, latency.high_us)
+    correctness: Correctness = failed[0].correctness if failed else main.correctness
+    return replace(
+        main,
+        latency=together,
+        quantities=quantities,
+        correctness=correctness,
+        percent_of_peak=main.percent_of_peak if len(ranked) == 1 else None,
+        lines=[line for k in ranked for line in k.lines],
+        findings=[finding for k in ranked for finding in k.findings],
+    )
