@@ -7,12 +7,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accelopt_agent.migration.kernel_translation import (
-    TABLE,
-    KernelTranslation,
-    ModuleNames,
-    UntranslatableError,
-)
+from accelopt_agent.migration.expression_translation import TABLE, ModuleNames, UntranslatableError
+from accelopt_agent.migration.kernel_translation import KernelTranslation
 from accelopt_agent.migration.known_facts import FactTable
 
 if TYPE_CHECKING:
@@ -100,7 +96,9 @@ def _import(node: ast.Import | ast.ImportFrom) -> list[str] | None:
         for alias in node.names:
             module = alias.name.replace("neuronxcc.nki", "nki")
             if module != "nki.compiler":
-                lines.append(f"import {module}" + (f" as {alias.asname}" if alias.asname not in (None, module) else ""))
+                lines.append(
+                    f"import {module}" + (f" as {alias.asname}" if alias.asname not in (None, module) else "")
+                )
         return lines
     module = node.module or ""
     if not module.startswith("neuronxcc"):
@@ -134,9 +132,8 @@ def _simple(body: list[ast.stmt]) -> Iterator[ast.stmt]:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
             continue
         inner = [getattr(node, name) for name in ("body", "orelse", "finalbody") if getattr(node, name, None)]
-        if not inner:
-            if not isinstance(node, (ast.Import, ast.ImportFrom)):
-                yield node
+        if not inner and not isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield node
         for part in inner:
             yield from _simple(part)
 
@@ -171,7 +168,9 @@ def _apply(text: str, edits: list[tuple[int, int, list[str]]]) -> str:
 
 def _trailing_comment(line: str) -> str:
     at = line.find("  #")
-    return line[at:] if at >= 0 and line.count('"', 0, at) % 2 == 0 and line.count("'", 0, at) % 2 == 0 else ""
+    return (
+        line[at:] if at >= 0 and line.count('"', 0, at) % 2 == 0 and line.count("'", 0, at) % 2 == 0 else ""
+    )
 
 
 def _with_bodies(text: str) -> str:

@@ -32,7 +32,19 @@ def plus(a: str, b: str) -> str:
         return a
     if a in ("0", ""):
         return b
-    return _folded(f"{a} - {b[1:].strip()}" if b.startswith("-") and _atom(b[1:]) else f"{a} + {b}")
+    if b.startswith("-"):
+        inner = b[1:].strip()
+        plain = inner[1:-1] if inner.startswith("(") and _is_multiplication(inner[1:-1]) else inner
+        return _folded(f"{a} - {plain}") if _atom(inner) or _is_multiplication(plain) else f"{a} + {b}"
+    return _folded(f"{a} + {b}")
+
+
+def _is_multiplication(text: str) -> bool:
+    try:
+        node = ast.parse(text, mode="eval").body
+    except SyntaxError:
+        return False
+    return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
 
 
 def times(a: str, b: str) -> str:
@@ -99,11 +111,11 @@ class IndexReader:
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = self.read(node.operand, depth + 1)
             return None if inner is None or not inner.axes else _scaled(inner, "-1")
-        if self._opens(node):
+        if self.opens(node):
             return None
         return OpenIndex(self._text(node))
 
-    def _opens(self, node: ast.expr) -> bool:
+    def opens(self, node: ast.expr) -> bool:
         """Return True if an index is somewhere in an expression that is not read."""
         return any(
             (isinstance(n, ast.Call) and self._language(n.func) == "arange")
@@ -133,7 +145,7 @@ class IndexReader:
             return self._of_grid(grid, at % len(grid)) if isinstance(at, int) else None
         inner = self.read(node.value, depth + 1)
         if inner is None or len(inner.axes) != 1:
-            return None if inner is None or inner.axes or self._opens(node) else OpenIndex(self._text(node))
+            return None if inner is None or inner.axes or self.opens(node) else OpenIndex(self._text(node))
         entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
         whole = [
             n

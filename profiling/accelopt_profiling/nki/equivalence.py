@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
+from accelopt_profiling.nki.emulator.machine import running_machine
 from accelopt_profiling.nki.frontend import jit
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.time_model.estimate import estimate
@@ -19,12 +20,14 @@ from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
-from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
+from accelopt_profiling.worker.usercode import load_module, user_errors
 
 #: The relative L2 distance of outputs that counts as equal where the problem states none: rounding in another order.
 _RELATIVE = 2e-5
 #: Cases besides the profiled one.
 _CASES = 3
+#: Elements that are compared at once, in float64.
+_CHUNK = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,12 @@ class _Run:
 
         def keep(kernel: Any, *arguments: Any, **named: Any) -> Any:
             result = call(kernel, *arguments, **named)
-            if jit.running_machine() is None:
+            if running_machine() is None:
                 written = [a for a in (*arguments, *named.values()) if kernel.writes_arguments]
                 results.append(_arrays([result, *written]))
             return result
 
-        jit.EmulatedKernel.__call__ = keep  # type: ignore[method-assign]
+        jit.EmulatedKernel.__call__ = keep  # type: ignore[method-assign, assignment]
         try:
             inputs = self._problem.inputs(self._params.seed, self._shape)
             with emulated("full", limits=self._core.limits, sdk=False) as emulation:
@@ -143,14 +146,26 @@ def _difference(left: list[Any], right: list[Any], relative: float) -> tuple[flo
     worst, detail = 0.0, ""
     for number, (one, other) in enumerate(zip(left, right, strict=True), 1):
         for a, b in zip(one, other, strict=True):
-            x, y = a.astype(np.float64), b.astype(np.float64)
-            if not np.array_equal(np.isfinite(x), np.isfinite(y)):
-                return None, f"launch {number}: other elements are infinite or not a number"
-            x, y = np.where(np.isfinite(x), x, 0), np.where(np.isfinite(y), y, 0)
-            far = float(np.linalg.norm(x - y) / max(float(np.linalg.norm(x)), 1e-30))
-            if far > relative and not detail and a.size:
-                at = np.unravel_index(int(np.abs(x - y).argmax()), a.shape)
-                place = ", ".join(str(int(n)) for n in at)
-                detail = f"launch {number}: element [{place}] is {y[at]:.6g}, not {x[at]:.6g}"
+            far, at, wrong = _distance(a.reshape(-1), b.reshape(-1))
+            place = ", ".join(str(int(n)) for n in np.unravel_index(at, a.shape)) if a.size else ""
+            if wrong and not detail:
+                detail = f"launch {number}: element [{place}] is {b.reshape(-1)[at]}, not {a.reshape(-1)[at]}"
+            elif far > relative and not detail:
+                detail = f"launch {number}: element [{place}] is {b.reshape(-1)[at]:.6g}, not {a.reshape(-1)[at]:.6g}"
             worst = max(worst, far)
     return worst, detail
+
+
+def _distance(a: Any, b: Any) -> tuple[float, int, bool]:
+    """Return the relative L2 distance, the element that differs most, and whether one is finite in one of them only."""
+    square, size, most, at = 0.0, 0.0, -1.0, 0
+    for first in range(0, a.size, _CHUNK):
+        x, y = (v[first : first + _CHUNK].astype(np.float64) for v in (a, b))
+        finite = np.isfinite(x)
+        if not np.array_equal(finite, np.isfinite(y)):
+            return 0.0, first + int((finite != np.isfinite(y)).argmax()), True
+        gap = np.abs(np.where(finite, x - y, 0))
+        square, size = square + float(gap @ gap), size + float(np.square(x[finite]).sum())
+        if gap.size and gap.max() > most:
+            most, at = float(gap.max()), first + int(gap.argmax())
+    return (square / max(size, 1e-30)) ** 0.5, at, False

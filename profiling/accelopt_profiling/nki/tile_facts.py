@@ -66,7 +66,7 @@ _RECORDED = (ast.Name, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.Attr
 _LOAD = ast.Load()
 
 
-class _Instrument(ast.NodeTransformer):
+class _ExpressionRecorder(ast.NodeTransformer):
     """Hands the value of each expression inside functions to the hook, with the expression's number."""
 
     def __init__(self) -> None:
@@ -122,14 +122,14 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
         StepFailedError: the file or its problem cannot be loaded.
     """
     text = context.source.files[context.source.kernel]
-    instrument = _Instrument()
-    tree = instrument.visit(ast.parse(text))
+    recorder = _ExpressionRecorder()
+    tree = recorder.visit(ast.parse(text))
     seen: dict[int, ExpressionFact] = {}
 
     def hook(number: int, value: Any) -> Any:
         known = seen.get(number)
         if known is None or len(known.shapes) < 8:
-            fact = _fact(instrument.places[number], value)
+            fact = _fact(recorder.places[number], value)
             if known is None:
                 seen[number] = fact
             elif fact.shapes and fact.shapes[0] not in known.shapes:
@@ -157,10 +157,14 @@ def _fact(place: ast.expr, value: Any) -> ExpressionFact:
     at = (place.lineno, place.col_offset, place.end_lineno or 0, place.end_col_offset or 0)
     value = taken(value)
     if isinstance(value, Tile):
-        return ExpressionFact(*at, "tile", value.dtype.name, value.block.info.memory.value, 0, [list(value.shape)])
+        return ExpressionFact(
+            *at, "tile", value.dtype.name, value.block.info.memory.value, 0, [list(value.shape)]
+        )
     if isinstance(value, BlockArray):
         blocks = len(value.shape) - len(value.tile_shape)
-        return ExpressionFact(*at, "blocks", value.dtype.name, value.memory.value, blocks, [list(value.shape)])
+        return ExpressionFact(
+            *at, "blocks", value.dtype.name, value.memory.value, blocks, [list(value.shape)]
+        )
     if isinstance(value, (Affine, np.ndarray)):
         return ExpressionFact(*at, "index", shapes=[list(value.shape)])
     if isinstance(value, (int, float, np.number)) or type(value).__name__ == "LoopCounter":
