@@ -19,7 +19,13 @@ Status = Literal["passed", "wrong", "failed", "absent"]
 class SetResult:
     """One kernel of a set. ``latency`` is its own, ``best`` that of the fastest version that a search proved (its own
     where none was faster), ``percent`` and ``best_percent`` are their percents of peak. ``search`` names the search,
-    ``tokens`` those that a model read and wrote for it; ``key`` tells what it is a result of."""
+    ``tokens`` those that a model read and wrote for it; ``key`` tells what it is a result of.
+
+    ``eager`` and ``compiled`` are PyTorch's own times for the task, ``whole_us`` is that of all kernels of the best
+    version together, ``attempts`` counts the files until the first right one where a model wrote it. ``code`` is the
+    gate's first reason against the kernel; the errors are its largest on the problem's own distribution. ``text`` is
+    the file of the best version, where a search found one.
+    """
 
     name: str
     group: str
@@ -35,6 +41,20 @@ class SetResult:
     best_percent: float | None = None
     tokens: int = 0
     search: str = ""
+    eager: Latency = field(default_factory=Latency)
+    compiled: Latency = field(default_factory=Latency)
+    whole_us: float | None = None
+    attempts: int = 0
+    code: str = ""
+    relative_error: float | None = None
+    absolute_error: float | None = None
+    text: str = ""
+
+    def over_torch(self, over: str) -> float | None:
+        """Return the time of PyTorch ("eager" or "compiled") over that of all kernels of the best version; None where
+        one is not known."""
+        torch_us = getattr(self, over).us
+        return torch_us / self.whole_us if torch_us and self.whole_us and self.status == "passed" else None
 
     @property
     def speedup(self) -> float | None:

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kernelbench_checkout
 from support.command import Command
 
+from accelopt_agent.model.first_kernel import module_in
+from accelopt_agent.simulated.conversation import Conversation
+from accelopt_agent.simulated.serving import serving
+from accelopt_agent.simulated.team import Question
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
+from nkibench.fast_p import fast_p
 from nkibench.journal import Journal
+from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
 from nkibench.kernel_sets.tasks import flashinfer, kernelbench
 from nkibench.metrics import SetResult, metrics
 
@@ -24,6 +31,88 @@ def test_kernels_are_found_for_the_tasks_of_kernelbench(tmp_path: Path) -> None:
     assert "has no kernel" in tasks["10_Absent"].fault
     with pytest.raises(ValueError, match="no level"):
         list(kernelbench(tmp_path / "none", tmp_path))
+
+
+def test_without_kernels_the_tasks_have_their_problem_alone(tmp_path: Path) -> None:
+    data, _ = kernelbench_checkout(tmp_path)
+    tasks = list(kernelbench(data))
+    assert [(t.kernel, t.problem, list(t.files)) for t in tasks] == [
+        ("", "reference.py", ["reference.py"])
+    ] * 3
+
+
+def test_the_largest_block_with_the_class_is_the_file() -> None:
+    answer = f"Like this:\n```python\nimport torch\n```\nand\n```python\n{MODEL}```\nDone."
+    assert module_in(answer) == MODEL.rstrip() + "\n"
+    assert module_in("def ModelNew(): pass") is None
+    assert module_in("```python\nclass ModelNew(:\n```") is None
+
+
+@pytest.mark.slow
+def test_a_model_writes_the_first_kernel_and_pytorch_is_what_it_is_compared_with(
+    accelopt: Command, home: Path
+) -> None:
+    """The first file is wrong, the second right; then the search goes on from it, and a replay finds the same."""
+    data, _ = kernelbench_checkout(home)
+
+    def answering(question: Question, count: int) -> str:
+        if "Write the file with" in question.user:
+            return f"```python\n{MODEL.replace('mask) + tl', 'mask) - tl')}```"
+        if "Write the whole file again" in question.user:
+            assert "wrong-result" in question.user
+            return f"```python\n{MODEL}```"
+        return "I have no idea."
+
+    said = Conversation("Said by a test.", "2026-11-22", "toy")
+    base = (
+        "bench",
+        "kernelbench",
+        "--data",
+        data,
+        "--tasks",
+        "1_Add",
+        "--optimize",
+        "--json",
+        "--budget",
+        "4",
+    )
+    with serving(said.recording(answering), "toy") as url:
+        model = ("--set", f"model.base_url={url}", "--set", "model.model=toy")
+        ended = accelopt(*base, *model, "--sources", "model", "--out", home / "one")
+    assert ended.code == 0, ended.err
+    (result,) = ended.object["results"]
+    assert (result["status"], result["attempts"]) == ("passed", 2)
+    assert result["tokens"] > 0
+    assert result["eager"]["known"] == result["compiled"]["known"] == "estimated"
+    shares = {row["over"]: row["shares"] for row in ended.object["fast_p"]}
+    assert shares["eager"]["0"] == 100.0
+    assert set(shares["compiled"]) == {"0", "0.5", "0.8", "1", "1.5", "2"}
+    kept = home / "said.json"
+    said.save(kept)
+    again = accelopt(*base, "--conversation", kept, "--sources", "model", "--out", home / "two")
+    assert again.code == 0, again.err
+    assert again.object["results"][0]["attempts"] == 2
+
+
+def test_fast_p_counts_right_kernels_that_are_faster_than_pytorch() -> None:
+    def result(group: str, status: str, ours: float | None, torch_us: float | None) -> SetResult:
+        eager = Latency(torch_us, torch_us, torch_us, Known.ESTIMATED) if torch_us else Latency()
+        best = Latency(ours, ours, ours, Known.ESTIMATED) if ours else Latency()
+        return SetResult("t", group, status, best=best, eager=eager, whole_us=ours)  # type: ignore[arg-type]
+
+    rows = fast_p([
+        result("level1", "passed", 10, 30), result("level1", "passed", 10, 9), result("level1", "wrong", 1, 9),
+        result("level2", "passed", 10, None),
+    ])  # fmt: skip
+    assert [(r.group, r.over, r.tasks, r.timed) for r in rows] == [
+        ("level1", "eager", 3, 2),
+        ("all", "eager", 4, 2),
+    ]
+    assert rows[0].shares == pytest.approx(
+        {"0": 66.67, "0.5": 66.67, "0.8": 66.67, "1": 33.33, "1.5": 33.33, "2": 33.33}, abs=0.01
+    )
+    assert rows[1].shares["0"] == 75.0
+    assert rows[1].known == "estimated"
 
 
 def test_triton_solutions_of_a_flashinfer_set_come_with_workloads_that_can_be_drawn(tmp_path: Path) -> None:
@@ -91,11 +180,72 @@ def test_kernelbench_from_the_checkout_to_the_metrics(accelopt: Command, home: P
 @pytest.mark.slow
 @pytest.mark.triton
 def test_flashinfer_from_the_data_set_to_an_optimized_kernel(accelopt: Command, home: Path) -> None:
+    """The first workload takes an input from a file; solutions and traces come out as they came in."""
     data = flashinfer_checkout(home / "set")
+    (data / "workloads/add/add_n.jsonl").write_text(json.dumps(workload_with_tensors(data)) + "\n")
     ended = accelopt("bench", "flashinfer", "--data", data, "--workloads", "2", "--tasks", "triton",
-                     "--optimize", "--no-model", "--budget", "2", "--json")  # fmt: skip
+                     "--optimize", "--no-model", "--budget", "2", "--json", "--out", home / "out")  # fmt: skip
     assert ended.code == 0, ended.err
     (result,) = ended.object["results"]
     assert result["status"] == "passed"
     assert 1 <= result["tried"] <= 2
     assert ended.object["metrics"][0]["fast_1"] == 100.0
+    (against,) = ended.object["against_set"]
+    assert (against["definition"], against["solutions"], against["fastest"]) == ("add_n", 1, "add_triton")
+    (line, *_) = (home / "out/traces/add/add_n.jsonl").read_text().splitlines()
+    trace = json.loads(line)
+    assert (trace["solution"], trace["workload"]["uuid"]) == ("add_triton", "700")
+    evaluation = trace["evaluation"]
+    assert (evaluation["status"], evaluation["environment"]["hardware"]) == ("PASSED", "h100 (estimated)")
+    assert set(evaluation["performance"]) == {"latency_ms", "reference_latency_ms", "speedup_factor"}
+    assert evaluation["correctness"]["max_relative_error"] == 0.0
+
+
+def workload_with_tensors(data: Path) -> dict[str, Any]:
+    """A workload of 700 numbers, of which ``x`` lie in a safetensors file of the set."""
+    held = json.dumps({"x": {"dtype": "F32", "shape": [700], "data_offsets": [0, 2800]}}).encode()
+    blob = data / "blob/workloads/x.safetensors"
+    blob.parent.mkdir(parents=True)
+    blob.write_bytes(len(held).to_bytes(8, "little") + held + bytes(2800))
+    stored = {"type": "safetensors", "path": "blob/workloads/x.safetensors", "tensor_key": "x"}
+    inputs = {"x": stored, "y": {"type": "random"}}
+    return {"definition": "add_n", "workload": {"axes": {"n": 700}, "inputs": inputs, "uuid": "700"}}
+
+
+def test_workloads_with_tensors_of_the_set_are_taken(tmp_path: Path) -> None:
+    data = flashinfer_checkout(tmp_path)
+    line = json.dumps(workload_with_tensors(data))
+    pointer = json.dumps(workload_with_tensors(data / "other")).replace("x.safetensors", "pointer")
+    outside = line.replace("blob/", "../blob/")
+    (data / "blob/workloads/pointer").write_text("version https://git-lfs.github.com/spec/v1\n")
+    (data / "workloads/add/add_n.jsonl").write_text("\n".join([pointer, outside, line]))
+    tasks = {task.name: task for task in flashinfer(data, 3)}
+    assert list(tasks["add_triton"].stored) == ["blob/workloads/x.safetensors"]
+    assert tasks["add_triton"].files["workloads.jsonl"] == line + "\n"
+    (data / "blob/workloads/x.safetensors").unlink()
+    (gone,) = [task.fault for task in flashinfer(data, 3) if task.name == "add_triton"]
+    assert "safetensors are not here" in gone
+
+
+def test_a_found_version_is_a_solution_and_beats_the_set_or_does_not(tmp_path: Path) -> None:
+    data = flashinfer_checkout(tmp_path / "set")
+    evaluated = {"environment": {"hardware": "H100"}, "performance": {"latency_ms": 0.5}}
+    trace = {"definition": "add_n", "solution": "cutlass", "evaluation": evaluated}
+    (data / "traces").mkdir()
+    (data / "traces/add_n.jsonl").write_text(json.dumps(trace) + "\nnonsense\n")
+    tasks = [task for task in flashinfer(data, 3) if not task.fault]
+    slow, fast = (Latency(us, us, us, Known.ESTIMATED) for us in (8.0, 4.0))
+    result = SetResult(
+        "add_triton", "add", "passed", latency=slow, best=fast, steps=("rule:a",), text="# faster\n",
+        eager=Latency(12.0, 12.0, 12.0, Known.ESTIMATED), relative_error=float("nan"),
+    )  # fmt: skip
+    (row,) = against_set(data, tasks, [result])
+    assert (row.fastest_us, row.best_us, row.speedup) == (8.0, 4.0, 2.0)
+    assert (row.recorded_ms, row.recorded) == (0.5, "cutlass on H100")
+    files = write_flashinfer(tmp_path / "out", tasks, [result], "h100")
+    solution = json.loads(files[0].read_text())
+    assert (solution["name"], solution["author"]) == ("add_triton_accelopt", "accelopt-lsp")
+    assert solution["sources"] == [{"path": "main.py", "content": "# faster\n"}]
+    lines = [json.loads(line) for line in files[1].read_text().splitlines()]
+    assert [t["evaluation"]["performance"]["speedup_factor"] for t in lines] == [1.5, 3.0]
+    assert lines[0]["evaluation"]["correctness"]["max_relative_error"] == "NaN"

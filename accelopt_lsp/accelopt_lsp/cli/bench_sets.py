@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
-from accelopt_lsp.cli.metrics_table import print_metrics
+from accelopt_lsp.cli.metrics_table import print_against_set, print_fast_p, print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import (
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-NOTE = "Speedups are over the kernel that the search began with; PyTorch itself is not timed."
+NOTE = "Speedups are over the kernel that the search began with; fast_p is over PyTorch itself."
 
 
 def _set_options(folder: str) -> Callable[[F], F]:
@@ -77,11 +77,14 @@ def _set_options(folder: str) -> Callable[[F], F]:
 def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
     """Check, profile and optimize the Triton solutions of a data set; print success, fast_1 and speedups per kind.
 
+    The set's own solutions are what a found version is compared with. Solutions and traces are written in the set's
+    format below the results' folder, with how each time is known.
+
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
     from nkibench.kernel_sets import tasks as kernel_sets
 
-    return _run_tasks(lambda: list(kernel_sets.flashinfer(data, workloads)), **asked)
+    return _run_tasks(lambda: list(kernel_sets.flashinfer(data, workloads)), data_set=data, **asked)
 
 
 @click.command(name="kernelbench")
@@ -90,12 +93,16 @@ def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
     help="A checkout of KernelBench, with its levels.",
 )  # fmt: skip
 @click.option(
-    "--kernels", type=click.Path(path_type=Path, exists=True, file_okay=False), required=True, metavar="DIR",
-    help="The kernels (ModelNew): level1/19_ReLU.py, or a folder of one of KernelBench's runs.",
+    "--kernels", type=click.Path(path_type=Path, exists=True, file_okay=False), metavar="DIR",
+    help="The kernels (ModelNew): level1/19_ReLU.py, or a folder of one of KernelBench's runs. Without it a model "
+    "writes the first kernel of each task from the PyTorch problem alone, which --optimize and a model must allow.",
 )  # fmt: skip
 @_set_options("kernelbench-results")
-def kernelbench(data: Path, kernels: Path, **asked: Any) -> int:
-    """Check, profile and optimize kernels for KernelBench's tasks; print success, fast_1 and speedups per level.
+def kernelbench(data: Path, kernels: Path | None, **asked: Any) -> int:
+    """Check, profile and optimize kernels for KernelBench's tasks; print success, speedups and fast_p per level.
+
+    fast_p is the share of the tasks whose kernel is right and more than p times as fast as PyTorch, eager and compiled:
+    timed on the host's device, and estimated by the same model as the kernels without one.
 
     Exit code 1: a kernel is wrong, absent or could not be run. 2: the checkout cannot be used.
     """
@@ -107,11 +114,14 @@ def kernelbench(data: Path, kernels: Path, **asked: Any) -> int:
 def _run_tasks(
     read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool,
     ablation: tuple[str, ...], budget: str | None, target: str | None, host: str | None, as_json: bool,
-    strategy: str | None, sources: str | None, preset: str | None, given: tuple[str, ...], **asked: Any,
+    strategy: str | None, sources: str | None, preset: str | None, given: tuple[str, ...],
+    data_set: Path | None = None, **asked: Any,
 ) -> int:  # fmt: skip
     """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
     not be run."""
     from nkibench.ablations import searches
+    from nkibench.fast_p import fast_p
+    from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
     from nkibench.metrics import metrics
 
     settings = search_settings(
@@ -131,15 +141,23 @@ def _run_tasks(
         left_out = searches(ablation, ablations)
         results = _searched(run, speaker, left_out) if limits is not None else asyncio.run(run.results())
         speaker.keep()
+        if data_set is not None:
+            write_flashinfer(folder, chosen, results, run.target)
     except OSError as error:
         raise CommandError(
             Exit.UNAVAILABLE, f"{error.filename} cannot be written: {error.strerror}."
         ) from None
-    rows = metrics(results)
+    rows, shares = metrics(results), fast_p(results)
+    compared = against_set(data_set, chosen, results) if data_set is not None else []
     if as_json:
-        print_json({"note": NOTE, "metrics": rows, "results": results})
+        listed = [replace(result, text="") for result in results]
+        print_json(
+            {"note": NOTE, "metrics": rows, "fast_p": shares, "against_set": compared, "results": listed}
+        )
     else:
         print_metrics(rows)
+        print_fast_p(shares)
+        print_against_set(compared)
         say(NOTE)
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 

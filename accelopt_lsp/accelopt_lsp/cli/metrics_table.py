@@ -9,6 +9,8 @@ from accelopt_lsp.cli.terminal import out
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
+    from nkibench.fast_p import FastP
+    from nkibench.kernel_sets.flashinfer_output import AgainstSet
     from nkibench.metrics import Metrics
 
 
@@ -51,6 +53,53 @@ def print_metrics(rows: Sequence[Metrics]) -> None:
         f"Mean and geometric mean are speedups ({', '.join(known) or 'none known'}), percents of peak are geometric "
         "means; candidates, tokens and cost are per task."
     )
+
+
+def print_fast_p(rows: Sequence[FastP]) -> None:
+    """Print KernelBench's shares, one line per search, level and baseline."""
+    if not rows:
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in ("over PyTorch", "tasks", *(f"fast_{p}" for p in rows[0].shares), "timed", "known"):
+        table.add_column(column, no_wrap=True)
+    for row in rows:
+        name = " ".join(
+            part for part in (f"{row.search}:" if row.search else "", row.group, row.over) if part
+        )
+        shares = [_shown(share, " %") for share in row.shares.values()]
+        table.add_row(printable(name), str(row.tasks), *shares, str(row.timed), row.known)
+    console = out()
+    console.print(table, width=max(console.width, WIDTH), crop=False)
+
+
+def print_against_set(rows: Sequence[AgainstSet]) -> None:
+    """Print per definition the set's fastest solution and the best version."""
+    if not rows:
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in (
+        "definition",
+        "solutions",
+        "fastest of the set",
+        "us",
+        "best",
+        "us",
+        "speedup",
+        "known",
+        "recorded",
+    ):
+        table.add_column(column, no_wrap=True)
+    for row in rows:
+        recorded = "" if row.recorded_ms is None else f"{row.recorded_ms:.4g} ms ({row.recorded})"
+        cells = (row.definition, str(row.solutions), row.fastest, _shown(row.fastest_us, ""), row.best,
+                 _shown(row.best_us, ""), _shown(row.speedup, "x"), row.known, recorded)  # fmt: skip
+        table.add_row(*map(printable, cells))
+    console = out()
+    console.print(table, width=max(console.width, WIDTH), crop=False)
 
 
 def _shown(number: float | None, unit: str) -> str:

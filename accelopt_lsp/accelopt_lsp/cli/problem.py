@@ -45,7 +45,10 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
     path = file.with_name(f"{file.stem}_problem.py")
     if path.exists():
         raise _exists(path)
-    if (known := examined.problem.ref) is not None and known.kind != "selfrun":
+    known = (
+        examined.problem.ref
+    )  # a Triton file's own run has no reference, but its tensors are found by running it
+    if known is not None and (known.kind != "selfrun" or chosen[0].dialect == "nki"):
         if as_json:
             print_json({"path": None, "kernel": chosen[0].name, "problem": known.origin})
         else:

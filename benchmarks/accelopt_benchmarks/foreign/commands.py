@@ -31,7 +31,10 @@ if TYPE_CHECKING:
     "--data", type=click.Path(path_type=Path, exists=True, file_okay=False), multiple=True,
     help="A checkout of a repository of the list; can be given again.",
 )  # fmt: skip
-@click.option("--set", "chosen_set", type=click.Choice(["tuned", "lot"]), help="Only this set of files.")
+@click.option(
+    "--set", "chosen_set", type=click.Choice(["tuned", "lot", "nki", "nki-lot", "nki-tests"]),
+    help="Only this set of files.",
+)  # fmt: skip
 @click.option(
     "--way", "ways", type=click.Choice(["file", "problem", "record"]), multiple=True, default=("file", "problem"),
     help="Profile the file as it is, after `accelopt problem`, or after `accelopt record` of the file's command in the "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -21,10 +22,13 @@ from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
+from accelopt_profiling.pytorch.reference_job import reference_times
 from nkibench.ablations import Ablation
 from nkibench.journal import Journal
+from nkibench.kernel_sets.first_kernel import KERNEL, Written, first_kernel
 from nkibench.kernel_sets.tasks import SetTask
 from nkibench.metrics import SetResult
+from nkibench.run import largest_error
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,8 @@ def _key(task: SetTask, plan: SetPlan) -> str:
     digest = hashlib.sha256(f"{plan.options}\0{task.fault}".encode())
     for name, text in sorted(task.files.items()):
         digest.update(f"\0{name}\0{text}".encode())
+    for name, stored in sorted(task.stored.items()):
+        digest.update(f"\0{name}\0{stored.stat().st_size}".encode())
     return f"{task.group} {task.name} {digest.hexdigest()[:16]}"
 
 
@@ -89,21 +95,43 @@ async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
     for name, text in task.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
+    for name, stored in task.stored.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(stored, folder / name)
+    written: Written | None = None
+    if not task.kernel:
+        if plan.team is None or plan.budget is None:
+            why = "it has no kernel; with --optimize a model writes the first one"
+            return SetResult(task.name, task.group, "absent", why)
+        written = await first_kernel(host, task, plan.team, plan.budget, plan.target, folder, plan.limits)
+        if written.text is None:
+            why = f"no right kernel in {written.attempts} attempts; the last: {written.fault}"
+            return SetResult(
+                task.name, task.group, "failed", why, attempts=written.attempts, tokens=written.tokens,
+                money=written.money,
+            )  # fmt: skip
+        task = replace(task, kernel=KERNEL, files={**task.files, KERNEL: written.text})
+        (folder / KERNEL).write_text(written.text, "utf-8")
     kernel = folder / task.kernel
+    budget = plan.budget if written is None else written.left
     request = OptimizeRequest(
         path=kernel, text=task.files[task.kernel], target=plan.target, root=folder, problem=task.problem,
-        budget=plan.budget or Budget(), resume=True, limits=plan.limits,
+        budget=budget or Budget(), resume=True, limits=plan.limits,
     )  # fmt: skip
     result = await _examined(host, task, request, plan)
-    return (
-        result
-        if result.status != "passed" or plan.budget is None
-        else await _searched(host, result, request, plan)
-    )
+    if result.status == "passed" and budget is not None and budget.candidates:
+        result = await _searched(host, result, request, plan)
+    if written is not None:
+        spent = [m for m in (result.money, written.money) if m is not None]
+        result = replace(
+            result, attempts=written.attempts, tokens=result.tokens + written.tokens,
+            money=sum(spent) if spent else None,
+        )  # fmt: skip
+    return result
 
 
 async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: SetPlan) -> SetResult:
-    """Return whether the gate accepts the kernel as it is, and its time."""
+    """Return whether the gate accepts the kernel as it is, its time, and PyTorch's own."""
     examined = request.kernel_file()
     asked = ProfileRequest(
         examined,
@@ -120,13 +148,14 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
         why = "; ".join(f.message for f in examined.problem.findings) or "its problem was not found"
         return SetResult(task.name, task.group, "failed", why)
     measured: KernelMeasurement | None = None
-    fault = ""
+    fault, whole = "", None
     async with aclosing(profile(host, asked)) as growing:
         async for found in growing:
             errors = [f.message for k in found.kernels for f in k.findings if f.severity == "error"]
             fault = next(iter(errors), fault)
             timed = [k for k in found.kernels if k.latency.us is not None]
             measured = max(timed, key=lambda k: k.latency.us or 0.0, default=measured)
+            whole = sum(k.latency.us or 0.0 for k in timed) or whole
     latency = measured.latency if measured else Latency()
     percent = measured.percent_of_peak if measured else None
     name = measured.name if measured else examined.kernels[0].name
@@ -136,10 +165,15 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
         return SetResult(task.name, task.group, "failed", str(error), latency, latency)
     if not verdict.accepted:
         why = "; ".join(reason.message for reason in verdict.reasons[:2])
-        return SetResult(task.name, task.group, "wrong", why, latency, latency)
+        code = verdict.reasons[0].code if verdict.reasons else ""
+        return SetResult(task.name, task.group, "wrong", why, latency, latency, code=code)
+    source = examined.source(ship_imports=host.remote)
+    torch = await reference_times(host, source, examined.problem.ref, plan.target, plan.limits)
+    detail = fault if measured is None else torch.why
     return SetResult(
-        task.name, task.group, "passed", fault if measured is None else "", latency, latency,
-        percent=percent, best_percent=percent,
+        task.name, task.group, "passed", detail, latency, latency, percent=percent, best_percent=percent,
+        eager=torch.eager, compiled=torch.compiled, whole_us=whole,
+        relative_error=largest_error(verdict), absolute_error=largest_error(verdict, "max_abs"),
     )  # fmt: skip
 
 
@@ -147,14 +181,17 @@ async def _searched(host: Host, result: SetResult, request: OptimizeRequest, pla
     """Return the result with the fastest version that a search proved."""
     best: Suggestion | None = None
     baseline, percent, found = result.latency, result.percent, result
+    baselines: dict[str, Latency] = {}
     async with aclosing(plan.search(request, host)) as events:
         async for event in events:
             if isinstance(event, BaselineMeasured):
-                baseline, percent = event.measurement.latency, event.measurement.percent_of_peak
+                if not baselines:  # the costliest kernel comes first
+                    baseline, percent = event.measurement.latency, event.measurement.percent_of_peak
+                baselines[event.kernel] = event.measurement.latency
             elif isinstance(event, CandidateTried):
                 found = replace(found, tried=event.number)
             elif isinstance(event, SuggestionFound):
-                if best is None or (event.suggestion.fast.us or 0.0) < (best.fast.us or 0.0):
+                if best is None or _saved(event.suggestion) > _saved(best):
                     best = event.suggestion
             elif isinstance(event, Finished):
                 used = event.usage
@@ -162,8 +199,23 @@ async def _searched(host: Host, result: SetResult, request: OptimizeRequest, pla
     if best is None:
         return found
     # Against the original's peak: what has to be done stays the same, so the share grows as the time falls.
-    gain = baseline.us / best.fast.us if baseline.us and best.fast.us else None
+    gain = best.slow.us / best.fast.us if best.slow.us and best.fast.us else None
     after = percent * gain if percent is not None and gain is not None else None
+    slow = baselines.get(best.kernel, baseline)
+    gained = (slow.us or 0.0) - (best.fast.us or 0.0)
+    whole = found.whole_us - gained if found.whole_us else None
     return replace(
-        found, latency=baseline, best=best.fast, steps=best.steps, percent=percent, best_percent=after
+        found,
+        latency=slow,
+        best=best.fast,
+        steps=best.steps,
+        percent=percent,
+        best_percent=after,
+        whole_us=whole,
+        text=best.text,
     )
+
+
+def _saved(suggestion: Suggestion) -> float:
+    """Return the microseconds by which a suggestion shortens the task: kernels of one task differ in what they cost."""
+    return (suggestion.slow.us or 0.0) - (suggestion.fast.us or 0.0)

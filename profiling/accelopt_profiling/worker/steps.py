@@ -55,6 +55,11 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
 
         compared = _parse(name, CheckTimedParams, params)
         return lambda context: check_timed(context, compared)
+    if name == "torch":
+        from accelopt_profiling.pytorch.reference_step import TorchParams, torch_times
+
+        asked = _parse(name, TorchParams, params)
+        return lambda context: torch_times(context, asked)
     if name == "trainium":
         from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
 

@@ -6,7 +6,13 @@ from accelopt_benchmarks.foreign.library_files import LibraryFile, LibraryOutcom
 
 def test_both_sets_are_whole_and_apart() -> None:
     files = read_library_files()
-    assert Counter(f.set for f in files) == {"tuned": 39, "lot": 60}
+    assert Counter(f.set for f in files) == {
+        "tuned": 39,
+        "lot": 60,
+        "nki": 35,
+        "nki-lot": 14,
+        "nki-tests": 41,
+    }
     assert not {f.package for f in files if f.set == "lot"} & {f.package for f in files if f.set == "tuned"}
     assert all(Path(f.path).suffix == ".py" and not Path(f.path).is_absolute() for f in files)
 

@@ -44,3 +44,20 @@ def test_every_signature_gives_valid_python(text: str) -> None:
     for kernel in find_kernels(text).kernels:
         made = executed(problem_template(text, kernel))
         assert callable(made["get_inputs"])
+
+
+def test_sizes_follow_what_the_text_unpacks_and_asserts() -> None:
+    text = (
+        "import nki\nimport nki.language as nl\nTILE = 384\n"
+        "@nki.jit\ndef k(lhs, rhs, eps):\n"
+        '    """rhs: [K2, N], the other operand."""\n'
+        "    batch, K, M = lhs.shape\n    K2, N = rhs.shape\n"
+        "    assert K == K2 and M % TILE == 0\n    assert K <= nl.tile_size.pmax, 'too many'\n"
+        "    kernel_assert(lhs.shape[0] == 2, 'two')\n"
+    )
+    made = executed(problem_template(text, find_kernels(text).kernels[0]))
+    lhs, rhs, eps = made["get_inputs"]()
+    assert lhs.shape[0] == 2
+    assert lhs.shape[1] == rhs.shape[0] <= 128
+    assert lhs.shape[2] % 384 == 0
+    assert eps < 1e-3

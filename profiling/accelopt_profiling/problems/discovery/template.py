@@ -1,33 +1,23 @@
-"""Write a problem file for an NKI kernel from its signature: valid Python, to be completed."""
+"""Write a problem file for an NKI kernel from its text and docstring: valid Python, to be completed."""
 
 from __future__ import annotations
 
 import ast
 import re
-from dataclasses import dataclass
 
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.problems.discovery.entry import launchable_kernels, launchers
+from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
+from accelopt_profiling.problems.inference.entries import EntryCandidate
+from accelopt_profiling.problems.inference.guess import guess_call
+from accelopt_profiling.problems.inference.stated_sizes import apply_stated_sizes
+from accelopt_profiling.problems.inference.usage import function_uses
 from accelopt_profiling.source_text import parse_python
-
-#: Scalars by name: what a kernel's author most likely means by them.
-_SCALARS = {
-    "eps": "1e-5", "epsilon": "1e-5", "scale": "1.0", "sm_scale": "0.125", "alpha": "1.0", "beta": "0.0",
-    "p": "0.5", "dropout_p": "0.0", "seed": "0", "lr": "1e-3", "causal": "True", "dim": "-1", "axis": "-1",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class _Argument:
-    name: str
-    kind: str  # "tensor", "vector", "scalar"
-    value: str = ""
 
 
 def problem_template(text: str, kernel: Kernel) -> str:
     """Return a problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, no reference."""
     function = _entry(text, kernel)
-    arguments = [_argument(a) for a in _required(function)] if function else []
     entry = function.name if function else kernel.name.split(".")[-1]
     lines = [
         f'"""Inputs of {entry}, guessed from its arguments. Edit what does not fit: sizes, dtypes, values.',
@@ -41,9 +31,20 @@ def problem_template(text: str, kernel: Kernel) -> str:
         f'entry = "{entry}"',
         "",
         "",
-        *_inputs(arguments),
+        *_inputs(InferredCall(entry) if function is None else _call(text, function)),
     ]
     return "\n".join(lines) + "\n"
+
+
+def _call(text: str, function: ast.FunctionDef) -> InferredCall:
+    """Guess the call of a kernel, or of a function that launches one, from how its text uses the parameters."""
+    tree = parse_python(text)
+    functions = function_uses(tree, set())
+    if function.name not in functions:
+        return InferredCall(function.name)
+    call = guess_call(text, EntryCandidate(function.name, function.name, "function"), functions)
+    apply_stated_sizes(call, tree, function)
+    return call
 
 
 def _entry(text: str, kernel: Kernel) -> ast.FunctionDef | None:
@@ -69,42 +70,20 @@ def _launches(
     return depth > 0 and any(_launches(functions, f, kernel, depth - 1) for f in inner)
 
 
-def _required(function: ast.FunctionDef) -> list[ast.arg]:
-    positional = [*function.args.posonlyargs, *function.args.args]
-    return positional[: len(positional) - len(function.args.defaults)]
+def _inputs(call: InferredCall) -> list[str]:
+    sizes = ", ".join(f"{name}={size}" for name, size in call.sizes.items())
+    made = [f"    {a.name} = {_value(a, call)}  # {a.reason or 'a guess'}" for a in call.arguments]
+    listed = ", ".join(a.name for a in call.arguments)
+    return [f"def get_inputs({sizes}):", *made, f"    return [{listed}]"]
 
 
-def _argument(argument: ast.arg) -> _Argument:
-    """Classify an argument as tensor or number, from its annotation or its name."""
-    name = argument.arg
-    annotation = ast.unparse(argument.annotation) if argument.annotation else ""
-    low = name.lower()
-    if annotation in ("int", "float", "bool") or "constexpr" in annotation:
-        default = {"float": "1.0", "bool": "False"}.get(annotation, "128")
-        return _Argument(name, "scalar", _SCALARS.get(low, default))
-    if "Tensor" in annotation or "tensor" in annotation:
-        return _Argument(name, "vector" if _is_vector(low) else "tensor")
-    if low in _SCALARS:
-        return _Argument(name, "scalar", _SCALARS[low])
-    if re.fullmatch(r"(n|m|k|n_?\w*(rows|cols|elements|size)|\w*stride\w*|block\w*|num_\w+)", low):
-        return _Argument(name, "scalar", "1" if "stride" in low else "128")
-    return _Argument(name, "vector" if _is_vector(low) else "tensor")
-
-
-def _is_vector(name: str) -> bool:
-    return bool(re.fullmatch(r"(w|b|weight|bias|gamma|beta|scale)(_?(ptr|tensor|in))?", name))
-
-
-def _inputs(arguments: list[_Argument]) -> list[str]:
-    sizes = ["rows=512", "columns=1024"]
-    used = [s for s in sizes if s.startswith("columns") or any(a.kind == "tensor" for a in arguments)]
-    made: list[str] = []
-    for argument in arguments:
-        if argument.kind == "scalar":
-            made.append(f"    {argument.name} = {argument.value}")
-            continue
-        shape = "rows, columns" if argument.kind == "tensor" else "columns"
-        size = f"({shape})" if "," in shape else f"({shape},)"
-        made.append(f"    {argument.name} = np.random.normal(size={size}).astype(np.float32)")
-    names = ", ".join(a.name for a in arguments)
-    return [f"def get_inputs({', '.join(used if made else [])}):", *made, f"    return [{names}]"]
+def _value(argument: InferredArgument, call: InferredCall) -> str:
+    """Return an argument in NumPy. Floating-point tensors are float32; what only torch has becomes None."""
+    if argument.kind == "value":
+        value = re.sub(r"^torch\.(float32|float16|int32|int64)$", r"np.\1", argument.value)
+        return "None" if "torch" in value or value == '"cuda"' else value
+    shape = f"({', '.join(argument.dims)}{',' if len(argument.dims) == 1 else ''})"
+    if argument.dtype.startswith(("int", "uint", "bool")):
+        low = min((call.size_of(d) for t in call.tensors for d in t.dims if d in call.sizes), default=2)
+        return f"np.random.randint(0, {max(low, 2)}, size={shape}).astype(np.int32)"
+    return f"np.random.normal(size={shape}).astype(np.float32)"

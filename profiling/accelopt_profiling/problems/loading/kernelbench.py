@@ -35,7 +35,7 @@ class KernelBenchProblem(PythonProblem):
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         import torch
 
-        model = self._model()
+        model = self.model()
         if self.redrawn is not None:
             redraw(model, self.redrawn.parameters, self.redrawn.buffers, self.redrawn.parameter_seed)
         if any(isinstance(v, torch.Tensor) and v.dtype == torch.float64 for v in inputs):
@@ -54,11 +54,12 @@ class KernelBenchProblem(PythonProblem):
 
     def with_parameters(self, call: Call, seed: int) -> Call:
         """Return the call with parameters that are drawn anew from ``seed``, where the model has any."""
-        model = self._model()
+        model = self.model()
         shapes = parameter_shapes(model)
         return replace(call, parameters=shapes, parameter_seed=seed, buffers=floating_buffers(model))
 
-    def _model(self) -> Any:
+    def model(self) -> Any:
+        """Return the reference's model, built as KernelBench builds it."""
         seed_everything(WEIGHT_SEED)
         return self._module.Model(*self._construction())
 

@@ -1,0 +1,122 @@
+"""Give the sizes of an inferred call the values that assertions in the text of its entry state."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from accelopt_profiling.problems.inference.arguments import InferredCall
+
+#: What kernels write for the sizes of the machine.
+_MACHINE = {"pmax": 128, "gemm_stationary_fmax": 128, "gemm_moving_fmax": 512, "psum_fmax": 512}
+
+
+def apply_stated_sizes(call: InferredCall, tree: ast.Module, function: ast.FunctionDef) -> None:
+    """Change ``call.sizes``: ``assert K == 128`` sets one, ``assert M % 128 == 0`` rounds one up, ``assert K == L``
+    makes two one, and ``assert K <= 128`` bounds one."""
+    known = _constants([*tree.body, *ast.walk(function)])
+    names = _dimension_names(call, function)
+    for test in _assertions(function):
+        for compare in _comparisons(test):
+            _apply(call, compare, names, known)
+
+
+def _constants(nodes: list[ast.AST]) -> dict[str, int]:
+    """Return the whole numbers that names are assigned."""
+    known: dict[str, int] = {}
+    for node in nodes:
+        if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            number = _number(node.value, known)
+            if number is not None:
+                known.setdefault(node.targets[0].id, number)
+    return known
+
+
+def _number(node: ast.expr, known: dict[str, int]) -> int | None:
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return node.value
+    if isinstance(node, ast.Name):
+        return known.get(node.id)
+    if isinstance(node, ast.Attribute):
+        return _MACHINE.get(node.attr)
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = _number(node.left, known), _number(node.right, known)
+        return None if left is None or right is None else left * right
+    return None
+
+
+def _dimension_names(call: InferredCall, function: ast.FunctionDef) -> dict[str, str]:
+    """Return the size behind each expression of a shape: ``K`` of ``K, M = x.shape``, and ``x.shape[0]``."""
+    dims = {a.name: a.dims for a in call.tensors}
+    names = {f"{name}.shape[{at}]": size for name, sizes in dims.items() for at, size in enumerate(sizes)}
+    names |= {
+        f"{name}.shape[{at - len(sizes)}]": size
+        for name, sizes in dims.items()
+        for at, size in enumerate(sizes)
+    }
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        target, value = node.targets[0], ast.unparse(node.value)
+        if isinstance(target, ast.Name) and value in names:
+            names[target.id] = names[value]
+        elif isinstance(target, (ast.Tuple, ast.List)) and value.endswith(".shape"):
+            sizes = dims.get(value.removesuffix(".shape"), [])
+            if len(sizes) == len(target.elts):
+                names |= {ast.unparse(e): size for e, size in zip(target.elts, sizes, strict=True)}
+    return names
+
+
+def _assertions(function: ast.FunctionDef) -> Iterator[ast.expr]:
+    """Yield what is asserted, by the statement or by a function whose name says so."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert):
+            yield node.test
+        elif isinstance(node, ast.Call) and node.args and "assert" in ast.unparse(node.func):
+            yield node.args[0]
+
+
+def _comparisons(test: ast.expr) -> Iterator[tuple[ast.expr, ast.cmpop, ast.expr]]:
+    if isinstance(test, ast.BoolOp) and isinstance(test.op, ast.And):
+        for value in test.values:
+            yield from _comparisons(value)
+    elif isinstance(test, ast.Compare):
+        left = test.left
+        for operator, right in zip(test.ops, test.comparators, strict=True):
+            if (
+                isinstance(left, ast.Tuple)
+                and isinstance(right, ast.Tuple)
+                and len(left.elts) == len(right.elts)
+            ):
+                yield from ((a, operator, b) for a, b in zip(left.elts, right.elts, strict=True))
+            else:
+                yield left, operator, right
+            left = right
+
+
+def _apply(
+    call: InferredCall,
+    compare: tuple[ast.expr, ast.cmpop, ast.expr],
+    names: dict[str, str],
+    known: dict[str, int],
+) -> None:
+    left, operator, right = compare
+    if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
+        size, factor = names.get(ast.unparse(left.left), ""), _number(left.right, known)
+        if size in call.sizes and factor and factor > 0 and _number(right, known) == 0:
+            call.sizes[size] = -(-call.sizes[size] // factor) * factor
+        return
+    size = names.get(ast.unparse(left), "")
+    number = _number(right, known)
+    if size not in call.sizes:
+        return
+    other = names.get(ast.unparse(right), "")
+    if isinstance(operator, ast.Eq) and other in call.sizes and other != size:
+        call.merge(size, other)
+        names.update({text: size for text, name in names.items() if name == other})
+    elif number is not None and isinstance(operator, ast.Eq) and number > 0:
+        call.sizes[size] = number
+    elif number is not None and isinstance(operator, (ast.LtE, ast.Lt)):
+        call.sizes[size] = max(1, min(call.sizes[size], number - isinstance(operator, ast.Lt)))
+    elif number is not None and isinstance(operator, (ast.GtE, ast.Gt)):
+        call.sizes[size] = max(call.sizes[size], number + isinstance(operator, ast.Gt))

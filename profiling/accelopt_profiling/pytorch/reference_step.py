@@ -1,0 +1,106 @@
+"""The step ``torch``: what PyTorch takes for a problem's reference, eager and compiled."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.problems.loading.call import to_device
+from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
+from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.pytorch.estimate import estimate_torch
+from accelopt_profiling.pytorch.operators import NotModelledError, record_operators
+from accelopt_profiling.targets.load import load_target
+from accelopt_profiling.targets.target import GpuTarget
+from accelopt_profiling.timing.device import TorchDevice
+from accelopt_profiling.timing.measure import TimingPlan, measure
+from accelopt_profiling.timing.statistics import latency
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.worker.usercode import user_errors
+
+
+@dataclass(frozen=True)
+class TorchParams:
+    """``target`` is what the time is estimated for where no device can time it."""
+
+    problem: ProblemRef
+    target: str
+    seed: int = 0
+    plan: TimingPlan = field(default_factory=lambda: TimingPlan(seconds=1.0, most_rounds=200))
+
+
+@dataclass(frozen=True)
+class TorchTimes:
+    """``kernels`` and ``compiled_kernels`` are how many an estimate adds up (0: measured). ``why`` says what is
+    missing, as one line."""
+
+    eager: Latency = field(default_factory=Latency)
+    compiled: Latency = field(default_factory=Latency)
+    kernels: int = 0
+    compiled_kernels: int = 0
+    why: str = ""
+
+
+def torch_times(context: StepContext, params: TorchParams) -> TorchTimes:
+    """Time the reference on the host's device, or estimate its times for the target.
+
+    Raises:
+        StepFailedError: the reference failed, or looks at the values of tensors, which an estimate does not have.
+    """
+    import torch
+
+    with user_errors(context):
+        problem = load_problem(context, params.problem, None)
+        if torch.cuda.is_available():
+            return _measured(torch, problem, params)
+        target = load_target(params.target)
+        if not isinstance(target, GpuTarget):
+            raise StepFailedError(
+                StepError("unsupported", f"PyTorch's time on {params.target} is not modelled.")
+            )
+        try:
+            operators = record_operators(lambda: _call(problem, params.seed))
+        except NotModelledError as error:
+            raise StepFailedError(StepError("unsupported", f"PyTorch was not estimated: {error}.")) from error
+        except Exception as error:
+            why = f"PyTorch's operators cannot be listed without data: {type(error).__name__}: {error}"
+            raise StepFailedError(StepError("unsupported", " ".join(why.split())[:400])) from error
+    found = estimate_torch(operators, target)
+    return TorchTimes(found.eager, found.compiled, found.kernels, found.compiled_kernels)
+
+
+def _call(problem: Problem, seed: int) -> Callable[[], Any]:
+    """Return a call of the reference alone: its model is built, its inputs are drawn."""
+    inputs = problem.inputs(seed)
+    if isinstance(problem, KernelBenchProblem):
+        model = problem.model()
+        return lambda: model(*inputs)
+    return lambda: problem.reference(inputs)
+
+
+def _measured(torch: Any, problem: Problem, params: TorchParams) -> TorchTimes:
+    """Time the reference on the device, cold caches before each run (not yet run on hardware)."""
+    inputs = [to_device(value) for value in problem.inputs(params.seed)]
+    if isinstance(problem, KernelBenchProblem):
+        model = problem.model().cuda()
+        eager: Callable[[Any], Any] = lambda given: model(*given)  # noqa: E731
+        compiled: Callable[[Any], Any] = torch.compile(model)
+    else:
+        model, eager = None, problem.reference
+        compiled = torch.compile(eager)
+    device, why = TorchDevice(torch), ""
+    with torch.no_grad():
+        runs = measure(device, {"eager": eager}, lambda: inputs, params.plan, time.perf_counter)
+        try:
+            call = (lambda given: compiled(*given)) if model is not None else compiled
+            runs |= measure(device, {"compiled": call}, lambda: inputs, params.plan, time.perf_counter)
+        except Exception as error:
+            why = " ".join(f"torch.compile failed: {type(error).__name__}: {error}".split())[:400]
+    times = {name: latency(found.times_us) for name, found in runs.items()}
+    return TorchTimes(times["eager"], times.get("compiled", Latency()), why=why)
