@@ -19,13 +19,14 @@ def problem_text(file: KernelFile, bounds: Bounds) -> str:
     results are compared."""
     entries = ", ".join(f"`{name}`" for name in sorted(bounds.entries))
     stated = ", ".join(f"{d} {rule()[d]:g}" for d in _TOLD_DTYPES)
-    lines = [
-        f"The problem calls {entries}, whose signature stays. A result is right when it agrees with the reference: "
-        "the relative L2 error, of the whole and of each row, is at most the problem's tolerance; where it states "
-        f"none, by the coarsest type, {stated}. It is run with fresh draws of the inputs, with large, small, skewed and "
-        "exact values, with the problem's further `shapes`, and with sizes derived from these, multiples of no block "
-        "among them; inputs must not be written to, and results must not be remembered."
-    ]
+    compared = (
+        "A result is right when it agrees with the reference: the relative L2 error, of the whole and of each row, is "
+        "at most the problem's tolerance; where it states none, by the coarsest type, "
+        f"{stated}. It is run with fresh draws of the inputs, with large, small, skewed and exact values, with the "
+        "problem's further `shapes`, and with sizes derived from these; inputs must not be written to, and results "
+        "must not be remembered."
+    )
+    lines = [f"The problem calls {entries}, whose signature stays. {compared}"]
     if bounds.problem:
         lines.append(f"The file holds the problem itself: {', '.join(sorted(bounds.problem))}.")
     for path, text in file.problem.files.items():
