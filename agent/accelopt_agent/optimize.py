@@ -123,7 +123,7 @@ def optimize(
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run is
     then recorded as cancelled. Expected failures are reported as events; none is raised.
     """
-    cost, gate = HostCost(host, request), HostGate(host, request)
+    cost, gate = HostCost(host, request, all_kernels=model is not None), HostGate(host, request)
     return drive(
         request,
         cost,
@@ -274,7 +274,8 @@ async def _all_kernels(
         yield BaselineMeasured(kernel.name, measurement)
         if fault:
             continue
-        root, sources = Node(request.text, kernel, measurement), list(proposers(meter))
+        others = tuple(m for m in baseline.kernels if m.name != kernel.name and m.latency.us is not None)
+        root, sources = Node(request.text, kernel, measurement, others=others), list(proposers(meter))
         strategy_options = dict(request.strategy_options)
         if request.strategy in LEARNING:
             strategy_options.setdefault("prior", await recorder.prior(kernel.dialect))

@@ -31,10 +31,12 @@ _BEYOND_REPAIR = frozenset(
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a version cannot be used: the code of a finding or of the gate, and one line."""
+    """The reason why a version cannot be used: the code of a finding or of the gate, and one line. ``cases`` says on
+    which of the gate's cases it was right and on which not, with their shapes."""
 
     code: str
     message: str
+    cases: str = ""
 
     @property
     def near(self) -> bool:
@@ -55,7 +57,8 @@ class Node:
     rewrite of the original. ``proof`` is the gate's verdict, None before it was asked; ``failure`` says why the version
     could not be run or was refused; ``repair`` marks the repair of a parent that had failed. ``asked`` counts the
     queries to each proposer about this node. ``comparison`` is with the original, in one session on a device. Of the
-    original, ``rest_us`` is the time of the kernels that the search is not about, as soon as it is needed.
+    original, ``others`` are the file's other kernels as far as they were measured, and ``rest_us`` is the time of those
+    as soon as it is needed.
     """
 
     text: str
@@ -71,6 +74,7 @@ class Node:
     comparison: TimeComparison | None = None
     repair: bool = False
     rest_us: float = 0.0
+    others: tuple[KernelMeasurement, ...] = ()
     asked: dict[str, int] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)
 

@@ -71,6 +71,24 @@ def _clearly_faster(node: Node, target: str) -> bool:
     return "faster" in ways and "slower" not in ways
 
 
+def failure_of(verdict: Verdict) -> Failure:
+    """Return why the gate refused a version: its first reason, and the cases with their shapes."""
+    code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
+    passed = [str(c.get("case")) for c in verdict.checks if c.get("outcome") == "passed"]
+    failed = [
+        f"{c.get('case')} ({_shapes(c.get('shapes'))})"
+        for c in verdict.checks
+        if c.get("outcome") == "failed"
+    ]
+    parts = [f"Wrong in the cases: {', '.join(failed)}."] if failed else []
+    parts += [f"Right in the cases: {', '.join(passed)}."] if passed else []
+    return Failure(code, why, " ".join(parts))
+
+
+def _shapes(shapes: object) -> str:
+    return str(shapes) if shapes else "sizes of the problem"
+
+
 def outcome_of(trial: Trial, node: Node, root: Node, target: str) -> Outcome:
     """Return what became of ``trial``, which made ``node``, for the memory's table."""
     alike = trial.parent.changes_more == node.changes_more

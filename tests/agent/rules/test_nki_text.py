@@ -73,6 +73,8 @@ def test_every_rule_has_a_case_where_it_applies_and_one_where_it_must_not() -> N
         if rule.dialect == "nki":
             kinds = {case.after is None for case in CASES if case.rule == rule.name}
             assert kinds == {True, False}, rule.name
+            current = {case.after is None for case in CASES if case.rule == rule.name and case.current}
+            assert current == ({True, False} if "nki" in rule.packages else set()), rule.name
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ def _own_loop(statement: Statement) -> set[str]:
 
 def _apart(kernel: NkiKernel, loop: cst.For, statement: Statement, name: str, own: set[str]) -> bool:
     """Return whether ``statement`` writes a part of ``name`` that the loop variable picks, and the loop touches no
-    other part of it."""
+    part of it that another value of the variable picks: one of the indices that do is the same everywhere."""
     flow, source, written = kernel.flow, kernel.source, statement.target
     if (
         not isinstance(written, cst.Subscript)
@@ -57,8 +57,7 @@ def _apart(kernel: NkiKernel, loop: cst.For, statement: Statement, name: str, ow
         or written.value.value != name
     ):
         return False
-    if not picks_apart(kernel, written, loop):
-        return False
+    apart = [p for p, element in enumerate(written.slice) if _apart_in(kernel, element.slice, loop)]
     for shared in flow.sharing([name]) - own:
         for use in flow.occurrences(shared):
             if loop not in source.parents(use):
@@ -66,15 +65,13 @@ def _apart(kernel: NkiKernel, loop: cst.For, statement: Statement, name: str, ow
             parent = source.parent(use)
             if isinstance(parent, cst.Attribute) and parent.attr.value in ("dtype", "shape"):
                 continue
-            if not isinstance(parent, cst.Subscript) or not source.same(parent, written):
+            if not isinstance(parent, cst.Subscript) or len(parent.slice) != len(written.slice):
                 return False
-    return True
-
-
-def picks_apart(kernel: NkiKernel, part: cst.Subscript, loop: cst.For) -> bool:
-    """Return whether an index of ``part`` takes other elements in each iteration: the loop variable itself, or
-    ``nl.ds(i * W, W)`` and what means the same."""
-    return any(_apart_in(kernel, element.slice, loop) for element in part.slice)
+            if not any(
+                source.code(parent.slice[p].slice) == source.code(written.slice[p].slice) for p in apart
+            ):
+                return False
+    return bool(apart)
 
 
 def _apart_in(kernel: NkiKernel, index: cst.BaseSlice, loop: cst.For) -> bool:
