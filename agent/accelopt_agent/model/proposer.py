@@ -13,11 +13,13 @@ from accelopt_agent.experience.source import ExperienceSource
 from accelopt_agent.model.attacks import attack
 from accelopt_agent.model.briefing import Briefing
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
+from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
 from accelopt_agent.model.edits import InvalidAnswerError
 from accelopt_agent.model.ledger import ledger_entry
 from accelopt_agent.model.plan import Plan, apply_answer, parse_plan
 from accelopt_agent.model.problem_text import problem_text
+from accelopt_agent.model.prompt_templates import render
 from accelopt_agent.model.role_prompts import (
     coder_user,
     debugger_answer_user,
@@ -115,7 +117,13 @@ class ModelProposer:
         return found
 
     async def _plan(self, node: Node, bounds: Bounds, told: Briefing, transcript: Transcript) -> Plan:
-        """Ask the planner; tell it once what is wrong with a plan that cannot be carried out."""
+        """Ask the planner; tell it once what is wrong with a plan that cannot be carried out. A coder that is alone is
+        told what the planner would know."""
+        if self._team.alone:
+            more = (
+                told.experience + told.attack + (f"The person asks: {told.wishes}\n" if told.wishes else "")
+            )
+            return Plan(render("alone", digest=digest(node.measurement), more=more))
         user = planner_user(node, self._team.planner, told)
         answer = await self._ask("planner", node, user, transcript)
         try:
