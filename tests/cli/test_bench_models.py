@@ -15,6 +15,8 @@ import pytest
 from support.bench_checkouts import flashinfer_checkout, kernelbench_checkout, nkibench_checkout
 from support.command import Command
 
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.team import same_for_all
 from accelopt_agent.search.plan import SearchPlan
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
@@ -55,14 +57,25 @@ def test_an_ablation_leaves_out_what_it_says() -> None:
         "search only": ["memory", "rules"],
         "team only": ["model"],
         "no memory": ["model", "rules"],
+        "one agent": ["memory", "model", "rules"],
+        "sampling": ["model"],
     }
-    assert [p.strategy for p in left.values()] == ["hybrid", "hybrid", "reflexion", "hybrid"]
+    strategies = ["hybrid", "hybrid", "reflexion", "hybrid", "hybrid", "sampling"]
+    assert [p.strategy for p in left.values()] == strategies
+    assert [p.experience for p in left.values()] == ["ours", "ours", "none", "none", "ours", "none"]
     assert left["team only"].options == {}  # which are another strategy's
     assert left["no memory"].options == {"repairs": 3}
-    assert len({str(p) for p in left.values()}) == len(ABLATIONS)
-    assert searches((), True) == ABLATIONS
-    assert searches((), False) == (None,)
-    assert searches(("no memory",), False) == (ABLATIONS[3],)
+    assert len({f"{a.of(plan)} {a.alone}" for a in ABLATIONS}) == len(ABLATIONS)
+    assert searches((), True, plan) == ABLATIONS
+    assert searches((), False, plan) == (None,)
+    assert searches(("no memory",), False, plan) == (ABLATIONS[3],)
+    papers = SearchPlan("tree", frozenset({"model"}))
+    assert "search only" not in [a.name for a in searches((), True, papers) if a is not None]
+    team = same_for_all(ModelSettings("http://localhost/v1", "m"))
+    assert [a.name for a in ABLATIONS if (made := a.team_of(team)) and made.alone] == [
+        "one agent",
+        "sampling",
+    ]
 
 
 def test_the_metrics_are_per_search_and_tell_peaks_and_costs() -> None:

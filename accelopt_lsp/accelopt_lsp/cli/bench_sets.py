@@ -138,7 +138,7 @@ def _run_tasks(
     limits = budget_of(settings, budget) if optimize or ablations or ablation else None
     run = _KernelSetRun(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
     try:
-        left_out = searches(ablation, ablations)
+        left_out = searches(ablation, ablations, search_plan(settings))
         results = _searched(run, speaker, left_out) if limits is not None else asyncio.run(run.results())
         speaker.keep()
         if data_set is not None:

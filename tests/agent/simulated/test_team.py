@@ -99,9 +99,9 @@ async def test_what_it_broke_it_repairs() -> None:
 
 
 def system(role: str) -> str:
-    from accelopt_agent.model.prompt_templates import render
+    from accelopt_agent.model.prompt_templates import placeholders, render
 
-    return render(f"nki/{role}", target="trn1")
+    return render(f"nki/{role}", **dict.fromkeys(placeholders(f"nki/{role}"), "trn1"))
 
 
 def numbered(text: str) -> str:
