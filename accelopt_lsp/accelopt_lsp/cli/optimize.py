@@ -176,7 +176,8 @@ class _Search:
             self.tried = max(self.tried, event.number)
             known = event.detail if event.outcome == "failed" else duration(event.latency)
             what = f"{event.candidate.origin}: {event.candidate.summary}"
-            say(f"{event.number:4} {event.outcome:8} {what}{f' ({known})' if known else ''}")
+            outcome = "faster, unproved" if event.outcome == "faster" else event.outcome
+            say(f"{event.number:4} {outcome:8} {what}{f' ({known})' if known else ''}")
         elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
             say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))
         elif isinstance(event, events.SuggestionFound):

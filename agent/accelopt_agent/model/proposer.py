@@ -40,6 +40,8 @@ from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.ref import ProblemLookup
 
+#: How many characters a token is taken to have before the server counts it.
+CHARACTERS_PER_TOKEN = 4
 #: How much of a plan becomes the candidate's summary.
 SUMMARY_CHARACTERS = 160
 _SENTENCE_END = re.compile(r"(?<=[a-z\])])[.;] (?=[A-Z0-9])|\.$")
@@ -191,12 +193,20 @@ class ModelProposer:
             raise ModelCallError(f"The model is not asked any more: {spent}.", final=True)
         system = system_prompt(role, node, self._target)
         started = time.monotonic()
+        tokens = (len(system) + len(user)) // CHARACTERS_PER_TOKEN
+        self._meter.tell(f"asking the {role} (about {tokens} tokens)")
         try:
             answer = await self._asked(settings, system, user, backoff_seconds=self._backoff)
         except ModelCallError as fault:
             self._meter.book(ledger_entry(role, settings, fault, time.monotonic() - started))
             raise
-        self._meter.book(ledger_entry(role, settings, answer, time.monotonic() - started))
+        call = ledger_entry(role, settings, answer, time.monotonic() - started)
+        self._meter.book(call)
+        about = "~" if call.estimated else ""
+        self._meter.tell(
+            f"the {role} answered after {call.seconds:.1f} s "
+            f"({about}{call.tokens_in} tokens read, {about}{call.tokens_out} written)"
+        )
         await transcript.add(role, node, answer.text)
         return answer.text
 

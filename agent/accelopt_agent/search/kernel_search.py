@@ -124,8 +124,10 @@ class KernelSearch:
                     async for event in self._rest():
                         yield event
                     continue
-                resumed = self._pause.over() if self._pause.on else None
-                ended = await self._scheduler.finished(self._meter.seconds_left, resumed)
+                awaited = self._pause.over() if self._pause.on else self._meter.news_came()
+                ended = await self._scheduler.finished(self._meter.seconds_left, awaited)
+                for line in self._meter.take_news():
+                    yield ProgressText(f"{self.root.kernel.name}: {line}")
                 for step, task in ended:
                     for event in await self._take(step, task):
                         yield event

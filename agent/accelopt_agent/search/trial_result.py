@@ -9,6 +9,7 @@ from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.whole_time import REST, REST_AT_SCALE
 from accelopt_agent.events import CandidateOutcome
 from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.search.net_summary import net_summary
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.speedup import clearly_faster, direction, speedup
@@ -42,7 +43,8 @@ def node_of_trial(
     else:
         measurement = found
         rest = found.quantities.get(REST_AT_SCALE if root.compared_at_scale else REST)
-        root.rest_us = root.rest_us or (rest.value if rest is not None and rest.value else 0.0)
+        if rest is not None and root.rest.us is None:
+            root.rest = Latency(rest.value, rest.low, rest.high, rest.known)
         if found.correctness.status == "failed":
             failure = Failure("wrong-result", found.correctness.detail or "its result is wrong")
     node = Node(
@@ -141,7 +143,9 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         text=node.text,
         diff=unified_diff(base.text, node.text, str(request.path)),
         origin=candidate.origin,
-        summary=candidate.summary,
+        summary=candidate.summary
+        if node.made_by_rules
+        else net_summary(base.text, node.text, candidate.summary),
         speedup=ratio,
         slow=slow,
         fast=fast,
