@@ -65,7 +65,7 @@ def _setting(setting: Setting) -> str:
 def catalogue() -> str:
     """Each rewrite rule with when it applies and which counters it moves."""
     parts: list[str] = []
-    for dialect, heading in {"nki": "NKI (Beta 1, `neuronxcc.nki`)", "triton": "Triton"}.items():
+    for dialect, heading in {"nki": "NKI", "triton": "Triton"}.items():
         of_dialect = [rule for rule in rules() if rule.dialect == dialect]
         parts.append(f"## {heading}\n\n{len(of_dialect)} rules.\n")
         parts += [_rule(rule) for rule in of_dialect]
@@ -74,11 +74,13 @@ def catalogue() -> str:
 
 def _rule(rule: Rule) -> str:
     moves = ", ".join(f"{counter.replace('_', ' ')} {way}" for counter, way in rule.moves.items())
+    packages = " and ".join(f"`{package}`" for package in rule.packages)
+    where = f"- Rewrites kernels of: {packages}\n" if packages else ""
     return f"""### {rule.name}
 
 {rule.title}.
 
-- Applies when: {rule.applies}
+{where}- Applies when: {rule.applies}
 - Should change: {moves}
 - Helps kernels bound by: {", ".join(rule.helps)}
 - Why: {rule.source}

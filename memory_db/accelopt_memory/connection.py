@@ -20,7 +20,7 @@ from accelopt_memory.errors import MemoryUnavailableError, explain
 #: Seconds to wait for another process that is writing; its transactions take milliseconds.
 BUSY_SECONDS = 2.0
 
-NEWEST_MIGRATION = "m014_proved_pairs"
+NEWEST_MIGRATION = "m015_packed_pairs"
 
 
 class Connection:

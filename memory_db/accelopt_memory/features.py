@@ -13,9 +13,9 @@ from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.source_text import parse_python
 
 #: Width of the windows over the normalised tree, and how many hashes are kept (the smallest: a bottom-k
-#: sketch, A. Broder, "On the resemblance and containment of documents", 1997).
+#: sketch, A. Broder, "On the resemblance and containment of documents", 1997), in so many hexadecimal digits.
 SHINGLE_WIDTH = 4
-SHINGLES_KEPT = 1024
+SHINGLES_KEPT, SHINGLE_DIGITS = 64, 8
 
 _DTYPES = frozenset(
     [
@@ -52,6 +52,10 @@ class KernelFeatures:
     loops: tuple[str, ...] = ()
     dtypes: tuple[str, ...] = ()
     bound: str | None = None
+
+    def __post_init__(self) -> None:
+        kept = tuple(s[:SHINGLE_DIGITS] for s in self.shingles[:SHINGLES_KEPT])
+        object.__setattr__(self, "shingles", kept)  # an older version kept more, and longer ones
 
 
 def kernel_features(text: str, kernel: str | None = None, bound: str | None = None) -> KernelFeatures:
@@ -179,4 +183,4 @@ def _shingles(labels: list[str]) -> tuple[str, ...]:
         "\0".join(labels[i : i + SHINGLE_WIDTH]) for i in range(max(1, len(labels) - SHINGLE_WIDTH + 1))
     }
     hashes = sorted(hashlib.blake2s(w.encode(), digest_size=5).hexdigest() for w in windows)
-    return tuple(hashes[:SHINGLES_KEPT])
+    return tuple(hashes)

@@ -12,7 +12,6 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
-from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -22,7 +21,8 @@ from accelopt_memory.features import KernelFeatures
 from accelopt_memory.kernel_sketches import KernelSketches
 from accelopt_memory.location import default_path
 from accelopt_memory.outcomes import OutcomeTable
-from accelopt_memory.pair_index import PairIndex, chosen_rows, sketch
+from accelopt_memory.pair_index import PairIndex
+from accelopt_memory.pair_rows import pair_columns, pair_of_row
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_memory.records import (
     LikeFailure,
@@ -40,7 +40,6 @@ from accelopt_memory.records import (
 from accelopt_memory.rows import from_row, insert_record, now, storable, to_json
 from accelopt_memory.run_log import RunLog
 from accelopt_memory.similarity import similarity
-from accelopt_profiling.plain import from_plain
 from accelopt_profiling.receipt import Receipt
 
 #: The table of each kind of record.
@@ -59,9 +58,6 @@ _SUMMARIES: dict[RecordKind, str] = {
     "trap": "t.code || ': ' || t.message",
     "rejection": "t.reason",
 }
-
-#: Up to so many pairs of a dialect are all compared; among more, so many that their sketches choose.
-SCANNED, SHORTLIST = 256, 64
 
 _Refusal = TypeVar("_Refusal", Trap, Rejection)
 
@@ -120,13 +116,13 @@ class Memory:
     def add_pair(self, pair: Pair) -> str:
         """Save a pair and return its id; saving the same pair again changes nothing."""
         with self.connection.writing() as db:
-            return insert_record(db, "pairs", pair, sketch=sketch(pair.features))
+            return insert_record(db, "pairs", pair, **pair_columns(pair))
 
     def pairs(self, proved: bool = False) -> list[Pair]:
         """Return the accepted pairs, oldest first; with ``proved`` those too that were only proved."""
         query = "SELECT * FROM pairs WHERE proved <= ? ORDER BY number"
         with self.connection.reading() as db:
-            return [from_row(Pair, row) for row in db.query(query, [int(proved)])]
+            return [pair_of_row(row) for row in db.query(query, [int(proved)])]
 
     def withdraw_proved(self, pair_id: str) -> None:
         """Delete a pair that nobody accepted; an accepted one stays. Its receipts stay too."""
@@ -135,24 +131,19 @@ class Memory:
 
     def pair(self, pair_id: str) -> Pair | None:
         with self.connection.reading() as db:
-            rows = [from_row(Pair, row) for row in db.query("SELECT * FROM pairs WHERE id = ?", [pair_id])]
+            rows = [pair_of_row(row) for row in db.query("SELECT * FROM pairs WHERE id = ?", [pair_id])]
         return rows[0] if rows else None
 
     def similar(self, features: KernelFeatures, limit: int = 8, least: float = 0.2) -> list[Match]:
         """Return the pairs of the same dialect whose slow side is at least ``least`` similar to ``features``
-        (``features.kernel_features``), most similar first, ties by id. Among more than ``SCANNED`` pairs those with
-        the nearest sketches are compared (``pair_index``)."""
+        (``features.kernel_features``), most similar first, ties by id. The pairs with the nearest sketches are compared
+        (``pair_index``)."""
         with self.connection.reading() as db:
-            many = "SELECT 1 FROM pairs WHERE dialect = ? LIMIT 1 OFFSET ?"
-            if db.execute(many, [features.dialect, SCANNED]).fetchone():
-                rows = chosen_rows(db, self._index.nearest(db, features, max(SHORTLIST, 2 * limit)))
-            else:
-                query = "SELECT id, features_json FROM pairs WHERE dialect = ?"
-                rows = db.execute(query, [features.dialect]).fetchall()
-        scores = [(similarity(features, _stored_features(text)), pair_id) for pair_id, text in rows]
-        best = sorted((-score, pair_id) for score, pair_id in scores if score >= least)[:limit]
-        pairs = [(self.pair(pair_id), -score) for score, pair_id in best]
-        return [Match(pair, score) for pair, score in pairs if pair is not None]
+            near = [n for n, score in self._index.nearest(db, features, limit) if score >= least - 1e-6]
+            marks = ", ".join("?" * len(near))
+            pairs = [pair_of_row(r) for r in db.query(f"SELECT * FROM pairs WHERE number IN ({marks})", near)]
+        matches = [Match(pair, similarity(features, pair.features)) for pair in pairs]
+        return sorted((m for m in matches if m.score >= least), key=lambda m: (-m.score, m.pair.id))
 
     def set_lesson(self, pair_id: str, lesson: str) -> None:
         """Store what the summarizer said about a pair; without such a pair nothing happens."""
@@ -163,7 +154,7 @@ class Memory:
         """Return the newest pairs of a dialect, oldest first."""
         query = "SELECT * FROM pairs WHERE dialect = ? ORDER BY number DESC LIMIT ?"
         with self.connection.reading() as db:
-            return [from_row(Pair, row) for row in reversed(db.query(query, [dialect, limit]))]
+            return [pair_of_row(row) for row in reversed(db.query(query, [dialect, limit]))]
 
     # Traps and rejections
 
@@ -329,6 +320,8 @@ class Memory:
         classes: dict[str, type[Any]] = {"pair": Pair, "trap": Trap, "rejection": Rejection, "run": Run}
         with self.connection.reading() as db:
             rows = list(db.query(f"SELECT * FROM {TABLES[kind]} WHERE id = ?", [entry_id]))
+        if rows and kind == "pair":
+            return pair_of_row(rows[0])
         return from_row(classes[kind], rows[0]) if rows else None
 
     def forget(self, entry_id: str) -> RecordKind | None:
@@ -367,12 +360,6 @@ def set_aside(path: Path) -> Path | None:
         if Path(f"{path}{suffix}").exists():
             os.replace(f"{path}{suffix}", f"{target}{suffix}")
     return target
-
-
-@lru_cache(maxsize=8192)
-def _stored_features(text: str) -> KernelFeatures:
-    """Features from their JSON. Those of a pair never change, and every search reads them again."""
-    return from_plain(KernelFeatures, json.loads(text))
 
 
 def _stored(row: Mapping[str, Any]) -> StoredSuggestion:

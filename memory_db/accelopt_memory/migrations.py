@@ -151,3 +151,11 @@ def m013_experience(db: Database) -> None:
 def m014_proved_pairs(db: Database) -> None:
     if "proved" not in db.table("pairs").columns_dict:
         db.table("pairs").add_column("proved", int, not_null_default=0)
+
+
+@_migration
+def m015_packed_pairs(db: Database) -> None:
+    pairs = db.table("pairs")
+    for name in ("sources", "packed", "names"):
+        if name not in pairs.columns_dict:
+            pairs.add_column(name, bytes)

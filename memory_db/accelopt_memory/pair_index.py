@@ -1,18 +1,21 @@
 """Finds the pairs that may be most similar to a kernel among many, from a sketch of 512 bits for each.
 
 A sketch has one bit for each hash of what the features count (``features.KernelFeatures``), in a field of its own for
-each part; the Jaccard index of two fields estimates that of the parts. It only chooses whom to compare exactly.
+each part; the Jaccard index of two fields estimates that of the parts. It only chooses whose packed features
+(``feature_pack``) are compared.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from accelopt_memory.database import Database
+from accelopt_memory.feature_pack import fixed_row, pack, similarities
 from accelopt_memory.features import KernelFeatures
 from accelopt_profiling.plain import from_plain
 
@@ -22,6 +25,12 @@ if TYPE_CHECKING:
 #: The 64-bit words of each field, and what its Jaccard index counts (``similarity.WEIGHTS``).
 FIELDS = {"calls": (4, 0.45), "shingles": (3, 0.30), "rest": (1, 0.15)}
 WORDS = sum(words for words, _ in FIELDS.values())
+#: So many rows, or twice as many as are asked for, are compared by their packed features.
+SHORTLIST = 64
+#: Above so many rows the packed features are read when they are needed, and above so many a few words of each sketch,
+#: all of the calls, choose so many rows first.
+MOST_ROWS, COARSE_FROM, COARSE_KEPT = 200_000, 50_000, 4096
+COARSE_WORDS = (0, 1, 2, 3)
 #: So many of a kernel's shingles, the smallest, are in its sketch.
 SHINGLES = 48
 
@@ -49,10 +58,13 @@ def sketch(features: KernelFeatures) -> bytes:
 
 @dataclass
 class _Sketches:
-    """The rows of one dialect: their numbers, ascending, and sketches."""
+    """The rows of one dialect: their numbers, ascending, the words of their sketches by column, how many bits each
+    field has, and the packed features (``feature_pack.fixed_row``) unless there are too many."""
 
     numbers: np.ndarray[Any, Any]
-    bits: np.ndarray[Any, Any]
+    words: np.ndarray[Any, Any]
+    sizes: np.ndarray[Any, Any]
+    rows: list[bytes] | None
     state: tuple[int, ...] = field(default=())
 
 
@@ -62,24 +74,23 @@ class PairIndex:
     def __init__(self) -> None:
         self._dialects: dict[str, _Sketches] = {}
 
-    def nearest(self, db: Database, features: KernelFeatures, count: int) -> list[int]:
-        """Return the row numbers of the ``count`` pairs of the dialect whose sketches are most similar."""
+    def nearest(self, db: Database, features: KernelFeatures, count: int) -> list[tuple[int, float]]:
+        """Return the row numbers and similarities of the ``count`` most similar pairs of the dialect, most similar
+        first: those whose sketches are nearest, compared by their features."""
         import numpy as np
 
         known = self._read(db, features.dialect)
         if not len(known.numbers):
             return []
-        query = np.frombuffer(sketch(features), dtype="<u8")
-        score = np.zeros(len(known.numbers), dtype=np.float32)
-        first = 0
-        for words, weight in FIELDS.values():
-            score += weight * _jaccard(known.bits[:, first : first + words], query[first : first + words])
-            first += words
-        if len(score) > count:
-            best = np.argpartition(-score, count)[:count]
+        near = _shortlist(known, sketch(features), max(SHORTLIST, 2 * count))
+        if known.rows is not None:
+            rows = [known.rows[k] for k in near]
         else:
-            best = np.arange(len(score))
-        return [int(number) for number in known.numbers[best]]
+            stored = _packed(db, known.numbers[near])
+            rows = [fixed_row(stored[int(n)]) for n in known.numbers[near]]
+        scores = similarities(features, rows)
+        best = np.lexsort((near, -scores))[:count]
+        return [(int(known.numbers[near[k]]), float(scores[k])) for k in best]
 
     def _read(self, db: Database, dialect: str) -> _Sketches:
         import numpy as np
@@ -89,61 +100,119 @@ class PairIndex:
         known = self._dialects.get(dialect)
         if known is not None and known.state == state:
             return known
+        count = _count(db, dialect)
         if known is None or known.state[0] != state[0]:
-            known = _Sketches(np.zeros(0, dtype=np.int64), np.zeros((0, WORDS), dtype="<u8"))
+            known = _gathered([], count)
         last = int(known.numbers[-1]) if len(known.numbers) else -1
-        added = _rows(db, dialect, last)
-        if len(known.numbers) + len(added) != _count(db, dialect):  # some were deleted
-            known = _Sketches(np.zeros(0, dtype=np.int64), np.zeros((0, WORDS), dtype="<u8"))
-            added = _rows(db, dialect, -1)
+        added = _rows(db, dialect, last, packed=known.rows is not None and count <= MOST_ROWS)
+        if len(known.numbers) + len(added) != count:  # some were deleted
+            known, added = _gathered([], count), _rows(db, dialect, -1, packed=count <= MOST_ROWS)
         if added:
-            bits = np.frombuffer(b"".join(row[1] for row in added), dtype="<u8").reshape(-1, WORDS)
-            numbers = np.array([row[0] for row in added], dtype=np.int64)
-            known = _Sketches(np.concatenate([known.numbers, numbers]), np.concatenate([known.bits, bits]))
+            more = _gathered(added, count)
+            rows = None if known.rows is None or more.rows is None else known.rows + more.rows
+            known = _Sketches(
+                np.concatenate([known.numbers, more.numbers]),
+                np.concatenate([known.words, more.words], axis=1),
+                np.concatenate([known.sizes, more.sizes], axis=1),
+                rows,
+            )
         known.state = state
         self._dialects[dialect] = known
         return known
 
 
-def _rows(db: Database, dialect: str, after: int) -> list[tuple[int, bytes]]:
-    """Return the numbers and sketches of rows above ``after``; an older version stored none, and they are made here."""
+def _gathered(rows: Sequence[tuple[int, bytes, bytes]], count: int) -> _Sketches:
+    import numpy as np
+
+    bits = np.frombuffer(b"".join(row[1] for row in rows), dtype="<u8").reshape(-1, WORDS)
+    words = np.ascontiguousarray(bits.T)
+    sizes = np.stack([_ones(words[first:last]) for first, last in _spans()])
+    fixed = [fixed_row(row[2]) for row in rows] if count <= MOST_ROWS else None
+    return _Sketches(np.array([row[0] for row in rows], dtype=np.int64), words, sizes, fixed)
+
+
+def _spans() -> list[tuple[int, int]]:
+    """Return the first and last (exclusive) word of each field."""
+    ends = list(itertools.accumulate(words for words, _ in FIELDS.values()))
+    return list(zip([0, *ends[:-1]], ends, strict=True))
+
+
+def _shortlist(known: _Sketches, query: bytes, count: int) -> np.ndarray[Any, Any]:
+    """Return the places of the ``count`` rows with the nearest sketches. Among very many, a few words of each sketch
+    choose the rows whose whole sketches are compared."""
+    import numpy as np
+
+    own = np.frombuffer(query, dtype="<u8")
+    places: np.ndarray[Any, Any] | None = None
+    if len(known.numbers) > COARSE_FROM:
+        rough = np.zeros(len(known.numbers), dtype=np.uint8)
+        for word in COARSE_WORDS:
+            if own[word]:
+                rough += _ones(known.words[word : word + 1] & own[word]).astype(np.uint8)
+        estimate = rough / (known.sizes[0] + np.float32(1 + int(_ones(own[:4, None]).sum())))
+        sample = np.sort(estimate[:: max(1, len(estimate) // 16384)])
+        keep = max(count, COARSE_KEPT) / len(estimate)
+        least = sample[max(0, int(len(sample) * (1 - keep)) - 1)]
+        places = np.flatnonzero(estimate >= least)
+    score = np.zeros(len(known.numbers) if places is None else len(places), dtype=np.float32)
+    for k, (first, last) in enumerate(_spans()):
+        if not own[first:last].any():
+            continue
+        words = known.words[first:last] if places is None else known.words[first:last, places]
+        sizes = known.sizes[k] if places is None else known.sizes[k, places]
+        both = _ones(words & own[first:last, None])
+        either = sizes + np.int32(int(_ones(own[first:last, None]).sum())) - both
+        score += np.float32(list(FIELDS.values())[k][1]) * both / np.maximum(either, 1)
+    if len(score) > count:
+        chosen = np.argpartition(-score, count)[:count]
+    else:
+        chosen = np.arange(len(score))
+    best: np.ndarray[Any, Any] = np.sort(chosen if places is None else places[chosen])
+    return best
+
+
+def _rows(db: Database, dialect: str, after: int, *, packed: bool) -> list[tuple[int, bytes, bytes]]:
+    """Return number, sketch and packed features of the rows above ``after``; of rows that an older version stored they
+    are made here. Not ``packed``: the last is empty."""
     query = (
-        "SELECT number, sketch, CASE WHEN sketch IS NULL THEN features_json END FROM pairs "
+        f"SELECT number, sketch, {'packed' if packed else 'NULL'}, "
+        "CASE WHEN packed IS NULL OR sketch IS NULL THEN features_json END FROM pairs "
         "WHERE dialect = ? AND number > ? ORDER BY number"
     )
-    return [
-        (number, stored if stored else sketch(from_plain(KernelFeatures, json.loads(text))))
-        for number, stored, text in db.execute(query, [dialect, after])
-    ]
+    found = []
+    for number, stored, packed_features, text in db.execute(query, [dialect, after]):
+        if text is not None:
+            features = from_plain(KernelFeatures, json.loads(text))
+            stored, packed_features = sketch(features), pack(features)[0]
+        found.append((number, stored, packed_features or b""))
+    return found
+
+
+def _packed(db: Database, numbers: np.ndarray[Any, Any]) -> dict[int, bytes]:
+    """Return the packed features of these rows."""
+    marks = ", ".join("?" * len(numbers))
+    query = (
+        "SELECT number, packed, CASE WHEN packed IS NULL THEN features_json END FROM pairs "
+        f"WHERE number IN ({marks})"
+    )
+    return {
+        number: packed if packed is not None else pack(from_plain(KernelFeatures, json.loads(text)))[0]
+        for number, packed, text in db.execute(query, [int(n) for n in numbers])
+    }
 
 
 def _count(db: Database, dialect: str) -> int:
     return int(db.execute("SELECT count(*) FROM pairs WHERE dialect = ?", [dialect]).fetchone()[0])
 
 
-def _jaccard(rows: np.ndarray[Any, Any], query: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    import numpy as np
-
-    both, either = _ones(rows & query), _ones(rows | query)
-    return np.where(either, both / np.maximum(either, 1), 0).astype(np.float32)
-
-
 def _ones(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the number of set bits of each row."""
+    """Return the number of set bits of each column."""
     import numpy as np
 
     if hasattr(np, "bitwise_count"):  # NumPy 2
-        counts: np.ndarray[Any, Any] = np.bitwise_count(words).sum(axis=1, dtype=np.int32)
+        counts: np.ndarray[Any, Any] = np.bitwise_count(words).sum(axis=0, dtype=np.int32)
         return counts
     table = np.array([bin(k).count("1") for k in range(256)], dtype=np.uint8)
-    found: np.ndarray[Any, Any] = table[np.ascontiguousarray(words).view(np.uint8)].sum(
-        axis=1, dtype=np.int32
-    )
+    octets = np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape, 8)
+    found: np.ndarray[Any, Any] = table[octets].sum(axis=(0, 2), dtype=np.int32)
     return found
-
-
-def chosen_rows(db: Database, numbers: Sequence[int]) -> list[tuple[str, str]]:
-    """Return id and features (JSON) of the rows of these numbers."""
-    marks = ", ".join("?" * len(numbers))
-    rows = db.execute(f"SELECT id, features_json FROM pairs WHERE number IN ({marks})", list(numbers))
-    return [(row[0], row[1]) for row in rows]

@@ -54,7 +54,8 @@ def _is_storable(text: str) -> bool:
 
 
 def insert_record(db: Database, table: str, record: Any, **extra: Any) -> str:
-    """Insert a pair, trap or rejection with its creation time and ``extra`` columns, unless it is there; return its id.
+    """Insert a pair, trap or rejection with its creation time, unless it is there; return its id. ``extra`` columns
+    are added, or stand in the place of the record's own.
 
     A record made on this machine replaces the same one imported, and an accepted pair the same one that was only
     proved.
@@ -65,7 +66,7 @@ def insert_record(db: Database, table: str, record: Any, **extra: Any) -> str:
         db.execute(f"DELETE FROM {table} WHERE id = ? AND imported = 1", [record.id])
     if table == "pairs" and not record.proved:
         db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [record.id])
-    db.insert(table, to_row(dated, id=record.id, **extra), "IGNORE")
+    db.insert(table, to_row(dated, id=record.id) | extra, "IGNORE")
     return str(record.id)
 
 

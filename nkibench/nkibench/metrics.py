@@ -22,7 +22,10 @@ class SetResult:
     ``tokens`` those that a model read and wrote for it; ``key`` tells what it is a result of.
 
     ``eager`` and ``compiled`` are PyTorch's own times for the task, ``whole_us`` is that of all kernels of the best
-    version together, ``attempts`` counts the files until the first right one where a model wrote it."""
+    version together, ``attempts`` counts the files until the first right one where a model wrote it. ``code`` is the
+    gate's first reason against the kernel; the errors are its largest on the problem's own distribution. ``text`` is
+    the file of the best version, where a search found one.
+    """
 
     name: str
     group: str
@@ -42,6 +45,10 @@ class SetResult:
     compiled: Latency = field(default_factory=Latency)
     whole_us: float | None = None
     attempts: int = 0
+    code: str = ""
+    relative_error: float | None = None
+    absolute_error: float | None = None
+    text: str = ""
 
     def over_torch(self, over: str) -> float | None:
         """Return the time of PyTorch ("eager" or "compiled") over that of all kernels of the best version; None where

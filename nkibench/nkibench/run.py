@@ -199,18 +199,18 @@ def _status(verdict: Verdict) -> tuple[Status, str]:
     return status, "; ".join(r.message for r in verdict.reasons[:3])
 
 
-def largest_error(verdict: Verdict) -> float | None:
+def largest_error(verdict: Verdict, of: str = "relative") -> float | None:
     """Return the largest relative L2 error of an output on draws of the problem's own distribution, None
-    without one.
+    without one; ``of`` names another part of the comparison ("max_abs").
 
     On others, such as rows of one value, the reference in float32 may itself be far off, and the gate allows for that.
     """
     errors = [
-        output["comparison"]["relative"]
+        output["comparison"][of]
         for check in verdict.checks
         if check["distribution"] == "original"
         for output in check.get("outputs", [])
-        if isinstance(output["comparison"]["relative"], (int, float))
+        if isinstance(output["comparison"].get(of), (int, float))
     ]
     return max((float(e) for e in errors if math.isfinite(e)), default=None)
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 #: The size up to which a file is read.
 MAX_BYTES = 16 << 20
+#: Stands for a module that is imported by a computed name.
+COMPUTED_IMPORT = "*"
 #: How often a parse that CPython spoiled itself is repeated; one repeat is enough unless it is spoiled again.
 ATTEMPTS = 10
 
@@ -110,7 +112,10 @@ class ParsedPython:
 
     @cached_property
     def imports(self) -> list[tuple[str, int]]:
-        """Dotted names that the file may import, each with the level of a relative import (0 when absolute)."""
+        """Dotted names that the file may import, each with the level of a relative import (0 when absolute).
+
+        ``COMPUTED_IMPORT`` is among them where the file imports a module by a name that it computes.
+        """
         names: list[tuple[str, int]] = []
         for node in ast.walk(self.tree):
             if isinstance(node, ast.Import):
@@ -123,7 +128,22 @@ class ParsedPython:
                     for alias in node.names
                     if alias.name != "*"
                 ]
+            elif isinstance(node, ast.Call) and node.args and _imports_by_name(node.func):
+                names.append(_named_module(node.args[0]))
         return names
+
+
+def _imports_by_name(function: ast.expr) -> bool:
+    """Return True for ``importlib.import_module``, ``import_module`` and ``__import__``."""
+    name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return name in ("import_module", "__import__")
+
+
+def _named_module(argument: ast.expr) -> tuple[str, int]:
+    if not isinstance(argument, ast.Constant) or not isinstance(argument.value, str):
+        return COMPUTED_IMPORT, 0
+    name = argument.value.lstrip(".")
+    return name, len(argument.value) - len(name)
 
 
 def try_parse(text: str) -> ParsedPython:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kernelbench_checkout
@@ -17,6 +18,7 @@ from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
 from nkibench.fast_p import fast_p
 from nkibench.journal import Journal
+from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
 from nkibench.kernel_sets.tasks import flashinfer, kernelbench
 from nkibench.metrics import SetResult, metrics
 
@@ -178,11 +180,72 @@ def test_kernelbench_from_the_checkout_to_the_metrics(accelopt: Command, home: P
 @pytest.mark.slow
 @pytest.mark.triton
 def test_flashinfer_from_the_data_set_to_an_optimized_kernel(accelopt: Command, home: Path) -> None:
+    """The first workload takes an input from a file; solutions and traces come out as they came in."""
     data = flashinfer_checkout(home / "set")
+    (data / "workloads/add/add_n.jsonl").write_text(json.dumps(workload_with_tensors(data)) + "\n")
     ended = accelopt("bench", "flashinfer", "--data", data, "--workloads", "2", "--tasks", "triton",
-                     "--optimize", "--no-model", "--budget", "2", "--json")  # fmt: skip
+                     "--optimize", "--no-model", "--budget", "2", "--json", "--out", home / "out")  # fmt: skip
     assert ended.code == 0, ended.err
     (result,) = ended.object["results"]
     assert result["status"] == "passed"
     assert 1 <= result["tried"] <= 2
     assert ended.object["metrics"][0]["fast_1"] == 100.0
+    (against,) = ended.object["against_set"]
+    assert (against["definition"], against["solutions"], against["fastest"]) == ("add_n", 1, "add_triton")
+    (line, *_) = (home / "out/traces/add/add_n.jsonl").read_text().splitlines()
+    trace = json.loads(line)
+    assert (trace["solution"], trace["workload"]["uuid"]) == ("add_triton", "700")
+    evaluation = trace["evaluation"]
+    assert (evaluation["status"], evaluation["environment"]["hardware"]) == ("PASSED", "h100 (estimated)")
+    assert set(evaluation["performance"]) == {"latency_ms", "reference_latency_ms", "speedup_factor"}
+    assert evaluation["correctness"]["max_relative_error"] == 0.0
+
+
+def workload_with_tensors(data: Path) -> dict[str, Any]:
+    """A workload of 700 numbers, of which ``x`` lie in a safetensors file of the set."""
+    held = json.dumps({"x": {"dtype": "F32", "shape": [700], "data_offsets": [0, 2800]}}).encode()
+    blob = data / "blob/workloads/x.safetensors"
+    blob.parent.mkdir(parents=True)
+    blob.write_bytes(len(held).to_bytes(8, "little") + held + bytes(2800))
+    stored = {"type": "safetensors", "path": "blob/workloads/x.safetensors", "tensor_key": "x"}
+    inputs = {"x": stored, "y": {"type": "random"}}
+    return {"definition": "add_n", "workload": {"axes": {"n": 700}, "inputs": inputs, "uuid": "700"}}
+
+
+def test_workloads_with_tensors_of_the_set_are_taken(tmp_path: Path) -> None:
+    data = flashinfer_checkout(tmp_path)
+    line = json.dumps(workload_with_tensors(data))
+    pointer = json.dumps(workload_with_tensors(data / "other")).replace("x.safetensors", "pointer")
+    outside = line.replace("blob/", "../blob/")
+    (data / "blob/workloads/pointer").write_text("version https://git-lfs.github.com/spec/v1\n")
+    (data / "workloads/add/add_n.jsonl").write_text("\n".join([pointer, outside, line]))
+    tasks = {task.name: task for task in flashinfer(data, 3)}
+    assert list(tasks["add_triton"].stored) == ["blob/workloads/x.safetensors"]
+    assert tasks["add_triton"].files["workloads.jsonl"] == line + "\n"
+    (data / "blob/workloads/x.safetensors").unlink()
+    (gone,) = [task.fault for task in flashinfer(data, 3) if task.name == "add_triton"]
+    assert "safetensors are not here" in gone
+
+
+def test_a_found_version_is_a_solution_and_beats_the_set_or_does_not(tmp_path: Path) -> None:
+    data = flashinfer_checkout(tmp_path / "set")
+    evaluated = {"environment": {"hardware": "H100"}, "performance": {"latency_ms": 0.5}}
+    trace = {"definition": "add_n", "solution": "cutlass", "evaluation": evaluated}
+    (data / "traces").mkdir()
+    (data / "traces/add_n.jsonl").write_text(json.dumps(trace) + "\nnonsense\n")
+    tasks = [task for task in flashinfer(data, 3) if not task.fault]
+    slow, fast = (Latency(us, us, us, Known.ESTIMATED) for us in (8.0, 4.0))
+    result = SetResult(
+        "add_triton", "add", "passed", latency=slow, best=fast, steps=("rule:a",), text="# faster\n",
+        eager=Latency(12.0, 12.0, 12.0, Known.ESTIMATED), relative_error=float("nan"),
+    )  # fmt: skip
+    (row,) = against_set(data, tasks, [result])
+    assert (row.fastest_us, row.best_us, row.speedup) == (8.0, 4.0, 2.0)
+    assert (row.recorded_ms, row.recorded) == (0.5, "cutlass on H100")
+    files = write_flashinfer(tmp_path / "out", tasks, [result], "h100")
+    solution = json.loads(files[0].read_text())
+    assert (solution["name"], solution["author"]) == ("add_triton_accelopt", "accelopt-lsp")
+    assert solution["sources"] == [{"path": "main.py", "content": "# faster\n"}]
+    lines = [json.loads(line) for line in files[1].read_text().splitlines()]
+    assert [t["evaluation"]["performance"]["speedup_factor"] for t in lines] == [1.5, 3.0]
+    assert lines[0]["evaluation"]["correctness"]["max_relative_error"] == "NaN"

@@ -43,7 +43,7 @@ def test_stats_has_exactly_the_agreed_names(accelopt: Command, home: Path, pair:
 
 
 def test_search_finds_and_says_when_it_does_not(accelopt: Command, pair: Pair) -> None:
-    found = accelopt("memory", "search", "affine_range", "silu", "--json")
+    found = accelopt("memory", "search", "COLUMNS", "silu", "--json")
     assert found.code == 0
     assert [(hit["kind"], hit["id"]) for hit in found.object["results"]] == [("pair", pair.id)]
     nothing = accelopt("memory", "search", "absent", "--json")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
 import stat
 import subprocess
@@ -99,12 +100,12 @@ def test_a_full_disk_is_reported_and_the_rest_stays(path: Path, make_pair: Calla
         pages = db.execute("PRAGMA page_count").fetchone()[0]
         db.execute(f"PRAGMA max_page_count = {pages}")  # SQLite answers as it does when the disk is full
     with pytest.raises(MemoryUnavailableError, match="Free some space") as caught:
-        memory.add_pair(make_pair(1, slow_text="#" * 200_000))
+        memory.add_pair(make_pair(1, slow_text=random.Random(1).randbytes(200_000).hex()))
     assert caught.value.trouble == "disk-full"
     assert len(memory.pairs()) == 1
     with connection.reading() as db:
         db.execute("PRAGMA max_page_count = 100000")
-    memory.add_pair(make_pair(1, slow_text="#" * 200_000))
+    memory.add_pair(make_pair(1, slow_text=random.Random(1).randbytes(200_000).hex()))
     assert len(memory.pairs()) == 2
     memory.close()
 

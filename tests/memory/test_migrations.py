@@ -29,6 +29,7 @@ ADDS = {
     "m012_sketches": set(),
     "m013_experience": {"kernels"},
     "m014_proved_pairs": set(),
+    "m015_packed_pairs": set(),
 }
 
 

@@ -7,11 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from accelopt_memory import memory as memory_module
+import pytest
+
+from accelopt_memory import pair_index
+from accelopt_memory.feature_pack import fixed_row, pack, similarities, unpack
 from accelopt_memory.features import KernelFeatures
 from accelopt_memory.memory import Memory
-from accelopt_memory.pair_index import WORDS, sketch
+from accelopt_memory.pair_index import SHORTLIST, WORDS, sketch
 from accelopt_memory.records import Pair
+from accelopt_memory.rows import to_json
 from accelopt_memory.similarity import similarity
 
 CALLS = [
@@ -22,21 +26,24 @@ CALLS = [
 
 def drawn(draw: random.Random) -> KernelFeatures:
     calls = {name: draw.randrange(1, 5) for name in draw.sample(CALLS, draw.randrange(2, 7))}
-    shingles = sorted(f"{draw.randrange(400):010x}" for _ in range(draw.randrange(20, 60)))
+    shingles = sorted(f"{draw.randrange(400):08x}" for _ in range(draw.randrange(20, 60)))
     return KernelFeatures(
         "nki", calls, tuple(dict.fromkeys(shingles)), ("1:nl.affine_range",), ("float32",), "dma"
     )
 
 
+@pytest.mark.parametrize("limits", [{}, {"MOST_ROWS": 10}, {"COARSE_FROM": 100, "COARSE_KEPT": 200}])
 def test_the_shortlist_holds_what_a_comparison_of_all_finds(
-    memory: Memory, make_pair: Callable[..., Pair]
+    memory: Memory, make_pair: Callable[..., Pair], limits: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for name, value in limits.items():
+        monkeypatch.setattr(pair_index, name, value)
     draw = random.Random(5)
     pairs = [make_pair(k, features=drawn(draw)) for k in range(400)]
     with memory.transaction():
         for pair in pairs:
             memory.add_pair(pair)
-    assert len(pairs) > memory_module.SCANNED
+    assert len(pairs) > SHORTLIST
     found = asked = 0
     for _ in range(10):
         query = drawn(draw)
@@ -56,7 +63,7 @@ def test_the_index_follows_additions_and_deletions_of_others_too(
     with memory.transaction():
         for number in range(300):
             memory.add_pair(make_pair(number, features=drawn(draw)))
-    query = KernelFeatures("nki", {"nl.tan": 3}, ("ffffffffff",))
+    query = KernelFeatures("nki", {"nl.tan": 3}, ("ffffffff",))
     assert memory.similar(query, 1, 0.5) == []
     with Memory.open(path) as other:
         pair = make_pair(1000, features=query)
@@ -66,7 +73,10 @@ def test_the_index_follows_additions_and_deletions_of_others_too(
         assert memory.similar(query, 1, 0.5) == []
     with memory.connection.writing() as db:  # as an older version leaves it
         memory.add_pair(pair)
-        db.execute("UPDATE pairs SET sketch = NULL")
+        old = {"sketch": None, "sources": None, "packed": None, "features_json": to_json(query)}
+        old |= {"slow_text": pair.slow_text, "fast_text": pair.fast_text}
+        sets = ", ".join(f"{name} = ?" for name in old)
+        db.execute(f"UPDATE pairs SET {sets} WHERE id = ?", [*old.values(), pair.id])
     with Memory.open(path) as other:
         assert [m.pair.id for m in other.similar(query, 1, 0.5)] == [pair.id]
 
@@ -75,3 +85,13 @@ def test_a_sketch_has_its_size_whatever_the_kernel() -> None:
     assert len(sketch(KernelFeatures("triton"))) == 8 * WORDS
     many = replace(drawn(random.Random(1)), calls={f"f{k}": 30 for k in range(200)})
     assert len(sketch(many)) == 8 * WORDS
+
+
+def test_packed_features_are_as_similar_as_the_features_themselves() -> None:
+    draw = random.Random(7)
+    kernels = [drawn(draw) for _ in range(40)]
+    kernels += [replace(kernels[0], bound=None), replace(kernels[1], calls={}), KernelFeatures("nki")]
+    rows = [fixed_row(pack(k)[0]) for k in kernels]
+    for one in kernels:
+        assert similarities(one, rows) == pytest.approx([similarity(one, other) for other in kernels])
+        assert unpack("nki", *pack(one)) == one

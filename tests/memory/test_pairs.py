@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from accelopt_memory.features import KernelFeatures
 from accelopt_memory.memory import Memory
+from accelopt_memory.pair_rows import pair_columns, pair_of_row
 from accelopt_memory.records import Pair, content_id
 from accelopt_memory.rows import from_row, to_row
 from accelopt_profiling.measurement import Latency
@@ -99,4 +100,5 @@ latencies = st.floats(0.1, 1e9).map(lambda us: Latency(us, us / 2, us * 2, Known
     )
 )
 def test_any_pair_survives_its_row(pair: Pair) -> None:
-    assert from_row(Pair, to_row(pair, id=pair.id, number=7)) == pair
+    assert from_row(Pair, to_row(pair, id=pair.id, number=7)) == pair, "as an older version wrote it"
+    assert pair_of_row(to_row(pair, id=pair.id, number=7) | pair_columns(pair)) == pair

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,10 +60,11 @@ class Checker:
         options: CaseOptions | None = None,
         limits: Limits | None = None,
         in_kernel_file: bool = False,
+        beside: Mapping[str, str] | None = None,
     ) -> tuple[Verdict, Receipt]:
-        """Check plain NumPy code whose function is called ``kernel``."""
+        """Check plain NumPy code whose function is called ``kernel``; the files ``beside`` do not change."""
         path = None if in_kernel_file else "problem_of_k.py"
-        files = {} if in_kernel_file else {"problem_of_k.py": problem}
+        files = {**({} if in_kernel_file else {"problem_of_k.py": problem}), **(beside or {})}
         request = GateRequest(
             Source("k.py", {"k.py": candidate, **files}), Source("k.py", {"k.py": original, **files}),
             ProblemRef("module", path, "kernel"), "kernel", "numpy", "trn1",

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
-from accelopt_lsp.cli.metrics_table import print_fast_p, print_metrics
+from accelopt_lsp.cli.metrics_table import print_against_set, print_fast_p, print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import (
     host_option,
     json_option,
+    require_proposer,
     search_options,
     search_settings,
     target_option,
@@ -30,6 +31,7 @@ from accelopt_lsp.stderr import say
 if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget
+    from accelopt_agent.search.plan import SearchPlan
     from accelopt_lsp.settings.load import Settings
     from nkibench.ablations import Ablation
     from nkibench.kernel_sets.tasks import SetTask
@@ -77,11 +79,14 @@ def _set_options(folder: str) -> Callable[[F], F]:
 def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
     """Check, profile and optimize the Triton solutions of a data set; print success, fast_1 and speedups per kind.
 
+    The set's own solutions are what a found version is compared with. Solutions and traces are written in the set's
+    format below the results' folder, with how each time is known.
+
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
     from nkibench.kernel_sets import tasks as kernel_sets
 
-    return _run_tasks(lambda: list(kernel_sets.flashinfer(data, workloads)), **asked)
+    return _run_tasks(lambda: list(kernel_sets.flashinfer(data, workloads)), data_set=data, **asked)
 
 
 @click.command(name="kernelbench")
@@ -111,12 +116,14 @@ def kernelbench(data: Path, kernels: Path | None, **asked: Any) -> int:
 def _run_tasks(
     read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool,
     ablation: tuple[str, ...], budget: str | None, target: str | None, host: str | None, as_json: bool,
-    strategy: str | None, sources: str | None, preset: str | None, given: tuple[str, ...], **asked: Any,
+    strategy: str | None, sources: str | None, preset: str | None, given: tuple[str, ...],
+    data_set: Path | None = None, **asked: Any,
 ) -> int:  # fmt: skip
     """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
     not be run."""
     from nkibench.ablations import searches
     from nkibench.fast_p import fast_p
+    from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
     from nkibench.metrics import metrics
 
     settings = search_settings(
@@ -130,22 +137,30 @@ def _run_tasks(
         raise wrong_input(str(error)) from None
     if not chosen:
         raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
-    limits = budget_of(settings, budget) if optimize or ablations or ablation else None
+    searched = optimize or ablations or ablation or preset
+    limits = budget_of(settings, budget) if searched else None
     run = _KernelSetRun(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
     try:
-        left_out = searches(ablation, ablations)
+        left_out = searches(ablation, ablations, search_plan(settings))
         results = _searched(run, speaker, left_out) if limits is not None else asyncio.run(run.results())
         speaker.keep()
+        if data_set is not None:
+            write_flashinfer(folder, chosen, results, run.target)
     except OSError as error:
         raise CommandError(
             Exit.UNAVAILABLE, f"{error.filename} cannot be written: {error.strerror}."
         ) from None
     rows, shares = metrics(results), fast_p(results)
+    compared = against_set(data_set, chosen, results) if data_set is not None else []
     if as_json:
-        print_json({"note": NOTE, "metrics": rows, "fast_p": shares, "results": results})
+        listed = [replace(result, text="") for result in results]
+        print_json(
+            {"note": NOTE, "metrics": rows, "fast_p": shares, "against_set": compared, "results": listed}
+        )
     else:
         print_metrics(rows)
         print_fast_p(shares)
+        print_against_set(compared)
         say(NOTE)
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 
@@ -156,6 +171,7 @@ def _searched(
     results: list[SetResult] = []
     for ablation in left_out:
         with speaker.team() as team:
+            require_proposer(run.plan_of(ablation).sources, team)
             results += asyncio.run(run.results(team, ablation))
     return results
 
@@ -167,6 +183,10 @@ class _KernelSetRun:
     folder: Path
     budget: Budget | None
     target: str
+
+    def plan_of(self, ablation: Ablation | None) -> SearchPlan:
+        plan = search_plan(self.settings)
+        return plan if ablation is None else ablation.of(plan)
 
     async def results(
         self, team: ModelTeam | None = None, ablation: Ablation | None = None

@@ -10,6 +10,7 @@ from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
     from nkibench.fast_p import FastP
+    from nkibench.kernel_sets.flashinfer_output import AgainstSet
     from nkibench.metrics import Metrics
 
 
@@ -69,6 +70,34 @@ def print_fast_p(rows: Sequence[FastP]) -> None:
         )
         shares = [_shown(share, " %") for share in row.shares.values()]
         table.add_row(printable(name), str(row.tasks), *shares, str(row.timed), row.known)
+    console = out()
+    console.print(table, width=max(console.width, WIDTH), crop=False)
+
+
+def print_against_set(rows: Sequence[AgainstSet]) -> None:
+    """Print per definition the set's fastest solution and the best version."""
+    if not rows:
+        return
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False)
+    for column in (
+        "definition",
+        "solutions",
+        "fastest of the set",
+        "us",
+        "best",
+        "us",
+        "speedup",
+        "known",
+        "recorded",
+    ):
+        table.add_column(column, no_wrap=True)
+    for row in rows:
+        recorded = "" if row.recorded_ms is None else f"{row.recorded_ms:.4g} ms ({row.recorded})"
+        cells = (row.definition, str(row.solutions), row.fastest, _shown(row.fastest_us, ""), row.best,
+                 _shown(row.best_us, ""), _shown(row.speedup, "x"), row.known, recorded)  # fmt: skip
+        table.add_row(*map(printable, cells))
     console = out()
     console.print(table, width=max(console.width, WIDTH), crop=False)
 

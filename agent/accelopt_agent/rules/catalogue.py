@@ -33,7 +33,8 @@ class Rule:
     change and how ("down", "up"). ``helps`` names what limits the kernels it is meant for, as
     ``KernelMeasurement.bound`` does. A ``repeat`` rule leaves nothing to do for itself where it applied, so it
     can be applied everywhere at once. A ``tunes`` rule makes a choice that fits the profiled sizes only. ``source``
-    says where the idea or the cost rule behind it comes from.
+    says where the idea or the cost rule behind it comes from; ``packages`` are the NKI packages whose kernels it
+    rewrites.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Rule:
     source: str
     repeat: bool = False
     tunes: bool = False
+    packages: tuple[str, ...] = ()
 
     def rewrites(self, subject: RuleContext) -> Iterator[Rewrite]:
         module = importlib.import_module(f"accelopt_agent.rules.{self.dialect}.{self.module}")

@@ -40,6 +40,10 @@ ORDER_TEXTS = 24
 @click.option(
     "--rules", is_flag=True, help="Also carry the edits of rules between NKIBench's tasks and the examples."
 )
+@click.option(
+    "--size", "sizes", multiple=True, type=click.IntRange(1000, 2_000_000), metavar="PAIRS",
+    help="Only time the look-up among so many pairs beside a scan of vectors, and inserts. May be repeated.",
+)  # fmt: skip
 @json_option
 def memory(
     names: tuple[str, ...],
@@ -47,6 +51,7 @@ def memory(
     orders: int | None,
     cache: Path | None,
     rules: bool,
+    sizes: tuple[int, ...],
     as_json: bool,
 ) -> int:
     """Carry the edits of pairs made by hand, NAMES or all, over to other kernels, each through the gate.
@@ -60,6 +65,8 @@ def memory(
         pairs = [p for p in read_pairs(corpus or MEMORY_CORPUS) if not names or p.name in names]
     except ValueError as error:
         raise wrong_input(f"{error}.") from None
+    if sizes:
+        return _print_sizes(pairs, sizes, as_json)
     carried = asyncio.run(_carried(pairs))
     table = [*rows(carried), *(_rule_rows() if rules else ())]
     if orders is not None:
@@ -68,6 +75,21 @@ def memory(
         print_json({"met": all(r.met for r in table), "rows": table, "edits": carried})
     else:
         _print(carried)
+        print_rows(table)
+    return Exit.DONE if all(r.met for r in table) else Exit.NO
+
+
+def _print_sizes(pairs: list[CorpusPair], sizes: tuple[int, ...], as_json: bool) -> int:
+    import tempfile
+
+    from accelopt_benchmarks.memory.size import kernels_below, size_rows
+
+    with tempfile.TemporaryDirectory(prefix="accelopt-memory-") as folder:
+        kernels = kernels_below([EXAMPLES, MEMORY_CORPUS.parent])
+        table = size_rows(kernels, [p.as_pair() for p in pairs], sizes, Path(folder), say)
+    if as_json:
+        print_json({"met": all(r.met for r in table), "rows": table})
+    else:
         print_rows(table)
     return Exit.DONE if all(r.met for r in table) else Exit.NO
 

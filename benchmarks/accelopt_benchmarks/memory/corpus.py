@@ -8,7 +8,12 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from accelopt_agent.transfer.pair_edit import edit_id, read_edit
+from accelopt_memory.features import kernel_features
+from accelopt_memory.records import Pair
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Latency
+from accelopt_profiling.quantity import Known
 
 #: The targets that the kernels are profiled for.
 TARGETS = {"triton": "h100", "nki": "trn1", "nki of today": "trn2"}
@@ -46,6 +51,31 @@ class CorpusPair:
         dialect = next(k.dialect for k in find_kernels(self.slow).kernels)
         today = dialect == "nki" and "neuronxcc" not in self.slow
         return TARGETS["nki of today" if today else dialect]
+
+    def as_pair(self, ratio: float = 1.5) -> Pair:
+        """Return what the memory keeps of it, as a person's; ``ratio`` is the speedup that it is taken to have."""
+        kernels = {k.name: k for k in find_kernels(self.slow).kernels}
+        after = {k.name: k.content_hash for k in find_kernels(self.fast).kernels}
+        mine = kernels[self.kernel]
+        slow, fast = Latency(100.0, 90.0, 110.0, Known.ESTIMATED), 100.0 / ratio
+        return Pair(
+            kernel=self.kernel,
+            dialect=mine.dialect,
+            target=self.target,
+            slow_text=self.slow,
+            fast_text=self.fast,
+            slow_hash=mine.content_hash,
+            fast_hash=after.get(self.kernel, ""),
+            origin="person",
+            summary=self.name.replace("_", " "),
+            features=kernel_features(self.slow, self.kernel, "memory"),
+            slow=slow,
+            fast=Latency(fast, 0.9 * fast, 1.1 * fast, Known.ESTIMATED),
+            steps=("person",),
+            file=str(self.path),
+            bound="memory",
+            edit=edit_id(read_edit(self.slow, self.fast)),
+        )
 
     def clones(self) -> tuple[OtherKernel, ...]:
         """Return the slow side itself, renamed, and renamed with other sizes and a line more."""

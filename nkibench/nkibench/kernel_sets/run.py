@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shutil
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
@@ -27,6 +28,7 @@ from nkibench.journal import Journal
 from nkibench.kernel_sets.first_kernel import KERNEL, Written, first_kernel
 from nkibench.kernel_sets.tasks import SetTask
 from nkibench.metrics import SetResult
+from nkibench.run import largest_error
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class SetPlan:
 
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
         """Return the search for faster versions."""
-        return optimize(self.whole_plan.of(request), host, self.memory, model=self.team)
+        team = self.team if self.ablation is None else self.ablation.team_of(self.team)
+        return optimize(self.whole_plan.of(request), host, self.memory, model=team)
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
@@ -81,6 +84,8 @@ def _key(task: SetTask, plan: SetPlan) -> str:
     digest = hashlib.sha256(f"{plan.options}\0{task.fault}".encode())
     for name, text in sorted(task.files.items()):
         digest.update(f"\0{name}\0{text}".encode())
+    for name, stored in sorted(task.stored.items()):
+        digest.update(f"\0{name}\0{stored.stat().st_size}".encode())
     return f"{task.group} {task.name} {digest.hexdigest()[:16]}"
 
 
@@ -91,6 +96,9 @@ async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
     for name, text in task.files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
+    for name, stored in task.stored.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(stored, folder / name)
     written: Written | None = None
     if not task.kernel:
         if plan.team is None or plan.budget is None:
@@ -158,13 +166,15 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
         return SetResult(task.name, task.group, "failed", str(error), latency, latency)
     if not verdict.accepted:
         why = "; ".join(reason.message for reason in verdict.reasons[:2])
-        return SetResult(task.name, task.group, "wrong", why, latency, latency)
+        code = verdict.reasons[0].code if verdict.reasons else ""
+        return SetResult(task.name, task.group, "wrong", why, latency, latency, code=code)
     source = examined.source(ship_imports=host.remote)
     torch = await reference_times(host, source, examined.problem.ref, plan.target, plan.limits)
     detail = fault if measured is None else torch.why
     return SetResult(
         task.name, task.group, "passed", detail, latency, latency, percent=percent, best_percent=percent,
         eager=torch.eager, compiled=torch.compiled, whole_us=whole,
+        relative_error=largest_error(verdict), absolute_error=largest_error(verdict, "max_abs"),
     )  # fmt: skip
 
 
@@ -203,6 +213,7 @@ async def _searched(host: Host, result: SetResult, request: OptimizeRequest, pla
         percent=percent,
         best_percent=after,
         whole_us=whole,
+        text=best.text,
     )
 
 

@@ -9,6 +9,9 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+#: So many bytes of stored tensors go with a task: what a problem takes along (``problems.discovery``).
+MOST_STORED = 32 << 20
+
 #: Kernels of KernelBench's own runs are named like this.
 _OF_A_RUN = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
 
@@ -16,7 +19,9 @@ _OF_A_RUN = re.compile(r"level_(\d+)_problem_(\d+)_sample_(\d+)_kernel\.py")
 @dataclass(frozen=True)
 class SetTask:
     """One task: ``files`` are the texts of the folder it runs in, ``kernel`` and ``problem`` two of their names. A task
-    that cannot be run has a ``fault`` in one line instead; one without a ``kernel`` has nothing but its problem."""
+    that cannot be run has a ``fault`` in one line instead; one without a ``kernel`` has nothing but its problem.
+    ``stored`` are files of tensors by their names in that folder; ``solution`` is what FlashInfer-Bench holds of it,
+    ``workload`` its first workload."""
 
     name: str
     group: str
@@ -24,6 +29,9 @@ class SetTask:
     problem: str = ""
     files: dict[str, str] = field(default_factory=dict)
     fault: str = ""
+    stored: dict[str, Path] = field(default_factory=dict)
+    solution: dict[str, Any] = field(default_factory=dict)
+    workload: dict[str, Any] | None = None
 
 
 def kernelbench(data: Path, kernels: Path | None = None) -> Iterator[SetTask]:
@@ -84,7 +92,7 @@ def _number(file: Path) -> tuple[int, str]:
 
 def flashinfer(data: Path, workloads: int) -> Iterator[SetTask]:
     """Yield the Triton solutions of a FlashInfer-Bench data set, each with its definition and the first
-    ``workloads`` workloads that can be drawn without the set's tensors.
+    ``workloads`` workloads whose tensors are drawn or here.
 
     Raises:
         ValueError: the data set has no definitions.
@@ -117,23 +125,29 @@ def _solution(
     sources = {
         str(s.get("path")): str(s.get("content")) for s in solution.get("sources", []) if isinstance(s, dict)
     }
-    lines = _drawable(data, wanted, workloads)
+    lines, stored = _drawable(data, wanted, workloads)
     fault = ""
     if definition is None:
         fault = f"the data set has no definition {wanted}"
     elif entry not in sources or not all(_stays_inside(path) for path in sources):
         fault = f"its sources have no usable file {entry}"
     elif not lines:
-        fault = "none of its workloads can be drawn without the set's tensors"
+        fault = "none of its workloads can be drawn: their safetensors are not here, or too large together"
     if fault:
         return SetTask(name, group, fault=fault)
     files = {**sources, "definition.json": json.dumps(definition), "workloads.jsonl": "\n".join(lines) + "\n"}
-    return SetTask(name, group, entry, "definition.json", files)
+    first = json.loads(lines[0])
+    return SetTask(
+        name, group, entry, "definition.json", files, stored=stored, solution=solution,
+        workload=first.get("workload") or first,
+    )  # fmt: skip
 
 
-def _drawable(data: Path, definition: str, most: int) -> list[str]:
-    """Return the first workloads whose inputs are all random or scalars."""
-    found: list[str] = []
+def _drawable(data: Path, definition: str, most: int) -> tuple[list[str], dict[str, Path]]:
+    """Return the first workloads whose inputs are random, scalars, or in safetensors files of the set, and these files
+    by the names that the workloads give them."""
+    lines: list[str] = []
+    stored: dict[str, Path] = {}
     for file in sorted(data.glob("workloads/**/*.jsonl")):
         if file.stem != definition:
             continue
@@ -141,12 +155,29 @@ def _drawable(data: Path, definition: str, most: int) -> list[str]:
             try:
                 read = json.loads(line)
                 inputs = (read.get("workload") or read).get("inputs", {})
-                kept = [i for i in inputs.values() if i.get("type") == "safetensors"]
+                names = [str(i.get("path")) for i in inputs.values() if i.get("type") == "safetensors"]
             except (ValueError, AttributeError):
                 continue
-            if not kept and len(found) < most:
-                found.append(line)
-    return found
+            needed = {name: found for name in names if (found := _tensors(data, name)) is not None}
+            together = {**stored, **needed}
+            if (
+                len(needed) < len(set(names))
+                or sum(p.stat().st_size for p in together.values()) > MOST_STORED
+            ):
+                continue
+            if len(lines) < most:
+                lines.append(line)
+                stored = together
+    return lines, stored
+
+
+def _tensors(data: Path, name: str) -> Path | None:
+    """Return a file of tensors of the set; None for one outside of it, absent, or a pointer of Git LFS."""
+    path = data / name
+    if not _stays_inside(name) or not path.resolve().is_relative_to(data.resolve()) or not path.is_file():
+        return None
+    with path.open("rb") as file:
+        return None if file.read(24).startswith(b"version https://git-lfs") else path
 
 
 def _stays_inside(path: str) -> bool:

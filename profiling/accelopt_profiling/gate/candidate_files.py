@@ -41,6 +41,14 @@ def without_problem(request: GateRequest) -> Source:
     return Source(request.candidate.kernel, files)
 
 
+def unchanged_files(request: GateRequest) -> list[str]:
+    """Return the candidate's files that the original has too, with the same text."""
+    before = request.original.files
+    return [
+        n for n, t in request.candidate.files.items() if n != request.candidate.kernel and before.get(n) == t
+    ]
+
+
 def _root_of(source: Source) -> Path | None:
     """Return the folder that the source's paths are relative to, where it lies on this machine."""
     parts = len(PurePosixPath(source.kernel).parts)

@@ -14,6 +14,7 @@ from accelopt_profiling.gate.candidate_files import (
     hidden_modules,
     neutralised_names,
     runtime_of,
+    unchanged_files,
     with_imports,
     without_problem,
 )
@@ -179,6 +180,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
         request.dialect, request.target, len(cases),
         hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_work,
         options.interpret_work, request.limits.seconds, _derived_seed("loops", cases),
+        unchanged_files(request) if _rewritten(request) else [],
     )  # fmt: skip
     planning = PlanParams(
         request.original,

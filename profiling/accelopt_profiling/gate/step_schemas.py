@@ -117,7 +117,7 @@ class RunParams:
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
     ``repeats`` and ``repeat_work`` bound the further calls on data seen before, ``case_seconds`` each case.
     ``interpret_work`` is as for ``PlanParams``; ``loop_order`` draws the order of the iterations of NKI's loops that
-    promise to take any.
+    promise to take any. ``unchanged`` are the job's files that the original has too.
     """
 
     dialect: GateDialect
@@ -130,6 +130,7 @@ class RunParams:
     interpret_work: int = 0
     case_seconds: float = 60.0
     loop_order: int = 0
+    unchanged: list[str] = field(default_factory=list)
 
 
 #: Circumstances that a call is repeated under, by the folder of its outputs, in words.

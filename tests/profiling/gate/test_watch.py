@@ -86,6 +86,27 @@ def test_honest(checker: Checker, name: str) -> None:
     assert verdict.accepted, verdict.reasons
 
 
+RUNS_A_PROGRAM = "import subprocess\n\ndef run():\n    subprocess.run(['true'])\n"
+
+
+@pytest.mark.parametrize(("helper", "line", "refused"), [
+    (RUNS_A_PROGRAM + "\nrun()\n", "import helper", False),
+    (RUNS_A_PROGRAM, "import helper; helper.run()", True),
+    (RUNS_A_PROGRAM + "\nrun()\n", "import helper; helper.run()", True),
+])  # fmt: skip
+def test_what_an_unchanged_file_does_while_it_is_imported_is_no_violation(
+    checker: Checker, helper: str, line: str, refused: bool
+) -> None:
+    original, beside = KERNEL.replace("HERE", "import helper"), {"helper.py": helper}
+    text = KERNEL.replace("HERE", line) + "# changed\n"
+    verdict, _ = checker.numpy(text, PROBLEM, original, QUICK, beside=beside)
+    assert ("background-work" in codes(verdict) or "reaches-out" in codes(verdict)) == refused, (
+        verdict.reasons
+    )
+    alone, _ = checker.numpy(text, PROBLEM, text, QUICK, beside=beside)
+    assert not alone.accepted  # nobody says whose file it is
+
+
 def test_at_a_derived_shape_the_original_decides(checker: Checker) -> None:
     original = KERNEL.replace("HERE", "pass")
     silent = KERNEL.replace("HERE", "if len(x) not in (6,): return x * 0")

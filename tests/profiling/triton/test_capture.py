@@ -58,8 +58,11 @@ def test_an_argument_of_one_is_a_constant_as_on_the_device():
     assert session.launches[0].constants == {"B": 256, "n": 1}
 
 
-def test_autotuning_tries_every_configuration_and_runs_none():
+@pytest.mark.parametrize("kept", [False, True])
+def test_autotuning_tries_every_configuration_and_runs_none(monkeypatch, kept):
     kernels.tuned.cache.clear()  # another test may have tuned it
+    monkeypatch.setattr(kernels.tuned, "cache_results", kept)
+    monkeypatch.setattr(subprocess, "check_output", None)  # no compiler is asked for its version
     with emulated("h100", "execute") as session:
         x = torch.randn(1000, device="cuda")
         kernels.tuned[lambda meta: (triton.cdiv(1000, meta["B"]),)](x, torch.empty_like(x), 1000)

@@ -1,1 +1,1 @@
-"""Rules for the Beta 1 dialect (``neuronxcc.nki``). Every module is one rule with a function ``rewrites``."""
+"""Rules for NKI, in both dialects where both know the idea. Every module is one rule with a function ``rewrites``."""

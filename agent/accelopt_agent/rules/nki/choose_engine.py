@@ -8,6 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.nki.elementwise import scalar_steps
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.list_elements import element
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import root_name
@@ -90,7 +91,7 @@ def _on_chip_only(kernel: NkiKernel, instruction: NkiCall) -> bool:
 
 
 def _in_sbuf(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
-    name = root_name(node)
+    name = root_name(element(kernel, node))
     allocation = kernel.flow.allocation(name) if name else None
     made = kernel.instruction(allocation.value) if allocation and allocation.value else None
     buffer = made.get("buffer") if made else None

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.list_of_tiles import listed
 from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
 from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
@@ -15,8 +16,11 @@ from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
+    kernel = open_nki(subject)
     if kernel is None:
+        return
+    if kernel.dialect.mutates:
+        yield from listed(kernel)
         return
     chains = [c for s in kernel.flow.simple() if (c := chain(kernel, s)) is not None and has_load(kernel, c)]
     for found in chains:

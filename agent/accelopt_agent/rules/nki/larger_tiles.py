@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import factor, number, number_of_text
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import is_string
 
@@ -20,7 +20,7 @@ _LIMITED = frozenset({"matmul", "nc_matmul", "nc_transpose", "transpose", "load_
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
+    kernel = open_nki(subject)
     if kernel is None or _has_limited_tiles(kernel):
         return
     for name in _width_names(kernel):
@@ -49,7 +49,10 @@ def _value(kernel: NkiKernel, name: str) -> int | None:
 
 
 def _width_names(kernel: NkiKernel) -> list[str]:
-    """Variables n with ``nl.arange(n)[None, :]`` in the kernel, and no use as a number of partitions."""
+    """Variables n with ``nl.arange(n)[None, :]`` or ``nl.ds(..., n)`` in the kernel, and no use as a number of
+    partitions."""
+    if kernel.dialect.mutates:
+        return _widths_of_spans(kernel)
     wide: list[str] = []
     tall: set[str] = set()
     for subscript in kernel.source.walk(kernel.subject.function.body, cst.Subscript):
@@ -71,6 +74,21 @@ def _width_names(kernel: NkiKernel) -> list[str]:
         if kernel.path(call.func) == f"{NL}.par_dim":
             tall |= {n.value for n in kernel.source.walk(call, cst.Name)}
     return [name for name in wide if name not in tall]
+
+
+def _widths_of_spans(kernel: NkiKernel) -> list[str]:
+    """Return the variables that are the last size of a tile and the width of a span, and the first size of none."""
+    walk, body = kernel.source.walk, kernel.subject.function.body
+    calls = list(walk(body, cst.Call))
+    spans = [c for c in calls if kernel.path(c.func) == f"{NL}.ds" and len(c.args) == 2]
+    shapes = [
+        i["shape"] for i in kernel.instructions if i.path == f"{NL}.ndarray" and i.get("shape") is not None
+    ]
+    sizes = [[kernel.source.code(e.value) for e in s.elements] for s in shapes if isinstance(s, cst.Tuple)]
+    last = {size[-1] for size in sizes}
+    others = {name for size in sizes for name in size[:-1]}
+    widths = (kernel.source.code(span.args[1].value) for span in spans)
+    return [w for w in dict.fromkeys(widths) if w.isidentifier() and w in last and w not in others]
 
 
 def _divided(kernel: NkiKernel, name: str) -> list[tuple[cst.CSTNode, str]]:
@@ -122,7 +140,8 @@ def _chosen_by_size(kernel: NkiKernel, name: str, width: int, sizes: list[str]) 
     run time only."""
     flow, source, old = kernel.flow, kernel.source, _value(kernel, name)
     unknown = [size for size in dict.fromkeys(sizes) if number_of_text(flow, size) is None]
-    uses = [s for s in flow.simple() if s.block is kernel.subject.function.body and name in s.reads]
+    candidates = flow.statements if kernel.dialect.mutates else flow.simple()
+    uses = [s for s in candidates if s.block is kernel.subject.function.body and name in s.reads]
     if not unknown or not uses or any(s.binds(name) for s in flow.simple()):
         return None
     ready = set(kernel.arguments).union(*(s.writes for s in flow.before(uses[0])))

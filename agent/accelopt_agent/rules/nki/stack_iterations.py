@@ -11,10 +11,11 @@ from accelopt_agent.rules.analysis.constants import factor, number, number_of_te
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.independence import independent
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.statement import root_name
+from accelopt_agent.rules.analysis.statement import Statement, is_string, root_name
 
 #: Rows of a tile of which two fit above one another, each starting where an instruction may start (NKI programming
 #: model: an operand starts at partition 0, 32, 64 or 96).
@@ -24,14 +25,18 @@ _WORDS = ("affine_range", "ndarray", "par_dim", "arange", "sbuf")
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
+    kernel = open_nki(subject)
     if kernel is None:
         return
     for statement in kernel.flow.statements:
-        if isinstance(statement.node, cst.For):
-            found = _stackable(kernel, statement.node)
-            if found is not None:
-                yield _stacked(kernel, found)
+        if not isinstance(statement.node, cst.For):
+            continue
+        if kernel.dialect.mutates:
+            in_place = _stackable_in_place(kernel, statement.node)
+            if in_place is not None:
+                yield _stacked_in_place(kernel, in_place)
+        elif (found := _stackable(kernel, statement.node)) is not None:
+            yield _stacked(kernel, found)
 
 
 @dataclass
@@ -45,6 +50,8 @@ class _StackableLoop:
     words: dict[str, str]
     loads: list[tuple[NkiCall, TileShape]] = field(default_factory=list)
     stores: list[NkiCall] = field(default_factory=list)
+    allocations: dict[str, Statement] = field(default_factory=dict)
+    positions: list[Statement] = field(default_factory=list)
 
 
 def _stackable(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | None:
@@ -113,6 +120,8 @@ def _fits(kernel: NkiKernel, body: _StackableLoop) -> bool:
         return False
     if isinstance(count, int) and count % 2:
         return False
+    if kernel.dialect.mutates:
+        return True
     loaded = {n for load, _ in body.loads for n in flow.variables(load["src"])}
     stored = {name for store in body.stores if (name := root_name(store["dst"]))}
     return len(stored) > 0 and not flow.sharing(loaded) & flow.sharing(stored)
@@ -178,3 +187,114 @@ def _stack_of(kernel: NkiKernel, body: _StackableLoop) -> str:
     if number_of_text(kernel.flow, body.count) is None:
         conditions.append(f"{factor(body.count)} % 2 == 0")
     return f"2 if {' and '.join(conditions)} else 1" if conditions else "2"
+
+
+def _stackable_in_place(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | None:
+    """Return such a loop of today's dialect, each of whose tiles is made in it and written once."""
+    flow, source, variable = kernel.flow, kernel.source, loop_variable(loop)
+    ranges = (
+        kernel.path(loop.iter.func) or source.code(loop.iter.func) if isinstance(loop.iter, cst.Call) else ""
+    )
+    if variable is None or ranges not in ("range", f"{NL}.affine_range") or loop.orelse is not None:
+        return None
+    if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1 or not independent(kernel, loop):
+        return None
+    if any(flow.occurrences(n) for n in _new_names(variable)):
+        return None
+    words = {"affine_range": "range", "ds": kernel.spelled(f"{NL}.ds") or ""}
+    body = _StackableLoop(loop, variable, source.code(loop.iter.args[0].value), "", words)
+    instructions = {i.statement: i for i in kernel.instructions}
+    for statement in (s for s in flow.statements if loop in s.loops):
+        if is_string(statement.node):
+            continue
+        if statement.block is not loop.body or not _takes(
+            kernel, body, statement, instructions.get(statement)
+        ):
+            return None
+    names = {s.target_name for s in body.positions}
+    moved = {i.statement for i in [*body.stores, *(load for load, _ in body.loads)]} | set(body.positions)
+    readers = [s for s in flow.statements if loop in s.loops and s.reads & (names | {variable})]
+    return body if words["ds"] and all(s in moved for s in readers) and _fits(kernel, body) else None
+
+
+def _takes(kernel: NkiKernel, body: _StackableLoop, statement: Statement, found: NkiCall | None) -> bool:
+    """Return whether a statement can be stacked, and note what it is."""
+    flow, made = kernel.flow, body.allocations
+    name, value = statement.target_name, statement.value
+    if name is None or value is None:
+        return False
+    if isinstance(statement.bound, cst.Name) and flow.allocation(name) is statement:
+        shape = tile(kernel, value)
+        buffer = found.get("buffer") if found else None
+        in_sbuf = buffer is None or kernel.path(buffer) == f"{NL}.sbuf"
+        if (
+            shape is None
+            or not in_sbuf
+            or body.rows not in ("", shape.rows)
+            or flow.sharing([name]) != {name}
+        ):
+            return False
+        body.rows, made[name] = shape.rows, statement
+        return len([s for s in flow.simple() if name in s.stores and s is not statement]) == 1
+    if statement.bound is not None:
+        call = value.func if isinstance(value, cst.Call) else None
+        body.positions.append(statement)
+        return call is not None and kernel.path(call) == f"{NL}.ds"
+    if found is None or statement.destination is None:
+        return False
+    whole = isinstance(statement.destination, cst.Name) and name in made
+    if found.path == f"{NISA}.dma_copy" and set(found.args) == {"src"}:
+        source_name = root_name(found["src"])
+        if whole and source_name not in made:
+            shape = tile(kernel, statement.destination)
+            body.loads += [(found, shape)] if shape is not None else []
+            return shape is not None
+        body.stores.append(found)
+        return name not in made and isinstance(found["src"], cst.Name) and source_name in made
+    return whole and _works_on(kernel, found, set(made))
+
+
+def _stacked_in_place(kernel: NkiKernel, body: _StackableLoop) -> Rewrite:
+    source, v = kernel.source, body.variable
+    stack, outer, inner = _new_names(v)
+    part = f"[{body.words['ds']}({inner} * {factor(body.rows)}, {body.rows}), :]"
+    edits: list[ByteEdit] = []
+    allocated: list[str] = []
+    loading: list[str] = []
+    storing: list[str] = []
+    loaded = {load.statement.target_name for load, _ in body.loads if load.statement is not None}
+    for name, statement in body.allocations.items():
+        assert statement.value is not None
+        made = kernel.instruction(statement.value)
+        shape = made.get("shape") if made else None
+        assert isinstance(shape, cst.Tuple)
+        rows = source.replace(shape.elements[0].value, f"{stack} * {factor(body.rows)}")
+        if name not in loaded:
+            edits.append(rows)
+            continue
+        start = source.start(statement.node)
+        text = source.data[start : source.end(statement.node)]
+        moved = (text[: rows.start - start] + rows.text.encode() + text[rows.end - start :]).decode()
+        allocated.append(source.with_comment(statement.node, moved))
+        edits.append(source.moved(statement.node))
+    for call, lines in [*((load, loading) for load, _ in body.loads), *((s, storing) for s in body.stores)]:
+        assert call.statement is not None
+        on_chip = call.destination if lines is loading else call["src"]
+        assert on_chip is not None
+        start, at = source.start(call.statement.node), source.end(on_chip)
+        text = source.data[start : source.end(call.statement.node)]
+        stacked = (text[: at - start] + part.encode() + text[at - start :]).decode()
+        lines.append(source.with_comment(call.statement.node, stacked))
+        edits.append(source.moved(call.statement.node))
+    positions = [source.with_comment(s.node) for s in body.positions]
+    edits += [source.moved(s.node) for s in body.positions]
+    first = next(s for s in body.loop.body.body if not is_string(s))
+    last = body.loop.body.body[-1]
+    edits.append(source.before(first, "\n".join([*allocated, *_each(body, [*positions, *loading])])))
+    edits.append(source.after(last, "\n".join(_each(body, [*positions, *storing]))))
+    blocks = f"range({factor(body.count)} // {stack})"
+    edits += [source.replace(body.loop.target, outer), source.replace(body.loop.iter, blocks)]
+    edits.append(source.before(body.loop, f"{stack} = {_stack_of(kernel, body)}"))
+    return Rewrite(
+        tuple(edits), f"Work on two iterations over {v} at once, one on each half of the partitions."
+    )

@@ -45,7 +45,6 @@ class AutotuneTurns:
         for known in self._tuners.values():
             known.preferred = known.next(case)
             known.tuner.cache.clear()
-            known.tuner.cache_results = False
 
     def prefers(self, tuner: Any, configuration: Any) -> bool | None:
         """Say whether ``tuner`` shall choose the configuration that it tries now; None where it does not compile."""

@@ -11,7 +11,7 @@ import os
 import sys
 import sysconfig
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -56,6 +56,8 @@ _READS = frozenset(["os.listdir", "os.scandir"])
 #: Files about the machine that libraries and honest code read.
 _SYSTEM = ("/dev/null", "/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/self/status", "/etc/",
            "/sys/devices/", "/usr/", "/lib/", "/lib64/", "/opt/")  # fmt: skip
+#: The file of the frames that import a module.
+_IMPORT = "<frozen importlib._bootstrap>"
 #: Exit status of a process that was ended here; it never counts as a result.
 _ENDED_HERE = 45
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -66,10 +68,12 @@ class Watch:
 
     ``root`` is the job's folder: the candidate may read its own files in ``src`` and use ``home``, ``tmp`` and
     ``work``. ``report`` is called for each violation; the process then ends at once, so that nothing more happens.
+    What the ``unchanged`` files of ``src``, which the original has too, do while they are imported is no violation.
     """
 
-    def __init__(self, root: Path, report: Report) -> None:
+    def __init__(self, root: Path, report: Report, unchanged: Iterable[str] = ()) -> None:
         self._source = str((root / "src").resolve()) + os.sep
+        self._unchanged = frozenset(self._source + name for name in unchanged)
         own = [str((root / part).resolve()) for part in ("home", "tmp", "work")]
         self._writable = tuple(own)
         libraries = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
@@ -208,18 +212,27 @@ class Watch:
 
     def _is_candidate(self, frame: FrameType) -> bool:
         name = frame.f_code.co_filename
+        if name in self._unchanged:
+            return self._asked_by_candidate(frame)
         return name.startswith(self._source) or name in ("<string>", "<stdin>", "<unknown>")
 
     def _asked_by_candidate(self, frame: FrameType | None) -> bool:
-        """Check whether the candidate's code is nearer than this project's."""
+        """Check whether the candidate's code is nearer than this project's, and than the import of an unchanged
+        file.
+        """
+        unchanged = False
         while frame is not None:
             name = frame.f_code.co_filename
-            if name.startswith(self._source):
+            if name in self._unchanged:
+                unchanged = True
+            elif name.startswith(self._source):
                 return True
-            if name.startswith(self._ours):
+            elif unchanged and name == _IMPORT:
                 return False
+            elif name.startswith(self._ours):
+                return unchanged
             frame = frame.f_back
-        return False
+        return unchanged
 
 
 def _below(path: str, places: tuple[str, ...]) -> bool:

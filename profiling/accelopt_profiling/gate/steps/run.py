@@ -65,7 +65,9 @@ def run(context: StepContext, params: RunParams) -> RunResult:
     poison_allocator()
     clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
     Watch(
-        context.folder, lambda code, message: context.emit({"violation": {"code": code, "message": message}})
+        context.folder,
+        lambda code, message: context.emit({"violation": {"code": code, "message": message}}),
+        params.unchanged,
     ).start()
     _allow(params.case_seconds)
     with emulation(params.dialect, params.target):

@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from accelopt_profiling.source_text import UnreadableFileError, read_text, resolve_links, try_parse
+from accelopt_profiling.source_text import (
+    COMPUTED_IMPORT,
+    UnreadableFileError,
+    read_text,
+    resolve_links,
+    try_parse,
+)
 
 MAX_FILES = 500
 MAX_BYTES = 8 << 20
@@ -23,6 +29,8 @@ def project_imports(
     """Return the files below ``inside`` that ``texts`` import, directly or through one another, without ``texts``
     themselves. Where ``inside`` is a folder of installed packages, those of the texts' own packages alone.
 
+    Where one of them imports a module by a computed name, every module of its package comes too, after the others.
+
     ``roots`` are the folders on the import path, in order; ``known`` holds the imports of texts that were parsed
     before. At most MAX_FILES files of MAX_BYTES together are read; files that cannot be read or do not parse are left
     out (importing them will say so where the job runs).
@@ -37,25 +45,42 @@ def project_imports(
         (p, imported_names(t) if p not in (known or {}) else (known or {})[p]) for p, t in texts.items()
     ]
     size = 0
-    while waiting and len(shipped) < MAX_FILES:
-        path, imports = waiting.pop()
-        for name, level in imports:
-            for target in _resolve(name, level, path, roots):
-                if target in shipped or target in texts:
-                    continue
-                if not any(_is_own(target, folder) for folder in insides):
-                    continue
-                try:
-                    content = read_text(target)
-                    changed = target.stat().st_mtime_ns
-                except (OSError, UnreadableFileError):
-                    continue
-                size += len(content)
-                if size > MAX_BYTES:
-                    return shipped
-                shipped[target] = content
-                waiting.append((target, _imports_of(target, changed, len(content))))
+    computed: dict[Path, None] = {}
+    while waiting or computed:
+        if waiting:
+            path, imports = waiting.pop()
+            if (COMPUTED_IMPORT, 0) in imports and (path.parent / "__init__.py").is_file():
+                computed[_package_root(path)] = None
+            targets = [t for name, level in imports for t in _resolve(name, level, path, roots)]
+        else:
+            targets = _modules_of(computed.popitem()[0])
+        for target in targets:
+            if target in shipped or target in texts or not any(_is_own(target, f) for f in insides):
+                continue
+            try:
+                content = read_text(target)
+                changed = target.stat().st_mtime_ns
+            except (OSError, UnreadableFileError):
+                continue
+            size += len(content)
+            if size > MAX_BYTES or len(shipped) == MAX_FILES:
+                return shipped
+            shipped[target] = content
+            waiting.append((target, _imports_of(target, changed, len(content))))
     return shipped
+
+
+def _package_root(path: Path) -> Path:
+    """Return the folder of the outermost package that the file belongs to."""
+    folder = path.parent
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
+
+
+def _modules_of(package: Path) -> list[Path]:
+    """Return all modules of a package but problems, which hold answers."""
+    return sorted(p for p in package.rglob("*.py") if not p.stem.endswith("_problem"))
 
 
 def _is_own(target: Path, inside: Path) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
+from accelopt_agent.rules.analysis.nki.list_elements import element
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 Kind = Literal["number", "column", "tile"]
@@ -24,6 +25,9 @@ def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | 
         return "number"
     if depth > 12:
         return None
+    held = element(kernel, node)
+    if held is not node:
+        return kind(kernel, held, depth + 1)
     if isinstance(node, cst.Subscript):
         return _kind_of_part(kernel, node)
     if isinstance(node, cst.Name):

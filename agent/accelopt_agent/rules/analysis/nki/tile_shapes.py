@@ -8,6 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
+from accelopt_agent.rules.analysis.nki.list_elements import element as element_of
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
@@ -51,6 +52,8 @@ def _known(subject: RuleContext) -> dict[cst.BaseExpression, TileShape | None]:
 
 
 def _tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int) -> TileShape | None:
+    if (held := element_of(kernel, node)) is not node:
+        return tile(kernel, held, depth + 1)
     if isinstance(node, cst.Subscript):
         return _part(kernel, node, depth)
     if isinstance(node, cst.Name):

@@ -1,0 +1,128 @@
+"""Keeps one tile for each iteration of a loop in a Python list, as today's dialect does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.constants import factor
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.loops import loop_variable
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
+from accelopt_agent.rules.analysis.nki.loop_invariants import Chain
+from accelopt_agent.rules.analysis.nki.resident_tiles import in_loops, too_large
+from accelopt_agent.rules.analysis.nki.tile_chains import chains
+from accelopt_agent.rules.analysis.nki.tile_shapes import tile
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.statement import Statement
+
+
+def kept_chains(kernel: NkiKernel) -> list[Chain]:
+    """Return the chains of tiles that something else than a longer chain reads, longest way out first."""
+    found = [chain for i in kernel.instructions if i.destination is not None for chain in chains(kernel, i)]
+    return [c for c in found if not any(_is_inside(kernel, c, other) for other in found)]
+
+
+def listed(kernel: NkiKernel) -> Iterator[Rewrite]:
+    """Yield each chain over loops made once before the loop that repeats it, its tiles kept in a list."""
+    for chain in kept_chains(kernel):
+        if chain.over and (rewrite := _listed(kernel, chain)) is not None:
+            yield rewrite
+
+
+def only_loads(kernel: NkiKernel, chain: Chain) -> bool:
+    """Return whether a chain's only instructions are transfers."""
+    paths = {
+        i.path for i in kernel.instructions if i.statement in chain.statements and i.destination is not None
+    }
+    return paths <= {"nisa.dma_copy", "nisa.dma_transpose"}
+
+
+def hoisted(kernel: NkiKernel, chain: Chain) -> tuple[ByteEdit, ...] | None:
+    """Return the edits that run a chain, over no loop, before the one that repeats it."""
+    source = kernel.source
+    gone = _removable(kernel, chain)
+    if chain.over or set(gone) != set(chain.statements):
+        return None
+    lines = "\n".join(source.with_comment(s.node) for s in chain.statements)
+    return (source.before(chain.outer, lines), *(source.moved(s.node) for s in chain.statements))
+
+
+def _is_inside(kernel: NkiKernel, one: Chain, other: Chain) -> bool:
+    """Return whether the other chain uses up what this one makes."""
+    if (
+        one is other
+        or one.outer is not other.outer
+        or one.last not in other.statements
+        or one.last is other.last
+    ):
+        return False
+    name = one.last.target_name
+    readers = [s for s in kernel.flow.simple() if name in s.reads and s not in one.statements]
+    return all(s in other.statements for s in readers)
+
+
+def _listed(kernel: NkiKernel, chain: Chain) -> Rewrite | None:
+    source, flow, last = kernel.source, kernel.flow, chain.last
+    name = last.target_name or ""
+    kept, index = f"{name}_kept", _index(kernel, chain.over)
+    if index is None or flow.occurrences(kept) or not _fits(kernel, name, chain):
+        return None
+    edits: list[ByteEdit] = []
+    for use in flow.occurrences(name):
+        statement = flow.statement_of(use)
+        if statement not in chain.statements:
+            edits.append(source.replace(use, f"{kept}[{index}]"))
+    if not edits:
+        return None
+    lines = [source.with_comment(s.node) for s in chain.statements]
+    filled = in_loops(kernel, chain.over, [*lines, f"{kept}.append({name})"])
+    edits.append(source.before(chain.outer, "\n".join([f"{kept} = []", *filled])))
+    edits += [source.moved(s.node) for s in _removable(kernel, chain)]
+    over = source.code(chain.outer.target)
+    return Rewrite(tuple(edits), f"Make {name} once before the loop over {over} and keep it in SBUF.")
+
+
+def _fits(kernel: NkiKernel, name: str, chain: Chain) -> bool:
+    """Return whether the tiles lie in SBUF and are not known to be too many for it."""
+    allocation = kernel.flow.allocation(name)
+    made = kernel.instruction(allocation.value) if allocation and allocation.value else None
+    buffer = made.get("buffer") if made else None
+    if made is None or (buffer is not None and kernel.path(buffer) != f"{NL}.sbuf") or allocation is None:
+        return False
+    assert allocation.value is not None
+    found = tile(kernel, allocation.value)
+    counts = [_count(kernel, loop) or "1" for loop in chain.over]
+    return found is None or not too_large(kernel, [*counts, found.rows, found.columns])
+
+
+def _removable(kernel: NkiKernel, chain: Chain) -> list[Statement]:
+    """Return the statements of a chain that nothing but the chain and what reads its tile needs where they stand."""
+    gone = {chain.last}
+    name = chain.last.target_name
+    for statement in reversed(chain.statements[:-1]):
+        made = statement.target_name
+        readers = [s for s in kernel.flow.simple() if made is not None and made in s.reads | s.stores]
+        if made == name or all(s in gone or s is statement for s in readers):
+            gone.add(statement)
+    return [s for s in chain.statements if s in gone]
+
+
+def _index(kernel: NkiKernel, loops: tuple[cst.For, ...]) -> str | None:
+    """Return the position in the list of the tile of the current iteration; None unless all loops count from 0."""
+    index = ""
+    for loop in loops:
+        variable, count = loop_variable(loop), _count(kernel, loop)
+        if variable is None or count is None:
+            return None
+        index = f"{factor(index)} * {factor(count)} + {variable}" if index else variable
+    return index
+
+
+def _count(kernel: NkiKernel, loop: cst.For) -> str | None:
+    if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
+        return None
+    name = kernel.path(loop.iter.func) or kernel.source.code(loop.iter.func)
+    ranges = ("range", *(f"{NL}.{kind}_range" for kind in ("affine", "sequential", "static")))
+    return kernel.source.code(loop.iter.args[0].value) if name in ranges else None
