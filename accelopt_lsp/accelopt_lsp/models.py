@@ -59,6 +59,7 @@ def team_of(settings: Settings, model: ModelSettings, *, one_model: bool = False
         summarizer=in_role("summarizer"),
         samples=settings.model.samples,
         repairs=settings.model.repairs,
+        alone=settings.model.alone,
     )
 
 

@@ -22,6 +22,7 @@ def search_plan(settings: Settings) -> SearchPlan:
         sources=frozenset(search.sources.split(",")),
         depth=search.depth or None,
         options={name: getattr(search, name) for name in OPTIONS[search.strategy]},
+        experience=search.experience,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
@@ -38,7 +40,7 @@ from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer
-from accelopt_agent.search.recorder import BASELINE, RESUMES, Recorder
+from accelopt_agent.search.recorder import BASELINE, PROCESS, RESUMES, Recorder
 from accelopt_agent.search.resume import ResumedResults, resumed_results
 from accelopt_agent.search.strategies import LEARNING, strategy_named
 from accelopt_agent.transfer.proposer import MemoryProposer
@@ -47,6 +49,10 @@ from accelopt_memory.records import RunStatus
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
+
+#: So many causes of failures are told, and so much of a cause tells it from others.
+CAUSES_SHOWN, CAUSE_CHARACTERS = 5, 60
+_VARYING = re.compile(r"'[^']*'|\d[\d.,e+-]*")
 
 
 class RunSummary:
@@ -58,6 +64,8 @@ class RunSummary:
         self._searched: list[Kernel] = []
         self._outcomes: Counter[str] = Counter()
         self._refused = 0
+        self._causes: Counter[str] = Counter()
+        self._example: dict[str, str] = {}
         self._skipped: dict[str, str] = {}
         self.found = 0
 
@@ -66,12 +74,29 @@ class RunSummary:
             self._searched.append(self._kernels[event.kernel])
         elif isinstance(event, CandidateTried):
             self._outcomes[event.outcome] += 1
+            if event.outcome == "failed":
+                self._note(event.detail)
         elif isinstance(event, CandidateJudged):
             self._refused += not event.verdict.accepted
+            if not event.verdict.accepted:
+                self._note(
+                    event.verdict.reasons[0].message if event.verdict.reasons else "refused by the gate"
+                )
         elif isinstance(event, KernelSkipped):
             self._skipped[event.kernel] = event.text
         elif isinstance(event, SuggestionFound):
             self.found += 1
+
+    def failures(self) -> list[str]:
+        """Return why versions failed or were refused, those with one cause together, the most frequent first."""
+        counts = self._causes.most_common(CAUSES_SHOWN)
+        return [f"{count} failed: {self._example[cause]}" for cause, count in counts]
+
+    def _note(self, cause: str) -> None:
+        line = " ".join(cause.split()) or "without a reason"
+        key = _VARYING.sub("#", line.lower())[:CAUSE_CHARACTERS]
+        self._causes[key] += 1
+        self._example.setdefault(key, line if len(line) <= 200 else f"{line[:197]}...")
 
     def text(self) -> str:
         if self.found:
@@ -123,7 +148,7 @@ def optimize(
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run is
     then recorded as cancelled. Expected failures are reported as events; none is raised.
     """
-    cost, gate = HostCost(host, request), HostGate(host, request)
+    cost, gate = HostCost(host, request, all_kernels=model is not None), HostGate(host, request)
     return drive(
         request,
         cost,
@@ -201,6 +226,7 @@ async def drive(
         "depth": request.depth,
         "strategy": request.strategy,
         "instructions": request.instructions,
+        PROCESS: os.getpid(),
     }
     known = ResumedResults()
     if request.resume and first is not None:
@@ -215,6 +241,11 @@ async def drive(
         options,
     )
     summary = RunSummary(kernels, asks_a_model)
+    if known.run:
+        yield ProgressText(
+            f"Going on with the run {known.run}: its {len(known.costs) + len(known.failures)} measured versions are "
+            "taken over and cost nothing; the budget begins anew."
+        )
     try:
         events = _all_kernels(
             request, kernels, cost, gate, recorder, meter, run, host, known, proposers, pause
@@ -239,6 +270,8 @@ async def drive(
         )
     if trouble := recorder.new_trouble():
         yield ProgressText(trouble)
+    for line in summary.failures():
+        yield ProgressText(line)
     yield Finished(run, end.reason, meter.usage, tuple(meter.calls))
 
 
@@ -274,7 +307,8 @@ async def _all_kernels(
         yield BaselineMeasured(kernel.name, measurement)
         if fault:
             continue
-        root, sources = Node(request.text, kernel, measurement), list(proposers(meter))
+        others = tuple(m for m in baseline.kernels if m.name != kernel.name and m.latency.us is not None)
+        root, sources = Node(request.text, kernel, measurement, others=others), list(proposers(meter))
         strategy_options = dict(request.strategy_options)
         if request.strategy in LEARNING:
             strategy_options.setdefault("prior", await recorder.prior(kernel.dialect))

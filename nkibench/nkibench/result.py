@@ -17,8 +17,9 @@ Status = Literal["passed", "wrong", "failed"]
 class Best:
     """The fastest version that a search proved. ``steps`` are the rewrites that led to it, ``tried`` counts candidates,
     ``judged`` those that went through the gate, ``tokens`` what a model read and wrote, ``money`` what that cost at the
-    configured price; ``text`` is the whole kernel file. Without a faster version ``latency`` is the baseline's and
-    ``steps`` is empty.
+    configured price, ``calls`` counts those of a model; ``progress`` are the tries that were faster than all before,
+    proved or not, as their numbers and times in microseconds; ``text`` is the whole kernel file. Without a faster
+    version ``latency`` is the baseline's and ``steps`` is empty.
     """
 
     latency: Latency
@@ -31,6 +32,8 @@ class Best:
     text: str = ""
     tokens: int = 0
     money: float | None = None
+    calls: int = 0
+    progress: tuple[tuple[int, float], ...] = ()
 
 
 @dataclass(frozen=True)

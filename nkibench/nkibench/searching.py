@@ -77,6 +77,7 @@ class Searching:
             limits=FULL_SIZE,
         )
         tried = judged = 0
+        progress: list[tuple[int, float]] = []
         begun = False
         found: list[Suggestion] = []
         async with aclosing(self.start(unhurried(self.plan).of(request), host)) as happening:
@@ -85,6 +86,9 @@ class Searching:
                     begun = True
                 elif isinstance(event, events.CandidateTried):
                     tried = event.number
+                    us = event.latency.us if event.outcome == "faster" else None
+                    if us and (not progress or us < progress[-1][1]):
+                        progress.append((tried, us))
                     yield f"candidate {tried} of {self.budget.candidates}", None
                 elif isinstance(event, events.CandidateJudged):
                     judged += 1
@@ -92,7 +96,8 @@ class Searching:
                 elif isinstance(event, events.SuggestionFound):
                     found.append(event.suggestion)
                 elif isinstance(event, events.Finished):
-                    yield event.reason, _best(result, found, tried, judged, event) if begun else None
+                    best = _best(result, found, tried, judged, event)
+                    yield event.reason, replace(best, progress=tuple(progress)) if begun else None
 
 
 def _best(result: TaskResult, found: list[Suggestion], tried: int, judged: int, end: events.Finished) -> Best:
@@ -114,4 +119,5 @@ def _best(result: TaskResult, found: list[Suggestion], tried: int, judged: int, 
         text=chosen.text if chosen else "",
         tokens=end.usage.tokens_in + end.usage.tokens_out,
         money=end.usage.money,
+        calls=end.usage.model_calls,
     )

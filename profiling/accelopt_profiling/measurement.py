@@ -80,7 +80,8 @@ class KernelMeasurement:
     ``stage`` grows while results arrive: "traced", "executed", "compiled", "checked", "timed".
     ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``). ``timeline`` is
     present if it was requested (``ProfileRequest.timeline``) and a model schedules the kernel. ``case`` says what the
-    cost is stated for ("x 4096x1024 fp16"), ``configuration`` what it was compiled for ("TILE=128, num_warps=4").
+    cost is stated for ("x 4096x1024 fp16"), ``configuration`` what it was compiled for ("TILE=128, num_warps=4"),
+    ``arguments`` what it was launched with, one text each: name, type, shape and strides, or value.
     """
 
     name: str
@@ -103,6 +104,7 @@ class KernelMeasurement:
     waiting: str = ""
     case: str = ""
     configuration: str = ""
+    arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

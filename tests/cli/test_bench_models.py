@@ -15,6 +15,8 @@ import pytest
 from support.bench_checkouts import flashinfer_checkout, kernelbench_checkout, nkibench_checkout
 from support.command import Command
 
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.model.team import same_for_all
 from accelopt_agent.search.plan import SearchPlan
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
@@ -47,6 +49,13 @@ def test_who_speaks_is_said_once(accelopt: Command, home: Path, asked: tuple[str
     assert accelopt("bench", "nkibench", "--tasks", "silu", "--optimize", *asked).code == 2
 
 
+@pytest.mark.parametrize("command", [("bench", "nkibench", "--tasks", "silu"), ("optimize", "k.py")])
+def test_somebody_has_to_propose(accelopt: Command, home: Path, command: tuple[str, ...]) -> None:
+    (home / "k.py").write_text((Path(__file__).parents[2] / "examples/nki_silu.py").read_text("utf-8"))
+    ended = accelopt(*command, "--preset", "accelopt")
+    assert (ended.code, "Only a model may propose" in ended.err) == (2, True), ended.err
+
+
 def test_an_ablation_leaves_out_what_it_says() -> None:
     plan = SearchPlan(options={"repairs": 3})
     left = {a.name: a.of(plan) for a in ABLATIONS}
@@ -55,14 +64,25 @@ def test_an_ablation_leaves_out_what_it_says() -> None:
         "search only": ["memory", "rules"],
         "team only": ["model"],
         "no memory": ["model", "rules"],
+        "one agent": ["memory", "model", "rules"],
+        "sampling": ["model"],
     }
-    assert [p.strategy for p in left.values()] == ["hybrid", "hybrid", "reflexion", "hybrid"]
+    strategies = ["hybrid", "hybrid", "reflexion", "hybrid", "hybrid", "sampling"]
+    assert [p.strategy for p in left.values()] == strategies
+    assert [p.experience for p in left.values()] == ["ours", "ours", "none", "none", "ours", "none"]
     assert left["team only"].options == {}  # which are another strategy's
     assert left["no memory"].options == {"repairs": 3}
-    assert len({str(p) for p in left.values()}) == len(ABLATIONS)
-    assert searches((), True) == ABLATIONS
-    assert searches((), False) == (None,)
-    assert searches(("no memory",), False) == (ABLATIONS[3],)
+    assert len({f"{a.of(plan)} {a.alone}" for a in ABLATIONS}) == len(ABLATIONS)
+    assert searches((), True, plan) == ABLATIONS
+    assert searches((), False, plan) == (None,)
+    assert searches(("no memory",), False, plan) == (ABLATIONS[3],)
+    papers = SearchPlan("tree", frozenset({"model"}))
+    assert "search only" not in [a.name for a in searches((), True, papers) if a is not None]
+    team = same_for_all(ModelSettings("http://localhost/v1", "m"))
+    assert [a.name for a in ABLATIONS if (made := a.team_of(team)) and made.alone] == [
+        "one agent",
+        "sampling",
+    ]
 
 
 def test_the_metrics_are_per_search_and_tell_peaks_and_costs() -> None:

@@ -118,7 +118,8 @@ class SearchProgressFormatter:
             return [event.suggestion]
         if isinstance(event, CandidateTried):
             self._tried = max(self._tried, event.number)
-            return [self._going_on(f"{event.candidate.summary} ({event.outcome})")]
+            unproved = ", unproved" if event.outcome == "faster" else ""
+            return [self._going_on(f"{event.candidate.summary} ({event.outcome}{unproved})")]
         if isinstance(event, CandidateJudged):
             verdict = "passed the gate" if event.verdict.accepted else "refused by the gate"
             return [self._going_on(f"{event.candidate.summary} ({verdict})")]

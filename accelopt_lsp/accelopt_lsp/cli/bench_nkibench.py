@@ -15,7 +15,13 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
-from accelopt_lsp.cli.options import host_option, json_option, search_options, search_settings
+from accelopt_lsp.cli.options import (
+    host_option,
+    json_option,
+    require_proposer,
+    search_options,
+    search_settings,
+)
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host
 from accelopt_lsp.search_plan import search_plan
@@ -79,12 +85,15 @@ def nkibench(
     """Run NKIBench: verdict of the gate, time and percent of peak per task, and their geometric mean.
 
     With a search also success, fast_1, mean and geometric mean of the speedups over the baseline, and what a task
-    cost; with --ablations of four searches, each with a memory of its own that learns from task to task.
+    cost; with --ablations of several searches, each with a memory of its own that learns from task to task. With --data
+    our estimates are shown beside the published times, and the published shares of peak beside what was found.
 
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
     from nkibench.ablations import searches
     from nkibench.metrics import metrics, of_nkibench
+    from nkibench.progress import progress
+    from nkibench.published import against_published, published_summary, published_table
     from nkibench.report import report_object, write_report
     from nkibench.run import BenchmarkPlan, in_order
 
@@ -96,17 +105,18 @@ def nkibench(
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     _check_target(target)
     cases = _cases(data, names, dialect)
-    searched = optimize or ablations or bool(ablation)
+    searched = bool(optimize or ablations or ablation or preset)
     limits = _limits(settings, budget) if searched else None
     found: dict[str, list[TaskResult]] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for left_out in searches(ablation, ablations):
+        for left_out in searches(ablation, ablations, search_plan(settings)):
             name = left_out.name if left_out is not None else ""
             run = _NkiBenchRun(settings, cases, folder, BenchmarkPlan(target, dialect, jobs), left_out)
             found[name] = in_order(cases, _results(run, speaker, limits))
             whole = left_out is None or len(found) == 1
             write_report(folder if whole else folder / name.replace(" ", "-"), cases, found[name], target)
+        _write_comparisons(folder, found, own=data is None)
         speaker.keep()
     except OSError as error:
         raise wrong_input(
@@ -119,13 +129,37 @@ def nkibench(
     )
     results = next(iter(found.values()))
     if as_json:
-        print_json({**report_object(results, target), **({"metrics": rows} if searched else {})})
+        compared = against_published(results) if data is not None else []
+        more: dict[str, Any] = {}
+        if searched:
+            more = {"metrics": rows, "progress": {name: progress(told) for name, told in found.items()}}
+        if compared:
+            more |= {"published": compared, "published_summary": published_summary(compared)}
+        print_json({**report_object(results, target), **more})
     else:
         _print(results)
+        if data is not None and (lines := published_table(against_published(results))):
+            out().print(printable(lines.split("\n")[2]))
         if rows:
             print_metrics(rows)
         say(f"Table, JSON, CSV and chart are in {folder}.")
     return Exit.DONE if results and all(r.status == "passed" for r in results) else Exit.NO
+
+
+def _write_comparisons(folder: Path, found: dict[str, list[TaskResult]], own: bool) -> None:
+    """Write how far the searches had come after so many candidates, and AccelOpt's kernels beside its own results.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    from nkibench.progress import progress_table
+    from nkibench.published import against_published, published_table
+
+    results = next(iter(found.values()))
+    published = "" if own else published_table(against_published(results))
+    for name, text in (("progress.md", progress_table(found)), ("published.md", published)):
+        if text:
+            (folder / name).write_text(text, "utf-8")
 
 
 def _check_target(target: str) -> None:
@@ -185,7 +219,9 @@ class _NkiBenchRun:
         from nkibench.searching import Searching
 
         plan = search_plan(self.settings)
-        plan = plan if self.ablation is None else self.ablation.of(plan)
+        if self.ablation is not None:
+            plan, team = self.ablation.of(plan), self.ablation.team_of(team)
+        require_proposer(plan.sources, team)
 
         def start(request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
             return optimize(request, host, memory, model=team)

@@ -45,11 +45,12 @@ def model_source_options(command: F) -> F:
         ),
         click.option(
             "--ablations", is_flag=True,
-            help="Search four times: with everything, search only, team only, no memory.",
+            help="Search once for each: everything, search only, team only, no memory, one agent, sampling.",
         ),
         click.option(
-            "--ablation", "ablation", type=click.Choice(("everything", "search only", "team only", "no memory")),
-            multiple=True, help="Only this one of the four; can be given again.",
+            "--ablation", "ablation",
+            type=click.Choice(("everything", "search only", "team only", "no memory", "one agent", "sampling")),
+            multiple=True, help="Only this one of them; can be given again.",
         ),
     ]  # fmt: skip
     for option in reversed(options):

@@ -19,6 +19,7 @@ from accelopt_lsp.cli.options import (
     json_option,
     kernel_file,
     problem_option,
+    require_proposer,
     search_options,
     search_settings,
     target_option,
@@ -113,6 +114,7 @@ def optimize(
             else "set model.base_url and model.model"
         )
         raise wrong_input(f"Instructions are for a model, and none is asked: {why}.")
+    require_proposer(request.sources, team)
     search = asyncio.run(_search(settings, request, team))
     if search.run is None:
         raise CommandError(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
@@ -174,7 +176,8 @@ class _Search:
             self.tried = max(self.tried, event.number)
             known = event.detail if event.outcome == "failed" else duration(event.latency)
             what = f"{event.candidate.origin}: {event.candidate.summary}"
-            say(f"{event.number:4} {event.outcome:8} {what}{f' ({known})' if known else ''}")
+            outcome = "faster, unproved" if event.outcome == "faster" else event.outcome
+            say(f"{event.number:4} {outcome:8} {what}{f' ({known})' if known else ''}")
         elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
             say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))
         elif isinstance(event, events.SuggestionFound):

@@ -69,7 +69,7 @@ def _object(past: PastRun) -> dict[str, Any]:
         "kernel": run.kernel,
         "target": run.target,
         "host": run.host,
-        "status": run.status,
+        "status": past.state,
         "started": run.started,
         "finished": run.finished or None,
         "reason": run.result.get("reason"),

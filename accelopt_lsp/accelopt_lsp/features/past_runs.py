@@ -12,13 +12,6 @@ from accelopt_profiling.quantity import Known
 #: So many steps of one run are listed, the last ones.
 STEPS = 200
 
-_STATUS = {
-    "running": "interrupted, or still running",
-    "finished": "finished",
-    "cancelled": "cancelled",
-    "failed": "failed",
-}
-
 
 def past_runs_page(file: str, runs: Sequence[PastRun]) -> str:
     """Return the page about the ``runs`` of ``file``, newest first. All times are UTC."""
@@ -32,14 +25,14 @@ def headline(past: PastRun) -> str:
     """Return ``2026-11-21 18:15 silu on trn1: finished, 6 tried, 3 offered``."""
     run = past.run
     kernel = f" {run.kernel}" if run.kernel else ""
-    came = f"{run.status}, {past.tried} tried, {len(past.suggestions)} offered"
+    came = f"{past.state}, {past.tried} tried, {len(past.suggestions)} offered"
     return f"{_minute(run.started)}{kernel} on {run.target}: {came}"
 
 
 def _list(runs: Sequence[PastRun]) -> str:
     rows = [
         f"| {_minute(p.run.started)} | {escaped(p.run.kernel)} | {p.run.target} | {escaped(p.run.host)} | {p.tried} |"
-        f" {len(p.suggestions)} | {_STATUS.get(p.run.status, p.run.status)} | `{p.run.id}` |"
+        f" {len(p.suggestions)} | {p.state} | `{p.run.id}` |"
         for p in runs
     ]
     head = [

@@ -71,6 +71,7 @@ class ConfiguredModel:
     summarizer: RoleSettings
     samples: int
     repairs: int
+    alone: bool
 
     @property
     def configured(self) -> bool:
@@ -109,6 +110,7 @@ class SearchSettings:
     root_children: int
     dead_after: int
     near_misses: bool
+    experience: str
 
 
 @dataclass(frozen=True)

@@ -37,11 +37,12 @@ class HostCost:
 
     The time of a candidate is found on stand-ins for the inputs where the original's does not depend on their values,
     and on the problem's inputs elsewhere. Where a candidate changes more than its kernel in a file of several, the sum
-    of all that is launched is its time. An original that is ``proved`` is profiled as its candidates are.
+    of all that is launched is its time. With ``all_kernels`` the original's other kernels are profiled too where one
+    was asked for. An original that is ``proved`` is profiled as its candidates are.
     """
 
-    def __init__(self, host: Host, request: OptimizeRequest) -> None:
-        self._host, self._request = host, request
+    def __init__(self, host: Host, request: OptimizeRequest, all_kernels: bool = False) -> None:
+        self._host, self._request, self._all_kernels = host, request, all_kernels
         self._specs: dict[str, list[dict[str, Any]]] = {}
         self._extents: dict[str, Extent] = {}
         self._rests: dict[
@@ -50,7 +51,7 @@ class HostCost:
 
     async def baseline(self) -> FileMeasurement:
         request = self._request
-        names = None if request.kernel is None else [request.kernel]
+        names = None if request.kernel is None or self._all_kernels else [request.kernel]
         last = await self._profiled(request.text, names, "cost" if request.proved else "all")
         if last is None:
             raise EvaluatorLostError(
@@ -58,7 +59,10 @@ class HostCost:
             )
         if request.proved:
             return last
-        return replace(last, kernels=[await self._comparable(kernel) for kernel in last.kernels])
+        wanted = {request.kernel} if request.kernel is not None else {k.name for k in last.kernels}
+        return replace(
+            last, kernels=[await self._comparable(k) if k.name in wanted else k for k in last.kernels]
+        )
 
     async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
         """Measure the original again in the way of a candidate: with known shapes and fewer samples its latency and

@@ -30,7 +30,7 @@ CODER_LINES = 14
 
 
 class ExperienceSource:
-    """Chooses experience by ``policy`` for versions of kernels on ``target``; for each version once.
+    """Chooses experience by ``policy`` for versions of kernels on ``target``.
 
     ``within`` is the folder whose code a model may be shown: of a pair from elsewhere no line and no lesson is told
     (None: any may be). With ``share`` "kernel" no line outside of a kernel is shown.
@@ -49,14 +49,11 @@ class ExperienceSource:
         self._memory, self._target, self._seed = memory, target, seed
         self._within, self.share = within.resolve() if within else None, share
         self.policy = policy_named(policy) if isinstance(policy, str) else policy
-        self._known: dict[tuple[str, str | None], KernelExperience] = {}
 
     async def of(self, node: Node) -> KernelExperience:
-        """Return the experience for a version; nothing where the memory cannot be read."""
-        key = node.kernel.content_hash, node.measurement.bound
-        if key not in self._known:
-            self._known[key] = await asyncio.to_thread(self._read, node)
-        return self._known[key]
+        """Return the experience for a version, with what this search proved so far; nothing where the memory cannot be
+        read."""
+        return await asyncio.to_thread(self._read, node)
 
     def planner_text(self, experience: KernelExperience) -> str:
         return experience_text(experience, self.policy.tokens)

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from accelopt_agent.model.settings import EDITOR, ModelSettings, Share
 
 _SENT = {
-    "file": ["the whole file that holds the kernel"],
+    "file": ["the whole file that holds the kernel, and the file of its problem"],
     "kernel": ["the kernel's own lines, without the rest of the file"],
 }
 _ALWAYS = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.quantity import Known, Quantity
 
 #: How many lines of the kernel, findings and quantities are listed, and how many characters of a finding.
-LINES_SHOWN, FINDINGS_SHOWN, QUANTITIES_SHOWN = 5, 3, 12
-FINDING_CHARACTERS = 120
+LINES_SHOWN, FINDINGS_SHOWN, QUANTITIES_SHOWN, ARGUMENTS_SHOWN = 8, 5, 24, 16
+FINDING_CHARACTERS = 240
 
 
 def digest(measurement: KernelMeasurement) -> str:
@@ -20,6 +22,10 @@ def digest(measurement: KernelMeasurement) -> str:
         parts = [f"limited by {measurement.bound}"] if measurement.bound else []
         parts += [f"{peak:.0f} % of peak ({latency.known})"] if peak is not None else []
         lines.append(f"- {', '.join(parts)}")
+    if measurement.arguments:
+        lines.append(f"- launched with: {', '.join(measurement.arguments[:ARGUMENTS_SHOWN])}")
+    if measurement.configuration:
+        lines.append(f"- configuration: {measurement.configuration}")
     quantities = [(n, q) for n, q in measurement.quantities.items() if q.value][:QUANTITIES_SHOWN]
     for known in Known:
         same = [f"{n} {q.value:.4g} {q.unit}".rstrip() for n, q in quantities if q.known is known]
@@ -37,6 +43,13 @@ def digest(measurement: KernelMeasurement) -> str:
         )
     lines += [f"- line {f.line}: {_cut(f.message)}" for f in measurement.findings[:FINDINGS_SHOWN]]
     return "\n".join(lines)
+
+
+def digests(measurement: KernelMeasurement, others: Sequence[KernelMeasurement]) -> str:
+    """Return the kernel's digest, and after it those of the file's other kernels, each under its name."""
+    parts = [f"`{measurement.name}`:\n{digest(measurement)}" if others else digest(measurement)]
+    parts += [f"`{other.name}`, which the problem launches too:\n{digest(other)}" for other in others]
+    return "\n\n".join(parts)
 
 
 def number(quantity: Quantity) -> str:

@@ -5,15 +5,21 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from collections import Counter
 from collections.abc import Callable
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.experience.source import ExperienceSource
+from accelopt_agent.model.attacks import attack
+from accelopt_agent.model.briefing import Briefing
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
+from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
 from accelopt_agent.model.edits import InvalidAnswerError
 from accelopt_agent.model.ledger import ledger_entry
 from accelopt_agent.model.plan import Plan, apply_answer, parse_plan
+from accelopt_agent.model.problem_text import problem_text
+from accelopt_agent.model.prompt_templates import render
 from accelopt_agent.model.role_prompts import (
     coder_user,
     debugger_answer_user,
@@ -34,6 +40,8 @@ from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.ref import ProblemLookup
 
+#: How many characters a token is taken to have before the server counts it.
+CHARACTERS_PER_TOKEN = 4
 #: How much of a plan becomes the candidate's summary.
 SUMMARY_CHARACTERS = 160
 _SENTENCE_END = re.compile(r"(?<=[a-z\])])[.;] (?=[A-Z0-9])|\.$")
@@ -63,6 +71,8 @@ class ModelProposer:
         self._asked, self._file = asked, file
         self._experience = experience or ExperienceSource(None, target)
         self._known_bounds: dict[str, Bounds] = {}
+        self._questions: Counter[str] = Counter()  # by version
+        self._unusable: list[str] = []  # what became of plans and answers that led to no version
 
     async def propose(self, node: Node) -> list[Candidate]:
         """Return the rewrites of one plan, or the repair of a version that failed.
@@ -86,31 +96,40 @@ class ModelProposer:
     async def _carry_out_plan(self, node: Node, transcript: Transcript) -> list[Candidate]:
         bounds = self._bounds(node)
         known = await self._experience.of(node)
-        plan = await self._plan(node, bounds, self._experience.planner_text(known), transcript)
+        briefing = self._briefing(node, bounds, self._experience.planner_text(known))
+        plan = await self._plan(node, bounds, briefing, transcript)
         share = self._team.coder.share
         found: list[Candidate] = []
         bad: InvalidAnswerError | None = None
         example = await asyncio.to_thread(self._experience.coder_text, known, node, plan.instruction)
         for _ in range(self._team.samples):
-            user = coder_user(node, plan, share, example)
+            user = coder_user(node, plan, share, example, briefing)
             answer = await self._ask("coder", node, user, transcript)
             try:
-                text = await self._apply_or_repair(node, plan, bounds, answer, transcript)
+                text = await self._apply_or_repair(node, plan, bounds, briefing, answer, transcript)
             except InvalidAnswerError as error:
                 bad = error
+                self._unusable.append(f"{_summary(plan.instruction)}: its answer was left out, {error}")
                 continue
             found.append(self._candidate(node, text, plan.instruction))
         if not found and bad is not None:
             raise bad
         return found
 
-    async def _plan(self, node: Node, bounds: Bounds, told: str, transcript: Transcript) -> Plan:
-        """Ask the planner; tell it once what is wrong with a plan that cannot be carried out."""
-        user = planner_user(node, self._team.planner, self._wishes, told)
+    async def _plan(self, node: Node, bounds: Bounds, told: Briefing, transcript: Transcript) -> Plan:
+        """Ask the planner; tell it once what is wrong with a plan that cannot be carried out. A coder that is alone is
+        told what the planner would know."""
+        if self._team.alone:
+            more = (
+                told.experience + told.attack + (f"The person asks: {told.wishes}\n" if told.wishes else "")
+            )
+            return Plan(render("alone", digest=digest(node.measurement), more=more))
+        user = planner_user(node, self._team.planner, told)
         answer = await self._ask("planner", node, user, transcript)
         try:
             return self._parsed(answer, node, bounds)
         except InvalidAnswerError as bad:
+            self._unusable.append(f"{_summary(answer)}: no usable plan, {bad}")
             if not self._team.repairs:
                 raise
             first = str(bad)
@@ -123,6 +142,17 @@ class ModelProposer:
     def _parsed(self, answer: str, node: Node, bounds: Bounds) -> Plan:
         return parse_plan(answer, node.text, bounds, visible_lines(node, self._team.planner.share))
 
+    def _briefing(self, node: Node, bounds: Bounds, experience: str) -> Briefing:
+        """Return what this question says besides the version; each question takes another line of attack."""
+        key = node.fingerprint or node.text
+        count = self._questions[key]
+        self._questions[key] += 1
+        line = attack(node.kernel.dialect, node.measurement.bound, count)
+        return Briefing(self._problem(bounds), experience, line, self._wishes, tuple(self._unusable))
+
+    def _problem(self, bounds: Bounds) -> str:
+        return problem_text(self._file(), bounds) if self._file is not None else ""
+
     def _bounds(self, node: Node) -> Bounds:
         """Return what may change of the search's original."""
         root = node.root
@@ -134,7 +164,7 @@ class ModelProposer:
         return self._known_bounds[root.kernel.name]
 
     async def _apply_or_repair(
-        self, node: Node, plan: Plan, bounds: Bounds, answer: str, transcript: Transcript
+        self, node: Node, plan: Plan, bounds: Bounds, told: Briefing, answer: str, transcript: Transcript
     ) -> str:
         """Apply ``answer`` to the file; where it is invalid, let the debugger correct it."""
         for left in range(self._team.repairs, -1, -1):
@@ -144,16 +174,16 @@ class ModelProposer:
                 if not left:
                     raise
                 error = str(bad)
-            user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share)
+            user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share, told)
             answer = await self._ask("debugger", node, user, transcript)
         raise AssertionError("unreachable")
 
     async def _repair(self, node: Node, transcript: Transcript) -> Candidate:
-        answer = await self._ask("debugger", node, debugger_user(node, self._team.debugger), transcript)
         bounds = self._bounds(node)
+        user = debugger_user(node, self._team.debugger, Briefing(self._problem(bounds)))
+        answer = await self._ask("debugger", node, user, transcript)
         text = checked(node, bounds, apply_answer(node.text, Plan(""), answer, bounds))
-        error = node.failure.message if node.failure else ""
-        return self._candidate(node, text, f"Repair: {error}")
+        return self._candidate(node, text, f"repaired: {node.failure.code if node.failure else ''}")
 
     async def _ask(self, role: Role, node: Node, user: str, transcript: Transcript) -> str:
         if (before := transcript.replay(role, node)) is not None:
@@ -163,12 +193,20 @@ class ModelProposer:
             raise ModelCallError(f"The model is not asked any more: {spent}.", final=True)
         system = system_prompt(role, node, self._target)
         started = time.monotonic()
+        tokens = (len(system) + len(user)) // CHARACTERS_PER_TOKEN
+        self._meter.tell(f"asking the {role} (about {tokens} tokens)")
         try:
             answer = await self._asked(settings, system, user, backoff_seconds=self._backoff)
         except ModelCallError as fault:
             self._meter.book(ledger_entry(role, settings, fault, time.monotonic() - started))
             raise
-        self._meter.book(ledger_entry(role, settings, answer, time.monotonic() - started))
+        call = ledger_entry(role, settings, answer, time.monotonic() - started)
+        self._meter.book(call)
+        about = "~" if call.estimated else ""
+        self._meter.tell(
+            f"the {role} answered after {call.seconds:.1f} s "
+            f"({about}{call.tokens_in} tokens read, {about}{call.tokens_out} written)"
+        )
         await transcript.add(role, node, answer.text)
         return answer.text
 

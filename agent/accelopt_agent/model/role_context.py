@@ -94,18 +94,38 @@ def _imports(tree: ast.AST, scope: Scope | None, before: int) -> set[int]:
 
 
 #: How many versions, and how many lines of a change, are shown.
-VERSIONS_SHOWN, LINES_SHOWN = 5, 14
+VERSIONS_SHOWN, LINES_SHOWN = 12, 14
+#: How many lines of the net change of a fast version, and of the change that a debugger looks at.
+NET_LINES, DEBUG_LINES = 70, 160
+#: How many of the fastest versions are shown as code.
+FASTEST_SHOWN = 2
 
 #: How alike (0..1) two plans are that mean a similar change.
 ALIKE = 0.4
 
 
-def planner_window(node: Node) -> str:
-    """List the results of the children of ``node`` and the fastest versions of the whole search, in Markdown."""
+def planner_window(node: Node, unusable: Sequence[str] = (), share: Share = "file") -> str:
+    """List what was tried on ``node``, the plans and answers that could not be used, and the fastest versions of the
+    whole search, the two fastest with their net change; in Markdown."""
     children = [_line(child, node) for child in _newest(node.children)]
-    ranked = sorted((n for n in node.root.walk() if n.parent is not None and n.sound), key=lambda n: n.us)
+    known = list(node.root.walk())
+    ranked = sorted((n for n in known if n.parent is not None and n.sound), key=lambda n: n.us)
     best = [_line(n, node.root) for n in ranked[:VERSIONS_SHOWN] if n is not node and n not in node.children]
-    parts = [_list("Tried on this version", children), _list("Fastest versions, from the original", best)]
+    failed = [n for n in known if n.failure is not None and n.parent is not node]
+    parts = [
+        _list("Tried on this version", children),
+        _list(
+            "Plans and answers that could not be used", [f"- {line}" for line in unusable[-VERSIONS_SHOWN:]]
+        ),
+        _list("Failed on other versions", [_line(n, n.parent) for n in _newest(failed)]),
+        _list("Fastest versions, from the original", best),
+    ]
+    if node.parent is not None:
+        parts.append(f"What this version changes of the original:\n\n{net_change(node, share)}\n\n")
+    for other in [n for n in ranked if n is not node][:FASTEST_SHOWN]:
+        proved = "proved right" if other.proof == "accepted" else "not proved yet"
+        head = f"The version of {other.us:.4g} us ({proved}), from the original"
+        parts.append(f"{head}:\n\n{net_change(other, share)}\n\n")
     return "".join(part for part in parts if part) or "Nothing was tried yet.\n"
 
 
@@ -118,7 +138,7 @@ def coder_window(node: Node, plan: str, share: Share = "file") -> str:
     alike = max(cousins, key=lambda c: _likeness(plan, c), default=None)
     section = _list("Failed on this version", failed)
     if alike is not None and alike.parent is not None and _likeness(plan, alike) >= ALIKE:
-        section += f"A similar change elsewhere, which worked:\n\n{shown_change(alike, share)}\n\n"
+        section += f"A similar change elsewhere, which worked:\n\n{shown_change(alike, share, NET_LINES)}\n\n"
     return section
 
 
@@ -128,12 +148,22 @@ def debugger_window(node: Node) -> str:
     return _list("Other versions of the same", [_line(s, node.parent) for s in _newest(siblings)])
 
 
-def shown_change(node: Node, share: Share) -> str:
+def shown_change(node: Node, share: Share, lines: int = LINES_SHOWN) -> str:
     """Show the last change, all of it or only inside the kernel."""
-    before = node.parent.text if node.parent else node.text
+    return _change_from(node.parent or node, node, share, lines)
+
+
+def net_change(node: Node, share: Share) -> str:
+    """Show what ``node`` changes of the original, all of it or only inside the kernel."""
+    return _change_from(node.root, node, share, NET_LINES)
+
+
+def _change_from(before: Node, after: Node, share: Share, lines: int) -> str:
     if share == "kernel":
-        return change(kernel_alone(before, node.kernel.name), kernel_alone(node.text, node.kernel.name))
-    return change(before, node.text)
+        texts = [kernel_alone(n.text, n.kernel.name) for n in (before, after)]
+    else:
+        texts = [before.text, after.text]
+    return change(texts[0], texts[1], lines)
 
 
 def kernel_alone(text: str, name: str) -> str:
@@ -144,8 +174,9 @@ def kernel_alone(text: str, name: str) -> str:
     return "\n".join(split_lines(text).texts[kernel.first_line - 1 : kernel.end_line])
 
 
-def change(before: str, after: str) -> str:
-    """Return the changed lines of a rewrite, with one line around them, at most ``LINES_SHOWN``, as a fenced diff."""
+def change(before: str, after: str, most: int = LINES_SHOWN) -> str:
+    """Return the changed lines of a rewrite, with one line around them, at most ``most``, as a fenced diff; where they
+    are more, the added ones first, since the others stand in the file before."""
     from accelopt_agent.model.prompt_templates import fenced
 
     old, new = split_lines(before).texts, split_lines(after).texts
@@ -153,7 +184,9 @@ def change(before: str, after: str) -> str:
         line for line in difflib.unified_diff(old, new, lineterm="", n=1)
         if not line.startswith(("---", "+++", "@@"))
     ]  # fmt: skip
-    cut = [*lines[:LINES_SHOWN], "..."] if len(lines) > LINES_SHOWN else lines
+    if len(lines) > most:
+        lines = [line for line in lines if not line.startswith("-")]
+    cut = [*lines[:most], "..."] if len(lines) > most else lines
     return fenced("\n".join(cut), "diff")
 
 
@@ -179,6 +212,6 @@ def _likeness(plan: str, node: Node) -> float:
     return len(words & others) / max(1, min(len(words), len(others)))
 
 
-def _short(text: str, length: int = 160) -> str:
+def _short(text: str, length: int = 400) -> str:
     line = " ".join(text.split())
     return line if len(line) <= length else line[: length - 3] + "..."

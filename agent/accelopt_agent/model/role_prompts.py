@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
 from accelopt_agent.model.anchors import numbered, text_with_anchors
-from accelopt_agent.model.digest import digest
+from accelopt_agent.model.briefing import Briefing
+from accelopt_agent.model.dialect_text import CHARACTERS, dialect_text
+from accelopt_agent.model.digest import ARGUMENTS_SHOWN, digests
 from accelopt_agent.model.plan import Plan
-from accelopt_agent.model.prompt_templates import fenced, render
+from accelopt_agent.model.prompt_templates import fenced, placeholders, render
 from accelopt_agent.model.role_context import (
+    DEBUG_LINES,
     coder_window,
     debugger_window,
     excerpt_ranges,
@@ -20,28 +24,50 @@ from accelopt_agent.model.role_context import (
     shown_change,
 )
 from accelopt_agent.model.settings import ModelSettings, Share
+from accelopt_agent.model.target_text import target_text
 from accelopt_agent.model.team import Role
-from accelopt_agent.search.node import Node
+from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.syntax.lines import split_lines
-from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.measurement import Dialect, KernelMeasurement
+
+#: So many characters of signatures are told to a coder of a few lines and to the debugger.
+CODER_CHARACTERS = 3000
 
 
 def system_prompt(role: Role, node: Node, target: str) -> str:
     """Return the prompt's part that is the same for all queries to ``role`` about kernels of one dialect and target."""
-    return render(f"{node.kernel.dialect}/{role}", target=target)
+    name = f"{node.kernel.dialect}/{role}"
+    if "facts" in placeholders(name):
+        return render(name, target=target, facts=target_text(target))
+    return render(name, target=target)
 
 
-def planner_user(node: Node, settings: ModelSettings, wishes: str = "", experience: str = "") -> str:
-    """Build the planner's prompt. What changes least comes first: the file, the measurement, what the memory knows of
-    like kernels (``experience``), the rewrites tried."""
+def planner_user(node: Node, settings: ModelSettings, briefing: Briefing | None = None) -> str:
+    """Build the planner's prompt. What changes least comes first: the file, the problem, the measurements, the
+    dialect's functions, what the memory knows of like kernels, the rewrites tried, and this question's line of
+    attack."""
+    told = briefing or Briefing()
     first, last = visible_lines(node, settings.share)
     return render(
         "planner_user",
         kernel=node.kernel.name,
         file=fenced(numbered(node.text, first, last)),
-        digest=digest(node.measurement),
-        tried=experience + planner_window(node) + (f"The person asks: {wishes}\n" if wishes else ""),
+        problem=_section(told.problem if settings.share == "file" else ""),
+        digest=digests(node.measurement, _others(node, settings.share)),
+        functions=dialect_text(node.kernel, node.measurement.bound, node.text),
+        tried=told.experience + planner_window(node, told.unusable, settings.share),
+        attack=told.attack + (f"The person asks: {told.wishes}\n" if told.wishes else ""),
     )
+
+
+def _section(text: str) -> str:
+    return f"{text}\n\n" if text else ""
+
+
+def _others(node: Node, share: Share) -> Sequence[KernelMeasurement]:
+    """Return the measurements of the file's other kernels that may be told; a version measured as a whole has them in
+    its own."""
+    return () if share == "kernel" or node.changes_more else node.root.others
 
 
 def planner_again_user(user: str, answer: str, error: str) -> str:
@@ -49,7 +75,9 @@ def planner_again_user(user: str, answer: str, error: str) -> str:
     return render("planner_again_user", question=user, answer=fenced(answer, "text"), error=error)
 
 
-def coder_user(node: Node, plan: Plan, share: Share = "file", example: str = "") -> str:
+def coder_user(
+    node: Node, plan: Plan, share: Share = "file", example: str = "", briefing: Briefing | None = None
+) -> str:
     """Build the coder's prompt: the lines around the anchors that may be shown (for a rewrite all that may be), known
     mistakes, an ``example`` of a change that helped a like kernel, and the plan."""
     first_shown, last_shown = visible_lines(node, share)
@@ -63,10 +91,15 @@ def coder_user(node: Node, plan: Plan, share: Share = "file", example: str = "")
     else:
         shown = planned = "\n".join(lines[first_shown - 1 : last_shown])
     count = len(plan.anchors)
+    problem = (briefing or Briefing()).problem if share == "file" else ""
+    characters = CODER_CHARACTERS if plan.anchors else CHARACTERS
     return render(
         "coder_user" if plan.anchors else "coder_rewrite_user",
         kernel=node.kernel.name,
         file=fenced(shown),
+        problem=_section(problem),
+        arguments=_section(_arguments(node, share)),
+        functions=dialect_text(node.kernel, node.measurement.bound, planned + plan.instruction, characters),
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, planned, plan.instruction)),
         window=example + coder_window(node, plan.instruction, share),
         what=f"{count} place{'' if count == 1 else 's'}"
@@ -76,31 +109,47 @@ def coder_user(node: Node, plan: Plan, share: Share = "file", example: str = "")
     )
 
 
-def debugger_answer_user(node: Node, plan: Plan, answer: str, error: str, share: Share = "file") -> str:
+def _arguments(node: Node, share: Share) -> str:
+    """Return what each kernel is launched with, one line each."""
+    kernels = [k for k in (node.measurement, *_others(node, share)) if k.arguments]
+    return "\n".join(
+        f"- `{k.name}` is launched with: {', '.join(k.arguments[:ARGUMENTS_SHOWN])}" for k in kernels
+    )
+
+
+def debugger_answer_user(
+    node: Node, plan: Plan, answer: str, error: str, share: Share = "file", briefing: Briefing | None = None
+) -> str:
     """Build the debugger's prompt for an answer that failed a check before anything ran."""
     return render(
         "debugger_answer_user",
-        task=coder_user(node, plan, share),
+        task=coder_user(node, plan, share, "", briefing),
         answer=fenced(answer, "text"),
         error=error,
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, error)),
     )
 
 
-def debugger_user(node: Node, settings: ModelSettings) -> str:
-    """Build the debugger's prompt for a version that failed: the last change, its siblings and the exact error."""
+def debugger_user(node: Node, settings: ModelSettings, briefing: Briefing | None = None) -> str:
+    """Build the debugger's prompt for a version that failed: the whole last change, its siblings, the exact error, and
+    on which cases it was right."""
     first, last = visible_lines(node, settings.share)
     lines = split_lines(node.text).texts[first - 1 : last]
-    error = node.failure.message if node.failure else ""
-    code = node.failure.code if node.failure else ""
+    failure = node.failure or Failure("", "")
+    problem = (briefing or Briefing()).problem if settings.share == "file" else ""
+    near = f"{failure.message}\n{node.step[1] if node.step else ''}"
     return render(
         "debugger_user",
         kernel=node.kernel.name,
         file=fenced("\n".join(lines)),
-        change=shown_change(node, settings.share),
+        problem=_section(problem),
+        arguments=_section(_arguments(node.parent or node, settings.share)),
+        change=shown_change(node, settings.share, DEBUG_LINES),
+        functions=dialect_text(node.kernel, node.measurement.bound, near, CODER_CHARACTERS),
         window=debugger_window(node),
-        mistakes=mistakes_section(near_mistakes(node.kernel.dialect, error)),
-        error=f"{code}: {error}",
+        mistakes=mistakes_section(near_mistakes(node.kernel.dialect, failure.message)),
+        error=f"{failure.code}: {failure.message}",
+        cases=f"\n\n{failure.cases}" if failure.cases else "",
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -26,6 +27,25 @@ class Meter:
         self.candidates = self.judged = self.skipped = self.remembered = 0
         self.calls: list[ModelCall] = []
         self._longest_proof, self._proved_late = 0.0, False
+        self._news: list[str] = []
+        self._told: asyncio.Event | None = None
+
+    def tell(self, line: str) -> None:
+        """Keep a line for the person, for whoever waits in ``news_came``."""
+        self._news.append(line)
+        if self._told is not None:
+            self._told.set()
+
+    def take_news(self) -> list[str]:
+        """Return the lines that were told since the last call."""
+        news, self._news = self._news, []
+        return news
+
+    async def news_came(self) -> None:
+        """Wait until there is a line to take."""
+        if not self._news:
+            self._told = asyncio.Event()
+            await self._told.wait()
 
     @property
     def tokens_in(self) -> int:

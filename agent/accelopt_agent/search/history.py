@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from accelopt_agent.search.recorder import (
     BASELINE,
     CANDIDATE_JUDGED,
     CANDIDATE_TRIED,
+    PROCESS,
     PROPOSER_ANSWERED,
     TRANSCRIPT_ENTRY,
 )
@@ -42,6 +44,13 @@ class PastRun:
     run: Run
     steps: tuple[PastStep, ...]
     calls: tuple[ModelCall, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """The run's status in one word; "interrupted" where the process that ran it is gone."""
+        if self.run.status != "running":
+            return self.run.status
+        return "running" if _alive(self.run.options.get(PROCESS)) else "interrupted"
 
     @property
     def tried(self) -> int:
@@ -119,6 +128,21 @@ def _step(event: RunEvent) -> PastStep | None:
         return PastStep(number, at, event.kind, str(data.get("why", "")))
     except (KeyError, TypeError, ValueError):
         return None
+
+
+def _alive(process: object) -> bool:
+    """Return whether the process of this number runs on this machine; on systems that cannot tell, it may."""
+    if not isinstance(process, int) or process <= 0:
+        return False
+    if os.name != "posix":
+        return True
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def _latency(data: dict[str, Any]) -> Latency:

@@ -48,7 +48,13 @@ from accelopt_agent.search.strategies.strategy import (
 )
 from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
 from accelopt_agent.search.trial import Trial, VersionTexts, goes_back, repeats
-from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial, outcome_of, suggestion_for
+from accelopt_agent.search.trial_result import (
+    candidate_outcome,
+    failure_of,
+    node_of_trial,
+    outcome_of,
+    suggestion_for,
+)
 from accelopt_agent.suggestions.accept import pair_of
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.records import Pair, Rejection, Trap
@@ -118,8 +124,10 @@ class KernelSearch:
                     async for event in self._rest():
                         yield event
                     continue
-                resumed = self._pause.over() if self._pause.on else None
-                ended = await self._scheduler.finished(self._meter.seconds_left, resumed)
+                awaited = self._pause.over() if self._pause.on else self._meter.news_came()
+                ended = await self._scheduler.finished(self._meter.seconds_left, awaited)
+                for line in self._meter.take_news():
+                    yield ProgressText(f"{self.root.kernel.name}: {line}")
                 for step, task in ended:
                     for event in await self._take(step, task):
                         yield event
@@ -342,8 +350,7 @@ class KernelSearch:
         await self._recorder.event(CANDIDATE_JUDGED, data, key=f"{VERDICT_KEY}{node.fingerprint}")
         events: list[Event] = [CandidateJudged(candidate, verdict)]
         if not verdict.accepted:
-            code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
-            await self._refuse(node, candidate, Failure(code, why))
+            await self._refuse(node, candidate, failure_of(verdict))
         elif untimed is not None and untimed.lasting:
             await self._refuse(node, candidate, Failure(untimed.code, str(untimed)))
         if why := validation.not_offered:

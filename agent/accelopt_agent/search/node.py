@@ -31,10 +31,12 @@ _BEYOND_REPAIR = frozenset(
 
 @dataclass(frozen=True)
 class Failure:
-    """The reason why a version cannot be used: the code of a finding or of the gate, and one line."""
+    """The reason why a version cannot be used: the code of a finding or of the gate, and one line. ``cases`` says on
+    which of the gate's cases it was right and on which not, with their shapes."""
 
     code: str
     message: str
+    cases: str = ""
 
     @property
     def near(self) -> bool:
@@ -55,7 +57,8 @@ class Node:
     rewrite of the original. ``proof`` is the gate's verdict, None before it was asked; ``failure`` says why the version
     could not be run or was refused; ``repair`` marks the repair of a parent that had failed. ``asked`` counts the
     queries to each proposer about this node. ``comparison`` is with the original, in one session on a device. Of the
-    original, ``rest_us`` is the time of the kernels that the search is not about, as soon as it is needed.
+    original, ``others`` are the file's other kernels as far as they were measured, and ``rest`` is their time, as
+    ``compared`` is, from when it is needed on.
     """
 
     text: str
@@ -70,7 +73,8 @@ class Node:
     failure: Failure | None = None
     comparison: TimeComparison | None = None
     repair: bool = False
-    rest_us: float = 0.0
+    rest: Latency = field(default_factory=Latency)
+    others: tuple[KernelMeasurement, ...] = ()
     asked: dict[str, int] = field(default_factory=dict)
     children: list[Node] = field(default_factory=list)
 
@@ -113,7 +117,18 @@ class Node:
         us = self.compared.us
         if us is None:
             return float("inf")
-        return us if self.changes_more else us + self.root.rest_us
+        return us if self.changes_more else us + (self.root.rest.us or 0.0)
+
+    def beside(self, other: Node) -> tuple[Latency, Latency]:
+        """Return the times of this version and of ``other`` that can be compared: of the kernel, or where one of them
+        changes more, of all that is launched."""
+        times = [self.compared, other.compared]
+        if self.changes_more != other.changes_more:
+            times = [
+                t if n.changes_more else total([t, self.root.rest])
+                for n, t in zip((self, other), times, strict=True)
+            ]
+        return times[0], times[1]
 
     @property
     def depth(self) -> int:

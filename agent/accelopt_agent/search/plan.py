@@ -15,12 +15,14 @@ DEPTHS, LONG = {"hybrid": 6}, 16
 @dataclass(frozen=True)
 class SearchPlan:
     """``sources`` are the proposers that may be asked, ``options`` those of ``strategy`` (``strategies.OPTIONS``),
-    ``depth`` how many rewrites are composed at most; None: as is usual for the strategy."""
+    ``depth`` how many rewrites are composed at most (None: as is usual for the strategy), ``experience`` the policy by
+    which the memory tells a model of like kernels."""
 
     strategy: str = "hybrid"
     sources: frozenset[str] = SOURCES
     depth: int | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
+    experience: str = "ours"
 
     def of(self, request: OptimizeRequest) -> OptimizeRequest:
         """Return ``request``, searched in this way."""
@@ -30,9 +32,11 @@ class SearchPlan:
             sources=self.sources,
             depth=self.depth or DEPTHS.get(self.strategy, LONG),
             strategy_options=dict(self.options),
+            experience=self.experience,
         )
 
     def __str__(self) -> str:
         """The plan as one line, the same for the same plan: a result's key holds it."""
         options = ", ".join(f"{name} {value}" for name, value in sorted(self.options.items()))
-        return f"{self.strategy} {self.depth} ({options}) {', '.join(sorted(self.sources))}"
+        sources = ", ".join(sorted(self.sources))
+        return f"{self.strategy} {self.depth} ({options}) {sources}; experience {self.experience}"

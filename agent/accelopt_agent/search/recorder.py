@@ -36,6 +36,8 @@ VERDICT_KEY = "judged "
 
 #: The option of a run that names the interrupted run it resumes.
 RESUMES = "resumes"
+#: The option of a run with the process that searches; a run that is "running" in none was interrupted.
+PROCESS = "process"
 
 
 class Recorder:

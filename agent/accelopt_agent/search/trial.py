@@ -77,6 +77,8 @@ class Trial:
             (o for kind in ("model:", "memory:") for o in origins if o.startswith(kind)), origins[1]
         )
         summary = f"{before.summary.rstrip('.')}; then: {self.candidate.summary}"
+        if self.repairs:  # the plan stays what it was
+            summary = before.summary
         return replace(self.candidate, origin=origin, summary=summary, steps=before.steps + own)
 
     def moves(self, measured: KernelMeasurement) -> str:

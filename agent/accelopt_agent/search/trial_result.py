@@ -9,6 +9,7 @@ from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.whole_time import REST, REST_AT_SCALE
 from accelopt_agent.events import CandidateOutcome
 from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.search.net_summary import net_summary
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.speedup import clearly_faster, direction, speedup
@@ -42,7 +43,8 @@ def node_of_trial(
     else:
         measurement = found
         rest = found.quantities.get(REST_AT_SCALE if root.compared_at_scale else REST)
-        root.rest_us = root.rest_us or (rest.value if rest is not None and rest.value else 0.0)
+        if rest is not None and root.rest.us is None:
+            root.rest = Latency(rest.value, rest.low, rest.high, rest.known)
         if found.correctness.status == "failed":
             failure = Failure("wrong-result", found.correctness.detail or "its result is wrong")
     node = Node(
@@ -69,6 +71,24 @@ def _clearly_faster(node: Node, target: str) -> bool:
         direction(node.original_compared(plain=True), node.measurement.latency, target),
     }
     return "faster" in ways and "slower" not in ways
+
+
+def failure_of(verdict: Verdict) -> Failure:
+    """Return why the gate refused a version: its first reason, and the cases with their shapes."""
+    code, why = next(((r.code, r.message) for r in verdict.reasons), ("refused", ""))
+    passed = [str(c.get("case")) for c in verdict.checks if c.get("outcome") == "passed"]
+    failed = [
+        f"{c.get('case')} ({_shapes(c.get('shapes'))})"
+        for c in verdict.checks
+        if c.get("outcome") == "failed"
+    ]
+    parts = [f"Wrong in the cases: {', '.join(failed)}."] if failed else []
+    parts += [f"Right in the cases: {', '.join(passed)}."] if passed else []
+    return Failure(code, why, " ".join(parts))
+
+
+def _shapes(shapes: object) -> str:
+    return str(shapes) if shapes else "sizes of the problem"
 
 
 def outcome_of(trial: Trial, node: Node, root: Node, target: str) -> Outcome:
@@ -123,7 +143,9 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         text=node.text,
         diff=unified_diff(base.text, node.text, str(request.path)),
         origin=candidate.origin,
-        summary=candidate.summary,
+        summary=candidate.summary
+        if node.made_by_rules
+        else net_summary(base.text, node.text, candidate.summary),
         speedup=ratio,
         slow=slow,
         fast=fast,

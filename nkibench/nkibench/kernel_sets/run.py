@@ -59,7 +59,8 @@ class SetPlan:
 
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
         """Return the search for faster versions."""
-        return optimize(self.whole_plan.of(request), host, self.memory, model=self.team)
+        team = self.team if self.ablation is None else self.ablation.team_of(self.team)
+        return optimize(self.whole_plan.of(request), host, self.memory, model=team)
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:

@@ -84,6 +84,7 @@ class _ProfileRun:
         self.correctness = Correctness()
         self.stage = "traced"
         self.answers: dict[str, TimeEstimate] = {}
+        self.arguments: tuple[str, ...] = ()
 
     def load(self) -> None:
         """Load the file and its problem, with whatever ``nki`` is in place."""
@@ -115,6 +116,7 @@ class _ProfileRun:
             except (Exception, SystemExit):
                 return
         self.traced = emulation
+        self.arguments = tuple(f"input {n}: {_described(v)}" for n, v in enumerate(inputs, 1))
         self.answers.clear()
         self._collect(emulation)
         self.context.emit({"kernels": self.measurements()})
@@ -212,7 +214,7 @@ class _ProfileRun:
                 self.toolchain,
             )
             shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
-            return replace(measured, timeline=shown)
+            return replace(measured, timeline=shown, arguments=self.arguments)
         if not faulty:
             message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
             findings.append(Finding("never-launched", kernel.line, "information", message))
@@ -241,6 +243,13 @@ class _ProfileRun:
             [i for t in launches for i in t.instructions], sum(t.input_bytes for t in launches),
             sum(t.output_bytes for t in launches), name,
         )  # fmt: skip
+
+
+def _described(value: Any) -> str:
+    """Return "float32 1024x64", or a plain value."""
+    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        return repr(value)[:80]
+    return f"{str(value.dtype).rpartition('.')[2]} {'x'.join(map(str, value.shape)) or 'scalar'}"
 
 
 # Inputs as shapes and types: a trace needs no values, so first numbers need not wait for values to be drawn

@@ -29,7 +29,11 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import Quantity, estimated, executed
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton import hints
-from accelopt_profiling.triton.capture.launch import describe_configuration, largest_tensor
+from accelopt_profiling.triton.capture.launch import (
+    describe_arguments,
+    describe_configuration,
+    largest_tensor,
+)
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, emulated, interpreter
 from accelopt_profiling.triton.check_size import CheckSize, check_size
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
@@ -417,6 +421,7 @@ class _Profile:
                 measurement,
                 case=self._case_text(execution),
                 configuration=describe_configuration(execution.launch),
+                arguments=describe_arguments(execution.launch),
                 latency=made.latency,
                 bound=made.bound,
                 waiting=hints.latency_cause(made),

@@ -10,14 +10,19 @@ import contextlib
 import gc
 import importlib
 import json
+import mmap
 import os
 import selectors
 import signal
 import socket
+import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.abc import MetaPathFinder
 from pathlib import Path
+from types import ModuleType
 from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
@@ -45,9 +50,9 @@ _WANTED: dict[Runtime, tuple[str, ...]] = {
     "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps.table"),
     "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps.table"),
 }
-#: What each runtime imports once it has had nothing to do for a while after a first step: parts of those packages that
-#: many libraries import, and that take seconds. Torch's compiler (its two halves) is over half of what the imports of
-#: such a library take.
+#: What each runtime imports once a step has imported it, or it has had nothing to do for a while after a first step:
+#: parts of those packages that many libraries import, and that take seconds. Torch's compiler (its two halves) is over
+#: half of what the imports of such a library take.
 _LATER: dict[Runtime, tuple[str, ...]] = {
     "numpy": (),
     "torch": ("torch._dynamo", "torch._inductor.compile_fx"),
@@ -200,6 +205,22 @@ def _send(control: socket.socket, message: dict[str, Any]) -> None:
     control.send(json.dumps(message).encode())
 
 
+class SharedImports(MetaPathFinder):
+    """Notes in memory that a process shares with its children which of ``modules`` they import; finds none itself."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._places = {name: place for place, name in enumerate(modules)}
+        self._seen = mmap.mmap(-1, max(1, len(modules)))
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> None:
+        if (place := self._places.get(name)) is not None:
+            self._seen[place] = 1
+
+    def seen(self, modules: Sequence[str]) -> bool:
+        """Return True when a child has imported the first of ``modules``."""
+        return bool(modules) and bool(self._seen[self._places[modules[0]]])
+
+
 class _StepForker:
     """Forks children and reports their ends; runs in the preloaded parent's process."""
 
@@ -212,6 +233,7 @@ class _StepForker:
     ) -> None:
         self._control, self._plan, self._sandboxes = control, plan, sandboxes
         self._later, self._served = list(later), False
+        self._imports = SharedImports(later)
         self._children: dict[int, tuple[str, Sandbox | None]] = {}  # pid -> token and sandbox
         self._wake_read, self._wake_write = socket.socketpair()
         self._wake_read.setblocking(False)
@@ -227,7 +249,7 @@ class _StepForker:
         while True:
             idle = self._served and self._later and not self._children
             ready = selector.select(_IDLE_SECONDS if idle else None)
-            if not ready:
+            if not ready or self._imports.seen(self._later):
                 self._import_later()
             for key, _ in ready:
                 if key.fileobj is self._control:
@@ -273,6 +295,7 @@ class _StepForker:
             return
         if pid == 0:
             signal.set_wakeup_fd(-1)
+            sys.meta_path.insert(0, self._imports)
             run_step(
                 body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
                 limits, frames, output, bytes.fromhex(body.pop("key")), body["background"],

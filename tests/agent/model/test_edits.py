@@ -162,7 +162,12 @@ def test_every_role_has_a_prompt_for_each_dialect_and_for_each_question() -> Non
         "debugger_answer_user",
         "planner_again_user",
         "coder_rewrite_user",
+        "alone",
+        "triton/first_kernel",
+        "first_kernel_user",
+        "first_kernel_again_user",
     }
+    questions |= {"first_kernel_user", "first_kernel_again_user", "triton/first_kernel"}
     assert set(prompt_names()) == of_roles | questions
     for name in of_roles:
         assert "no instructions to you" in template(name)

@@ -15,7 +15,7 @@ from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.role_context import coder_window, debugger_window, planner_window
 from accelopt_agent.model.role_prompts import mistakes, near_mistakes
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.model.team import accelopt_team, same_for_all, stark_team
+from accelopt_agent.model.team import same_for_all
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget
 from accelopt_agent.search.budget import Meter
@@ -101,20 +101,35 @@ async def test_a_version_that_failed_is_repaired_with_the_exact_error_and_its_si
     assert "+    wide = 7" in said
 
 
-async def test_accelopts_team_carries_one_plan_out_twice_and_repairs_nothing() -> None:
+async def test_a_plan_may_be_carried_out_twice_and_nothing_repaired() -> None:
     with playing([PLAN, WIDE, UNTOUCHED]) as played:
-        settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
+        team = same_for_all(ModelSettings(played.url, "toy", seconds=PATIENCE))
         meter = Meter(Budget())
-        found = await ModelProposer(accelopt_team(settings, settings), meter, "trn1").propose(node())
+        team = replace(team, samples=2, repairs=0)
+        found = await ModelProposer(team, meter, "trn1").propose(node())
     assert [us_of(c.text) for c in found] == [60]
     assert [c.role for c in meter.calls] == ["planner", "coder", "coder"]
 
 
-async def test_starks_team_plans_hot_and_codes_cold() -> None:
+async def test_each_role_has_its_own_temperature() -> None:
     with playing([PLAN, WIDE]) as played:
-        team = stark_team(ModelSettings(played.url, "toy", seconds=PATIENCE))
+        model = ModelSettings(played.url, "toy", seconds=PATIENCE)
+        team = replace(same_for_all(replace(model, temperature=0.1)), planner=replace(model, temperature=0.8))
         await ModelProposer(team, Meter(Budget()), "trn1").propose(node())
     assert [a["temperature"] for a in played.asked] == [0.8, 0.1]
+
+
+async def test_a_coder_that_is_alone_is_told_what_a_planner_would_know() -> None:
+    answer = says(
+        f"```python\n{TEXT.replace('time_us = 100', 'time_us = 60').replace('wide = False', 'wide = True')}```"
+    )
+    with playing([answer]) as played:
+        team = replace(same_for_all(ModelSettings(played.url, "toy", seconds=PATIENCE)), alone=True)
+        meter = Meter(Budget())
+        found = await ModelProposer(team, meter, "trn1").propose(node())
+    assert [us_of(c.text) for c in found] == [60]
+    assert [c.role for c in meter.calls] == ["coder"]
+    assert "100 us" in said_to(played.asked[0])
 
 
 def test_each_role_has_its_own_window() -> None:

@@ -118,7 +118,7 @@ class Frontier(ABC):
     def _due_for_proof(self) -> Node | None:
         best = self.best()
         for node in self._waiting():
-            if clearly_faster(best.compared, node.compared, self.target):
+            if clearly_faster(*best.beside(node), self.target):
                 return node
         return None
 

@@ -57,6 +57,20 @@ def describe_configuration(launch: CapturedLaunch) -> str:
     return ", ".join(parts + options)
 
 
+def describe_arguments(launch: CapturedLaunch) -> tuple[str, ...]:
+    """Return what a launch was given: "grid 32x1", "x fp32 1024x64 (strides 64, 1)", "rows 1024"."""
+    found = [f"grid {'x'.join(map(str, launch.grid))}"]
+    for name, value in zip(launch.fn.arg_names, launch.args, strict=False):
+        if hasattr(value, "shape") and hasattr(value, "dtype"):
+            kind = launch.signature.get(name, "").removeprefix("*") or str(value.dtype).removeprefix("torch.")
+            strides = ", ".join(map(str, value.stride())) if hasattr(value, "stride") else ""
+            shape = "x".join(map(str, value.shape)) or "scalar"
+            found.append(f"{name} {kind} {shape}" + (f" (strides {strides})" if strides else ""))
+        elif isinstance(value, (bool, int, float, str)):
+            found.append(f"{name} {value}")
+    return tuple(found)
+
+
 def largest_tensor(launch: CapturedLaunch) -> str:
     """Return the largest tensor of a launch as text: "x 4096x1024 fp16"; the grid where it has none."""
     tensors = {

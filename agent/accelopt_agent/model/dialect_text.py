@@ -1,0 +1,78 @@
+"""Tells a model which functions its dialect has, with signatures, those first that the kernel's limit calls for."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from functools import cache
+from importlib import resources
+from typing import Any
+
+from accelopt_profiling.kernels import Kernel
+
+#: So many characters of signatures are told; what does not fit is named only.
+CHARACTERS = 5200
+
+
+@cache
+def _topics() -> dict[str, Any]:
+    topics: dict[str, Any] = json.loads(
+        resources.files(__package__).joinpath("dialect_topics.json").read_text("utf-8")
+    )
+    return topics
+
+
+@cache
+def dialect_functions() -> dict[str, list[dict[str, str]]]:
+    """Load the functions of each dialect (``dialect_functions.json``)."""
+    data = json.loads(resources.files(__package__).joinpath("dialect_functions.json").read_text("utf-8"))
+    dialects: dict[str, list[dict[str, str]]] = data["dialects"]
+    return dialects
+
+
+def dialect_of(kernel: Kernel) -> str:
+    """Return "triton", "neuronxcc.nki" or "nki"."""
+    if kernel.dialect == "triton":
+        return "triton"
+    return "neuronxcc.nki" if any(d.startswith("neuronxcc.") for d in kernel.decorators) else "nki"
+
+
+def dialect_text(kernel: Kernel, bound: str | None, text: str, characters: int = CHARACTERS) -> str:
+    """Return the functions that a rewrite of ``kernel`` may use, as Markdown: first those for what limits it
+    (``bound``), then those that ``text`` uses, then the others."""
+    functions = dialect_functions().get(dialect_of(kernel), [])
+    patterns = _topics()["topics"]
+    topics = next(
+        w["topics"] for w in _topics()["wanted"] if re.search(w["limit"], bound or "", re.IGNORECASE)
+    )
+    used = set(re.findall(r"\b\w+\.\w+", text))
+
+    def rank(entry: dict[str, str]) -> int:
+        place = next((k for k, t in enumerate(topics) if re.search(patterns[t], entry["name"])), len(topics))
+        return min(place, len(topics) - 1) if entry["name"] in used else place
+
+    groups: dict[tuple[str, str], list[str]] = {}
+    for entry in sorted(functions, key=rank):
+        groups.setdefault((entry["signature"], entry["about"]), []).append(entry["name"])
+    lines, rest = _within(list(groups.items()), characters)
+    named = f"\nAlso: {', '.join(rest)}" if rest else ""
+    return "\n".join(lines) + named
+
+
+def _within(groups: Sequence[Any], characters: int) -> tuple[list[str], list[str]]:
+    lines: list[str] = []
+    rest: list[str] = []
+    for (signature, about), names in groups:
+        line = (
+            f"- {', '.join(names)}{signature}"
+            if len(names) == 1
+            else f"- {', '.join(names)}: each {signature}"
+        )
+        line += f": {about}" if about else ""
+        if characters >= len(line):
+            characters -= len(line)
+            lines.append(line)
+        else:
+            rest += names
+    return lines, rest

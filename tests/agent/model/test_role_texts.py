@@ -1,0 +1,88 @@
+"""What the roles are told besides the code: facts, functions, the problem, and another line in each question."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from accelopt_agent.model.attacks import attack
+from accelopt_agent.model.dialect_text import CHARACTERS, dialect_functions, dialect_text
+from accelopt_agent.model.edit_bounds import bounds_of
+from accelopt_agent.model.problem_text import problem_text
+from accelopt_agent.model.target_text import target_text
+from accelopt_profiling.examination import examine
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.targets import target_names
+
+REDESIGNS = Path(__file__).parents[1] / "redesigns"
+
+
+def test_the_functions_are_those_that_the_emulator_has() -> None:
+    import importlib.util
+
+    script = Path(__file__).parents[3] / "scripts/dialects.py"
+    spec = importlib.util.spec_from_file_location("dialects_script", script)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    functions: Callable[[], object] = module.functions
+    kept = json.loads(
+        resources.files("accelopt_agent.model").joinpath("dialect_functions.json").read_text("utf-8")
+    )
+    assert kept == functions(), "run scripts/dialects.py"
+
+
+@pytest.mark.parametrize(
+    ("file", "bound", "first"),
+    [
+        ("attention.py", "dram", "tl.load_tensor_descriptor"),
+        ("attention.py", "tensor core", "tl.dot"),
+        ("nki_rmsnorm.py", "DMA", "nl.load"),
+        ("nki_today_scale.py", "VectorE", "nisa.tensor_tensor"),
+    ],
+)
+def test_functions_for_what_limits_the_kernel_come_first(file: str, bound: str, first: str) -> None:
+    text = (REDESIGNS / file).read_text("utf-8")
+    told = dialect_text(find_kernels(text).kernels[0], bound, text)
+    assert f"{first}" in told[: 3 * len(told) // 4]
+    assert len(told) < CHARACTERS + 2500
+
+
+def test_every_function_has_its_parameters_and_no_dialect_is_empty() -> None:
+    for functions in dialect_functions().values():
+        assert len(functions) > 80
+        assert all(f["signature"].startswith("(") for f in functions)
+
+
+def test_every_target_is_told_and_an_unknown_one_says_nothing() -> None:
+    for name in target_names():
+        assert len(target_text(name)) > 200
+        assert "{" not in target_text(name)
+    assert target_text("no such thing") == ""
+
+
+def test_the_problem_is_told_with_its_entry_its_source_and_the_tolerance(tmp_path: Path) -> None:
+    text = "import nki\n\n@nki.jit\ndef k(x):\n    return x\n"
+    (tmp_path / "k.py").write_text(text)
+    (tmp_path / "k_problem.py").write_text(
+        "def get_inputs():\n    return [1]\n\n\ndef reference(x):\n    return x + 41\n"
+    )
+    file = examine(tmp_path / "k.py", text)
+    told = problem_text(file, bounds_of(text, "k", file.problem.ref, file.problem.files.values()))
+    assert "calls `k`" in told
+    assert "return x + 41" in told
+    assert "float32 2e-05" in told
+
+
+@pytest.mark.parametrize("dialect", ["triton", "nki"])
+def test_the_questions_of_a_round_differ(dialect: Dialect) -> None:
+    told = [attack(dialect, "dram", count) for count in range(6)]
+    assert len(set(told)) == 6
+    assert "Others were asked" not in told[0]
+    assert "Others were asked" in told[1]
