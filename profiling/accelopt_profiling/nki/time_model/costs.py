@@ -7,7 +7,10 @@ what the reciprocal does.
 
 from __future__ import annotations
 
+from math import prod
+
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, TENSOR, TracedInstruction
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.hardware import Hardware
 
 
@@ -47,7 +50,32 @@ def _cycles(i: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: 
             factor = 0.5 if i.itemsize == 2 else 1.0
         case _:
             factor = 1.0
-    return max(least, factor * n) + hardware.vector_overhead
+    return max(least, factor * n / _bf16_speedup(i, hardware)) + hardware.vector_overhead
+
+
+def _bf16_speedup(i: TracedInstruction, hardware: Hardware) -> float:
+    """Return how much faster VectorE is where every tile of an instruction has elements of two bytes."""
+    if i.opcode not in ("tensor_copy", "tensor_scalar", "tensor_tensor"):
+        return 1.0
+    place = bf16_place(i)
+    if i.opcode == "tensor_tensor":
+        return hardware.bf16_pair_speedup if place is MemorySpace.SBUF and i.psum_inputs == 0 else 1.0
+    if place is None:
+        return 1.0
+    return hardware.bf16_copy_speedup if place is MemorySpace.SBUF else hardware.bf16_copy_speedup_psum
+
+
+def bf16_place(i: TracedInstruction) -> MemorySpace | None:
+    """Return where the tiles of an instruction lie if all have elements of two bytes, PSUM if one of them does; None
+    for wider ones. Columns of one element per partition do not count."""
+    place = MemorySpace.SBUF
+    for block, _ in (*i.reads, *i.writes):
+        elements = prod(block.shape[1:])
+        if elements > 1 and block.free_bytes != 2 * elements:
+            return None
+        if block.memory is not MemorySpace.SBUF:
+            place = MemorySpace.PSUM
+    return place if i.writes else None
 
 
 def _matmul(i: TracedInstruction, hardware: Hardware) -> float:
@@ -60,5 +88,6 @@ def _matmul(i: TracedInstruction, hardware: Hardware) -> float:
 
 def dma_ns(size: int, descriptors: int, hardware: Hardware) -> float:
     """Return the nanoseconds that a transfer of ``size`` bytes occupies all DMA queues together: its bytes, and a
-    fixed cost for each contiguous piece."""
-    return size / hardware.dma_gbps + descriptors * hardware.descriptor_ns / hardware.dma_queues
+    fixed cost for each contiguous piece; at least what it takes to issue one."""
+    moved = size / hardware.dma_gbps + descriptors * hardware.descriptor_ns / hardware.dma_queues
+    return max(moved, hardware.transfer_ns)

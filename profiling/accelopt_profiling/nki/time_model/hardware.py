@@ -15,7 +15,8 @@ class Compiler:
     """The known transformations of the compiler; ``compiler`` in the target's file names the sources.
 
     ``lookahead`` and ``transfers_ahead`` are how many instructions back an idle gap of a compute engine, or of the DMA
-    queues, may still be filled. ``buffers`` is how many tiles of one allocation the compiler keeps for each that is
+    queues, may still be filled. ``rotates_overwritten`` tells that a tile which is overwritten as a whole gets another
+    buffer. ``buffers`` is how many tiles of one allocation the compiler keeps for each that is
     alive at once. ``reserve_bytes`` (per partition) stay free where tiles are spilled, so that transfers can run ahead.
     """
 
@@ -24,6 +25,7 @@ class Compiler:
     spills: bool = False
     psum_operands: bool = False
     scalar_first: bool = False
+    rotates_overwritten: bool = False
     buffers: float = 2.0
     reserve_bytes: int = 0
     lookahead: int = 0
@@ -54,6 +56,11 @@ class Hardware:
     dma_gbps: float
     descriptor_ns: float
     dma_latency_ns: float
+    transfer_ns: float
+    launch_ns: float
+    bf16_copy_speedup: float
+    bf16_copy_speedup_psum: float
+    bf16_pair_speedup: float
     min_cycles: float
     vector_overhead: float
     scalar_overhead: float
@@ -103,6 +110,10 @@ def hardware(name: str) -> Hardware:
         gpsimd_overhead=value("cost", "gpsimd_overhead_cycles"),
         reciprocal_cycles=value("cost", "reciprocal_cycles_per_element"), fp32_passes=value("cost", "fp32_passes"),
         fp32_onezero_passes=value("cost", "fp32_onezero_passes"),
+        transfer_ns=value("dma", "transfer_ns"), launch_ns=value("cost", "launch_ns"),
+        bf16_copy_speedup=value("cost", "bf16_copy_speedup"),
+        bf16_copy_speedup_psum=value("cost", "bf16_copy_speedup_psum"),
+        bf16_pair_speedup=value("cost", "bf16_pair_speedup"),
         low=value("interval", "low"), high=value("interval", "high"),
         compiler=Compiler(**{key: entry["value"] for key, entry in data["compiler"].items()}),
     )  # fmt: skip

@@ -24,6 +24,7 @@ from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.loops import Part, find_loops
 from accelopt_profiling.nki.time_model.placement import Residency, place
 from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep
+from accelopt_profiling.nki.time_model.versions import tell_versions_apart
 
 #: Why a step did not start earlier: nothing held it, its operands, the room it writes to, or its own engine.
 NOTHING, OPERAND, ROOM, QUEUE = range(4)
@@ -88,6 +89,8 @@ def prepare(
     steps, reused = kinds.of(instructions), 0
     if compiler.shares_values:
         steps, reused = share(steps, hardware.sbuf_usable)
+    if compiler.rotates_overwritten:
+        tell_versions_apart(steps)
     if compiler.psum_operands:
         operands_in_psum(steps, kinds, hardware.limits.psum_bank_bytes)
     residency = place(steps, kinds, hardware)

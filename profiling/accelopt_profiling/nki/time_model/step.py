@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from accelopt_profiling.nki.data.instruction import DMA, SCALAR, BlockInfo, Region, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
-from accelopt_profiling.nki.time_model.costs import dma_ns, engine_ns
+from accelopt_profiling.nki.time_model.costs import bf16_place, dma_ns, engine_ns
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 
 #: Opcodes of transfers that are not in the kernel's text.
@@ -71,7 +71,7 @@ class Kinds:
         else:
             kind = (
                 step.opcode, step.line, step.engine, i.free, i.itemsize, step.psum_inputs, i.onezero, i.stationary,
-                i.transpose, i.accumulate, len(step.reads),
+                i.transpose, i.accumulate, len(step.reads), bf16_place(i),
             )  # fmt: skip
         key = self._keys.setdefault(kind, len(self._examples))
         if key == len(self._examples):

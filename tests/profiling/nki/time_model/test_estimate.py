@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.nki_current_source import run as run_current
 from support.nki_source import FIRST_LINE, run
 
-from accelopt_profiling.nki.data.instruction import Trace, TracedInstruction
+from accelopt_profiling.nki.data.instruction import BlockInfo, Trace, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
-from accelopt_profiling.nki.time_model.costs import engine_ns
+from accelopt_profiling.nki.time_model.costs import dma_ns, engine_ns
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
 from accelopt_profiling.targets.load import UnknownTargetError
@@ -315,3 +316,54 @@ def test_more_psum_banks_than_there_are_is_told(tiles: int, crowded: bool) -> No
     assert (residency.crowded == {FIRST_LINE + 2: tiles}) == crowded
     assert bool(residency.crowded) == crowded
     assert residency.peak[MemorySpace.PSUM] == tiles * 2048
+
+
+#: Tiles of an instruction: bytes per element and memory of each; cycles on trn2 for N = 512.
+BF16_COSTS: list[tuple[str, list[tuple[int, MemorySpace]], float]] = [
+    ("tensor_copy", [(2, MemorySpace.SBUF), (2, MemorySpace.SBUF)], 512 / 4),
+    ("tensor_copy", [(2, MemorySpace.PSUM), (2, MemorySpace.SBUF)], 512 / 2),
+    ("tensor_scalar", [(2, MemorySpace.SBUF), (4, MemorySpace.SBUF)], 512),
+    ("tensor_tensor", [(2, MemorySpace.SBUF)] * 3, 512),
+    ("tensor_reduce", [(2, MemorySpace.SBUF)] * 2, 512),
+]
+
+
+@pytest.mark.parametrize(("opcode", "tiles", "cycles"), BF16_COSTS)
+def test_bf16_is_faster_on_vector_engine(
+    opcode: str, tiles: list[tuple[int, MemorySpace]], cycles: float
+) -> None:
+    machine = hardware("trn2")
+    blocks = [BlockInfo(n, memory, (128, 512), size, "t", 1, False) for n, (size, memory) in enumerate(tiles)]
+    instruction = TracedInstruction(opcode, ("VectorE",), 1, 128, 512)
+    regions = [(block, ((0, 128), (0, 512))) for block in blocks]
+    instruction.reads, instruction.writes = regions[:-1], regions[-1:]
+    found = engine_ns(instruction, "VectorE", machine) * machine.clocks["VectorE"] - machine.vector_overhead
+    assert found == pytest.approx(cycles)
+
+
+def test_a_tile_that_each_iteration_overwrites_takes_turns_as_one_made_in_the_loop_does() -> None:
+    """Declared once before the loop, or in it: the values are the same, and so is the time."""
+    body = """
+out = nl.ndarray((128, 32768), dtype=nl.float32, buffer=nl.shared_hbm)
+{before}
+for i in range(64):
+    {inside}
+    nisa.dma_copy(tile, a[:, nl.ds(i * 512, 512)])
+    nisa.tensor_scalar(scaled, tile, nl.multiply, 2.0)
+    nisa.dma_copy(out[:, nl.ds(i * 512, 512)], scaled)
+return out
+"""
+    made = "tile, scaled = sbuf(128, 512), sbuf(128, 512)"
+    times = []
+    for before, inside in ((made, "pass"), ("pass", made)):
+        shape = np.broadcast_to(np.zeros((), np.float32), (128, 32768))
+        outcome = run_current(body.format(before=before, inside=inside), shape, mode="trace")
+        assert outcome.fault is None, outcome.fault
+        times.append(estimate(outcome.trace, hardware("trn2")).us)
+    assert times[0] == pytest.approx(times[1], rel=0.02)
+
+
+def test_a_small_transfer_takes_what_it_takes_to_issue_one() -> None:
+    machine = hardware("trn2")
+    assert dma_ns(4, 1, machine) == machine.transfer_ns
+    assert dma_ns(1 << 22, 128, machine) > machine.transfer_ns
