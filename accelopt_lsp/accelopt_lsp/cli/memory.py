@@ -212,6 +212,30 @@ def eval(neighbours: int, as_json: bool) -> int:  # the command's name
     return Exit.DONE if result.asked else Exit.NO
 
 
+@memory.command()
+@json_option
+def repair(as_json: bool) -> int:
+    """Salvage what can be read of a damaged database. The damaged file is kept beside the new one."""
+    from accelopt_memory.repair import repair as salvage
+
+    where = memory_path()
+    try:
+        report = salvage(where)
+    except FileNotFoundError:
+        raise CommandError(Exit.NO, f"There is no file {where}.") from None
+    except OSError as error:
+        raise CommandError(Exit.UNAVAILABLE, f"{where} cannot be replaced: {error.strerror}.") from None
+    if as_json:
+        print_json(report)
+        return Exit.DONE
+    kept = ", ".join(f"{count} {table}" for table, count in report.kept.items() if count)
+    lost = ", ".join(f"{count} {table}" for table, count in report.lost.items())
+    click.echo(f"Salvaged {kept or 'nothing'}. The damaged file is {report.moved_to}.")
+    if lost:
+        click.echo(f"Could not be read: {lost}.")
+    return Exit.DONE
+
+
 @memory.command(name="set-aside")
 @json_option
 def set_aside_(as_json: bool) -> int:
