@@ -49,6 +49,13 @@ def test_who_speaks_is_said_once(accelopt: Command, home: Path, asked: tuple[str
     assert accelopt("bench", "nkibench", "--tasks", "silu", "--optimize", *asked).code == 2
 
 
+@pytest.mark.parametrize("command", [("bench", "nkibench", "--tasks", "silu"), ("optimize", "k.py")])
+def test_somebody_has_to_propose(accelopt: Command, home: Path, command: tuple[str, ...]) -> None:
+    (home / "k.py").write_text((Path(__file__).parents[2] / "examples/nki_silu.py").read_text("utf-8"))
+    ended = accelopt(*command, "--preset", "accelopt")
+    assert (ended.code, "Only a model may propose" in ended.err) == (2, True), ended.err
+
+
 def test_an_ablation_leaves_out_what_it_says() -> None:
     plan = SearchPlan(options={"repairs": 3})
     left = {a.name: a.of(plan) for a in ABLATIONS}

@@ -15,7 +15,13 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
 from accelopt_lsp.cli.model_source import ModelSource, model_source_options
-from accelopt_lsp.cli.options import host_option, json_option, search_options, search_settings
+from accelopt_lsp.cli.options import (
+    host_option,
+    json_option,
+    require_proposer,
+    search_options,
+    search_settings,
+)
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host
 from accelopt_lsp.search_plan import search_plan
@@ -99,7 +105,7 @@ def nkibench(
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     _check_target(target)
     cases = _cases(data, names, dialect)
-    searched = optimize or ablations or bool(ablation)
+    searched = bool(optimize or ablations or ablation or preset)
     limits = _limits(settings, budget) if searched else None
     found: dict[str, list[TaskResult]] = {}
     try:
@@ -215,6 +221,7 @@ class _NkiBenchRun:
         plan = search_plan(self.settings)
         if self.ablation is not None:
             plan, team = self.ablation.of(plan), self.ablation.team_of(team)
+        require_proposer(plan.sources, team)
 
         def start(request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
             return optimize(request, host, memory, model=team)

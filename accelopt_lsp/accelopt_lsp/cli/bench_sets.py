@@ -18,6 +18,7 @@ from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import (
     host_option,
     json_option,
+    require_proposer,
     search_options,
     search_settings,
     target_option,
@@ -30,6 +31,7 @@ from accelopt_lsp.stderr import say
 if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget
+    from accelopt_agent.search.plan import SearchPlan
     from accelopt_lsp.settings.load import Settings
     from nkibench.ablations import Ablation
     from nkibench.kernel_sets.tasks import SetTask
@@ -135,7 +137,8 @@ def _run_tasks(
         raise wrong_input(str(error)) from None
     if not chosen:
         raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
-    limits = budget_of(settings, budget) if optimize or ablations or ablation else None
+    searched = optimize or ablations or ablation or preset
+    limits = budget_of(settings, budget) if searched else None
     run = _KernelSetRun(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
     try:
         left_out = searches(ablation, ablations, search_plan(settings))
@@ -168,6 +171,7 @@ def _searched(
     results: list[SetResult] = []
     for ablation in left_out:
         with speaker.team() as team:
+            require_proposer(run.plan_of(ablation).sources, team)
             results += asyncio.run(run.results(team, ablation))
     return results
 
@@ -179,6 +183,10 @@ class _KernelSetRun:
     folder: Path
     budget: Budget | None
     target: str
+
+    def plan_of(self, ablation: Ablation | None) -> SearchPlan:
+        plan = search_plan(self.settings)
+        return plan if ablation is None else ablation.of(plan)
 
     async def results(
         self, team: ModelTeam | None = None, ablation: Ablation | None = None

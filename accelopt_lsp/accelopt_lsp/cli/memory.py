@@ -190,7 +190,11 @@ def import_(file: Path, as_json: bool) -> None:
 @click.option("--neighbours", default=5, show_default=True, type=click.IntRange(1, 100))
 @json_option
 def eval(neighbours: int, as_json: bool) -> int:  # the command's name
-    """How well similar kernels point to the rewrite that helped: each pair asked of all the others."""
+    """How well similar kernels point to the rewrite that helped: each pair asked of all the others.
+
+    Whether that makes a search shorter is measured on kernels of known cost, from a checkout: `accelopt bench memory
+    --proof SEEDS`.
+    """
     from accelopt_memory.similarity import recall
 
     with open_memory(read_only=True) as opened:

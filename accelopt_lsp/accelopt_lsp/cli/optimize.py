@@ -19,6 +19,7 @@ from accelopt_lsp.cli.options import (
     json_option,
     kernel_file,
     problem_option,
+    require_proposer,
     search_options,
     search_settings,
     target_option,
@@ -113,6 +114,7 @@ def optimize(
             else "set model.base_url and model.model"
         )
         raise wrong_input(f"Instructions are for a model, and none is asked: {why}.")
+    require_proposer(request.sources, team)
     search = asyncio.run(_search(settings, request, team))
     if search.run is None:
         raise CommandError(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")

@@ -9,7 +9,7 @@ from random import Random
 
 from accelopt_agent.model.anchors import MOST_ANCHORS
 from accelopt_agent.model.edit_bounds import beyond_bounds, bounds_of
-from accelopt_agent.model.prompt_templates import template
+from accelopt_agent.model.prompt_templates import fenced, template
 from accelopt_agent.model.team import ROLES, Role
 from accelopt_agent.rules.catalogue import proposals
 from accelopt_agent.simulated.edit import Edit, edit_of, edited
@@ -77,6 +77,11 @@ class Question:
         return self.user.startswith(template("debugger_answer_user").partition("{{")[0])
 
     @property
+    def alone(self) -> bool:
+        """It asks a coder for whom nobody plans."""
+        return self.role == "coder" and template("alone").partition("{{")[0].strip() in self.user
+
+    @property
     def key(self) -> str:
         """The same for the same role and code, however the prompts are worded and whatever numbers are told."""
         plan = self.user.rstrip().rpartition("\n\n")[2] if self.role == "coder" else ""
@@ -97,6 +102,8 @@ class SimulatedTeam:
         random = Random(f"{self.seed} {question.key} {count}")
         if question.role == "planner":
             return self._plan(question, random)
+        if question.alone:
+            return self._at_once(question, random)
         if question.role == "coder" and (edit := self._planned(question)) is not None:
             return self._code(edit, random)
         if question.role == "debugger":
@@ -113,24 +120,39 @@ class SimulatedTeam:
         return None if plan is None or said[plan] < 0 else self._plans[plan]
 
     def _plan(self, question: Question, random: Random) -> str:
-        text = _NUMBERED.sub("", question.blocks[0]) + "\n" if question.blocks else ""
-        kernel = next((k for k in find_kernels(text).kernels if k.name == question.kernel), None)
-        if kernel is None:
+        edit = self._idea(question, random)
+        if edit is None:
             return "I see no kernel."
-        edits = _edits(text, kernel)
-        if edits and random.random() < self.skill.knows:
-            edit = random.choice(edits)
-        else:
-            edit = _tidied(text, kernel)
         self._plans[edit.plan.partition("\n")[2].strip()] = edit
         return edit.plan
 
+    def _idea(self, question: Question, random: Random) -> Edit | None:
+        """Return a rewrite of the kernel asked about: of the catalogue, or one that changes no cost."""
+        text = _NUMBERED.sub("", question.blocks[0]) + "\n" if question.blocks else ""
+        kernel = next((k for k in find_kernels(text).kernels if k.name == question.kernel), None)
+        if kernel is None:
+            return None
+        edits = _edits(text, kernel)
+        if edits and random.random() < self.skill.knows:
+            return random.choice(edits)
+        return _tidied(text, kernel)
+
     def _code(self, edit: Edit, random: Random) -> str:
+        return self._carried_out(edit, random).answer
+
+    def _carried_out(self, edit: Edit, random: Random) -> Edit:
         if random.random() >= self.skill.breaks:
-            return edit.answer
+            return edit
         broken = _broken(edit, crashes=random.random() < self.skill.crashes)
         self._right[_bare(broken.after)] = edit.after
-        return broken.answer
+        return broken
+
+    def _at_once(self, question: Question, random: Random) -> str:
+        """Answer a coder's question that nobody planned for: an idea, carried out in the whole file."""
+        edit = self._idea(question, random)
+        if edit is None:
+            return "I see no kernel."
+        return fenced(self._carried_out(edit, random).after)
 
     def _repair(self, question: Question, random: Random) -> str:
         if random.random() < self.skill.repairs:

@@ -98,6 +98,17 @@ async def test_what_it_broke_it_repairs() -> None:
     assert right != TEXT
 
 
+async def test_a_coder_that_is_alone_gets_an_idea_and_carries_it_out() -> None:
+    from accelopt_agent.model.prompt_templates import render
+
+    alone = render("alone", digest="", more="")
+    question = Question(system("coder"), f"the kernel `kernel`\n```python\n{TEXT}```\n{alone}")
+    answer = SimulatedTeam(Skill(knows=1.0, breaks=0.0)).answer(question, 0)
+    assert answer.startswith("```python\n")
+    assert "def kernel(a, b)" in answer
+    assert TEXT.strip() not in answer
+
+
 def system(role: str) -> str:
     from accelopt_agent.model.prompt_templates import placeholders, render
 
