@@ -61,6 +61,7 @@ class ExpressionTranslation:
             if isinstance(n, ast.Assign)
             and isinstance(n.targets[0], ast.Name)
             and isinstance(n.value, (ast.Compare, ast.BoolOp, ast.BinOp))
+            and (not isinstance(n.value, ast.BinOp) or isinstance(n.value.op, ast.BitAnd))
             and self.facts.tile(n.value) is None
             and self.facts.kind(n.value) not in ("index", "number")
             and self.reader.opens(n.value)
@@ -118,7 +119,8 @@ class ExpressionTranslation:
         order: list[int] = []
         counts: list[str] = []
         numbers: list[int] = []
-        for entry in entries:
+        for given in entries:
+            entry = self._plain_slice(given)
             if isinstance(entry, ast.Slice):
                 axis = len(counts) - len(shape)
                 low = "0" if entry.lower is None else self.number(entry.lower)
@@ -149,6 +151,17 @@ class ExpressionTranslation:
             )
         self._keep_rank(texts, numbers, len(shape), len(order))
         return _View(f"{base}[{', '.join(texts)}]", counts if len(counts) == len(shape) else [])
+
+    def _plain_slice(self, entry: ast.expr) -> ast.expr:
+        """Return ``start:start + size`` for ``nl.ds(start, size)``, other entries as they are."""
+        if not isinstance(entry, ast.Call) or self.names.below(entry.func, "language") not in (
+            "ds",
+            "dslice",
+        ):
+            return entry
+        start, size = (self._named(entry, ["start", "size"])[name] for name in ("start", "size"))
+        low = self.number(start)
+        return ast.Slice(_parsed(low), _parsed(plus(low, self.number(size))))
 
     def _one(self, index: OpenIndex, clips: dict[int, str]) -> tuple[str, list[int], str]:
         """Return one dimension's text, the result's axes in it, and the count."""

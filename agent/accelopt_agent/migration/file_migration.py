@@ -56,6 +56,8 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
             edits.append((node.lineno, node.end_lineno or node.lineno, lines))
     for function in functions:
         edits += _decorators(function, names)
+        if not table.any_in(function):
+            continue  # host code, or a function that did not run
         translation = KernelTranslation(function, table, names)
         for statement in _simple(function.body):
             try:
