@@ -112,9 +112,16 @@ class ExpressionTranslation:
         if not entries or all(isinstance(e, ast.Constant) and e.value is Ellipsis for e in entries):
             shape = self.facts.shape(node)
             return _View(self._cut(base, shape, clips) if clips and shape else base)
-        return self._sliced(base, entries, self.facts.shape(node), clips or {})
+        owner = self.facts.of(node.value)
+        whole = (
+            max(0, len(owner.shapes[0]) - blocks - len(entries)) if owner is not None and owner.shapes else 0
+        )
+        return self._sliced(base, entries, self.facts.shape(node), clips or {}, whole)
 
-    def _sliced(self, base: str, entries: list[ast.expr], shape: list[int], clips: dict[int, str]) -> _View:
+    def _sliced(
+        self, base: str, entries: list[ast.expr], shape: list[int], clips: dict[int, str], whole: int
+    ) -> _View:
+        """``whole`` dimensions of the tensor come after the indexed ones."""
         texts: list[str] = []
         order: list[int] = []
         counts: list[str] = []
@@ -149,7 +156,7 @@ class ExpressionTranslation:
             raise UntranslatableError(
                 "the axes of the indices are in another order than the dimensions; today: .permute or .ap"
             )
-        self._keep_rank(texts, numbers, len(shape), len(order))
+        self._keep_rank(texts, numbers, len(shape), len(order) + whole)
         return _View(f"{base}[{', '.join(texts)}]", counts if len(counts) == len(shape) else [])
 
     def _plain_slice(self, entry: ast.expr) -> ast.expr:
