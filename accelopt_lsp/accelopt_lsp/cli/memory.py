@@ -190,7 +190,11 @@ def import_(file: Path, as_json: bool) -> None:
 @click.option("--neighbours", default=5, show_default=True, type=click.IntRange(1, 100))
 @json_option
 def eval(neighbours: int, as_json: bool) -> int:  # the command's name
-    """How well similar kernels point to the rewrite that helped: each pair asked of all the others."""
+    """How well similar kernels point to the rewrite that helped: each pair asked of all the others.
+
+    Whether that makes a search shorter is measured on kernels of known cost, from a checkout: `accelopt bench memory
+    --proof SEEDS`.
+    """
     from accelopt_memory.similarity import recall
 
     with open_memory(read_only=True) as opened:
@@ -206,6 +210,30 @@ def eval(neighbours: int, as_json: bool) -> int:  # the command's name
     else:
         say(f"{result.pairs} pairs, and no two share a rewrite: nothing can be said yet.")
     return Exit.DONE if result.asked else Exit.NO
+
+
+@memory.command()
+@json_option
+def repair(as_json: bool) -> int:
+    """Salvage what can be read of a damaged database. The damaged file is kept beside the new one."""
+    from accelopt_memory.repair import repair as salvage
+
+    where = memory_path()
+    try:
+        report = salvage(where)
+    except FileNotFoundError:
+        raise CommandError(Exit.NO, f"There is no file {where}.") from None
+    except OSError as error:
+        raise CommandError(Exit.UNAVAILABLE, f"{where} cannot be replaced: {error.strerror}.") from None
+    if as_json:
+        print_json(report)
+        return Exit.DONE
+    kept = ", ".join(f"{count} {table}" for table, count in report.kept.items() if count)
+    lost = ", ".join(f"{count} {table}" for table, count in report.lost.items())
+    click.echo(f"Salvaged {kept or 'nothing'}. The damaged file is {report.moved_to}.")
+    if lost:
+        click.echo(f"Could not be read: {lost}.")
+    return Exit.DONE
 
 
 @memory.command(name="set-aside")
