@@ -61,6 +61,7 @@ class ExpressionTranslation:
             if isinstance(n, ast.Assign)
             and isinstance(n.targets[0], ast.Name)
             and isinstance(n.value, (ast.Compare, ast.BoolOp, ast.BinOp))
+            and (not isinstance(n.value, ast.BinOp) or isinstance(n.value.op, ast.BitAnd))
             and self.facts.tile(n.value) is None
             and self.facts.kind(n.value) not in ("index", "number")
             and self.reader.opens(n.value)
@@ -111,14 +112,22 @@ class ExpressionTranslation:
         if not entries or all(isinstance(e, ast.Constant) and e.value is Ellipsis for e in entries):
             shape = self.facts.shape(node)
             return _View(self._cut(base, shape, clips) if clips and shape else base)
-        return self._sliced(base, entries, self.facts.shape(node), clips or {})
+        owner = self.facts.of(node.value)
+        whole = (
+            max(0, len(owner.shapes[0]) - blocks - len(entries)) if owner is not None and owner.shapes else 0
+        )
+        return self._sliced(base, entries, self.facts.shape(node), clips or {}, whole)
 
-    def _sliced(self, base: str, entries: list[ast.expr], shape: list[int], clips: dict[int, str]) -> _View:
+    def _sliced(
+        self, base: str, entries: list[ast.expr], shape: list[int], clips: dict[int, str], whole: int
+    ) -> _View:
+        """``whole`` dimensions of the tensor come after the indexed ones."""
         texts: list[str] = []
         order: list[int] = []
         counts: list[str] = []
         numbers: list[int] = []
-        for entry in entries:
+        for given in entries:
+            entry = self._plain_slice(given)
             if isinstance(entry, ast.Slice):
                 axis = len(counts) - len(shape)
                 low = "0" if entry.lower is None else self.number(entry.lower)
@@ -147,8 +156,19 @@ class ExpressionTranslation:
             raise UntranslatableError(
                 "the axes of the indices are in another order than the dimensions; today: .permute or .ap"
             )
-        self._keep_rank(texts, numbers, len(shape), len(order))
+        self._keep_rank(texts, numbers, len(shape), len(order) + whole)
         return _View(f"{base}[{', '.join(texts)}]", counts if len(counts) == len(shape) else [])
+
+    def _plain_slice(self, entry: ast.expr) -> ast.expr:
+        """Return ``start:start + size`` for ``nl.ds(start, size)``, other entries as they are."""
+        if not isinstance(entry, ast.Call) or self.names.below(entry.func, "language") not in (
+            "ds",
+            "dslice",
+        ):
+            return entry
+        start, size = (self._named(entry, ["start", "size"])[name] for name in ("start", "size"))
+        low = self.number(start)
+        return ast.Slice(_parsed(low), _parsed(plus(low, self.number(size))))
 
     def _one(self, index: OpenIndex, clips: dict[int, str]) -> tuple[str, list[int], str]:
         """Return one dimension's text, the result's axes in it, and the count."""

@@ -56,6 +56,8 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
             edits.append((node.lineno, node.end_lineno or node.lineno, lines))
     for function in functions:
         edits += _decorators(function, names)
+        if not table.any_in(function):
+            continue  # host code, or a function that did not run
         translation = KernelTranslation(function, table, names)
         for statement in _simple(function.body):
             try:
@@ -69,8 +71,12 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
                 edits.append((statement.lineno, statement.end_lineno or statement.lineno, lines))
         edits += _loops(function, translation)
     moved = _apply(text, edits)
-    if "nisa." in moved and not any(m == f"{_BETA1}.isa" for m in names.names.values()):
-        moved = _with_import(moved, "import nki.isa as nisa")
+    isa = next((name for name, module in names.names.items() if module == f"{_BETA1}.isa"), "nisa")
+    bound = {
+        a.asname or a.name for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names
+    }
+    if f"{isa}." in moved and isa not in bound:
+        moved = _with_import(moved, f"import nki.isa as {isa}")
     return FileMigration(moved, sorted(unmoved, key=lambda u: u.line))
 
 

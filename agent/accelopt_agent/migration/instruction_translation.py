@@ -32,7 +32,7 @@ class InstructionTranslation(ExpressionTranslation):
         made = (
             f"{self._nl()}.{kind}(({', '.join(tile)}{',' if len(tile) == 1 else ''}){rest}, buffer={place})"
         )
-        if at:
+        if at and not place.endswith("hbm"):
             self.blocks[name] = at
             for text in reversed(texts[:at]):
                 made = f"[{made} for _ in range({text})]"
@@ -118,7 +118,10 @@ class InstructionTranslation(ExpressionTranslation):
             )
             if instruction in TABLE["instructions"]:
                 return self._instruction(place, value, instruction, target)
-            if language in ("load", "copy", "matmul", "loop_reduce") or language in TABLE["unary"]:
+            if (
+                language in ("load", "load_transpose2d", "copy", "matmul", "loop_reduce")
+                or language in TABLE["unary"]
+            ):
                 return self._language_into(place, value, language, target)
             if language in TABLE["binary"]:
                 return self._binary_into(place, value, language, value.args[:2])
@@ -145,6 +148,8 @@ class InstructionTranslation(ExpressionTranslation):
         nisa, nl = self._nisa(), self._nl()
         if name == "load":
             return [f"{nisa}.dma_copy(dst={at}, src={self._operand(first, clips)})"]
+        if name == "load_transpose2d":
+            return [f"{nisa}.dma_transpose(dst={at}, src={self._operand(first, clips)})"]
         if name == "copy":
             return [f"{nisa}.tensor_copy(dst={at}, src={self._operand(first, clips)})"]
         if name == "matmul":
@@ -263,6 +268,8 @@ class InstructionTranslation(ExpressionTranslation):
 
     def _operation(self, node: ast.expr) -> str:
         """``np.add`` and ``nl.add`` alike: today's operations are those of ``nl``."""
+        if not isinstance(node, ast.Attribute) and not self.names.below(node, "language"):
+            return self.value(node)  # chosen by whoever calls
         name = ast.unparse(node).rpartition(".")[2]
         name = {"max": "maximum", "min": "minimum", "sum": "add"}.get(name, name)
         return f"{self._nl()}.{name}"

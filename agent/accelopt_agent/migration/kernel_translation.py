@@ -66,7 +66,11 @@ class KernelTranslation(InstructionTranslation):
                 return self._creation(target.id, call, language)
             masked = call is not None and self._mask(call) is not None
             instruction = self.names.below(call.func, "isa") if call else ""
-            if call and (instruction in TABLE["instructions"] or (masked and language)):
+            if call and (
+                instruction in TABLE["instructions"]
+                or language == "load_transpose2d"
+                or (masked and language)
+            ):
                 used = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
                 name = self._fresh(target.id) if target.id in used else target.id
                 lines = [self._allocation(name, call), *self._into(name, call)]

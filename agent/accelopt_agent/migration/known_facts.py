@@ -23,6 +23,11 @@ class FactTable:
         )  # fmt: skip
         return self._by_place.get(place)
 
+    def any_in(self, node: ast.FunctionDef) -> bool:
+        """Return True if something of a function ran on a core."""
+        last = node.end_lineno or node.lineno
+        return any(node.lineno <= line <= last for line, *_ in self._by_place)
+
     def tile(self, node: ast.AST) -> ExpressionFact | None:
         """Return the fact of an expression that was one tile."""
         fact = self.of(node)

@@ -110,7 +110,9 @@ class IndexReader:
             return self._arithmetic(node, depth)
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
             inner = self.read(node.operand, depth + 1)
-            return None if inner is None or not inner.axes else _scaled(inner, "-1")
+            if inner is not None and inner.axes:
+                return _scaled(inner, "-1")
+            return None if inner is None else OpenIndex(self._text(node))
         if self.opens(node):
             return None
         return OpenIndex(self._text(node))

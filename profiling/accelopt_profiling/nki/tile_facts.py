@@ -15,14 +15,14 @@ import numpy as np
 
 from accelopt_profiling.nki.data.index import Affine
 from accelopt_profiling.nki.emulator.block_array import BlockArray
-from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.emulator.machine import Machine, Mode, running_machine
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import taken
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.time_model.hardware import hardware
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 FactKind = Literal["tile", "blocks", "index", "number", "other"]
@@ -127,6 +127,8 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
     seen: dict[int, ExpressionFact] = {}
 
     def hook(number: int, value: Any) -> Any:
+        if running_machine() is None:
+            return value  # host code stays as it is
         known = seen.get(number)
         if known is None or len(known.shapes) < 8:
             fact = _fact(recorder.places[number], value)
@@ -137,11 +139,23 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
         return value
 
     vars(builtins)[_HOOK] = hook
-    stopped = ""
     context.write_generated(context.source.kernel, ast.unparse(tree))
-    with emulated("trace", limits=hardware(params.target).limits, sdk=False) as emulation:
+    stopped = _run(context, params, "trace")
+    if stopped:  # host code wants values
+        stopped = _run(context, params, "full")
+    return TileFacts(list(seen.values()), stopped)
+
+
+def _run(context: StepContext, params: FactsParams, mode: Mode) -> str:
+    """Run the instrumented file on the problem's inputs; return why it ended early, "" where it did not."""
+    with emulated(mode, limits=hardware(params.target).limits, sdk=False) as emulation:
         emulation.__class__ = _Unrolled
-        module = load_module(context)
+        try:
+            module = load_module(context)
+        except StepFailedError as failed:
+            if mode == "full":
+                raise
+            return failed.error.message
         with user_errors(context):
             problem = load_problem(context, params.problem, module)
         with problem_errors(context, "get_inputs"):
@@ -149,8 +163,8 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
         try:
             problem.run(module, inputs)
         except Exception as error:
-            stopped = f"{type(error).__name__}: {error}"
-    return TileFacts(list(seen.values()), stopped)
+            return f"{type(error).__name__}: {error}"
+    return ""
 
 
 def _fact(place: ast.expr, value: Any) -> ExpressionFact:
