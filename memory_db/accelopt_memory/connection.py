@@ -75,7 +75,16 @@ class Connection:
         except sqlite3.Error as error:
             if explained := explain(error, self.path):
                 raise explained from error
+            if str(error).startswith("no such") and (newer := _newer_migrations(self._db)):
+                raise MemoryUnavailableError(
+                    "newer", self.path, f"{error}; it has {', '.join(newer)}"
+                ) from error
             raise
+
+    def checkpoint(self) -> None:
+        """Bring what is in the write-ahead log into the file itself."""
+        with self.reading() as db:
+            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def _reopen_if_replaced(self) -> None:
         """Open again when the file was deleted or replaced: what is written to it then would be lost."""
@@ -167,6 +176,15 @@ def _is_current(db: Database) -> bool:
         return False
     known = "SELECT 1 FROM _sqlite_migrations WHERE migration_set = 'accelopt' AND name = ?"
     return db.execute(known, [NEWEST_MIGRATION]).fetchone() is not None
+
+
+def _newer_migrations(db: Database) -> list[str]:
+    """Return the migrations that this version does not know, by name."""
+    query = "SELECT name FROM _sqlite_migrations WHERE migration_set = 'accelopt' AND name > ? ORDER BY name"
+    try:
+        return [row[0] for row in db.execute(query, [NEWEST_MIGRATION])]
+    except sqlite3.Error:
+        return []
 
 
 def _migrate(db: Database) -> None:

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Literal
 
 #: Why the memory cannot be used. Stable: the editor and the command line choose their words by it.
-Trouble = Literal["locked", "read-only", "corrupt", "disk-full", "unreachable"]
+Trouble = Literal["locked", "read-only", "corrupt", "disk-full", "unreachable", "newer"]
 
 _ADVICE: dict[Trouble, str] = {
     "locked": "Another program holds it; close that program (a database browser, perhaps) and try again.",
     "read-only": "Give yourself write permission, or set ACCELOPT_DB to a file you may write.",
-    "corrupt": "Run `accelopt memory set-aside` to move it out of the way and begin a new one.",
+    "corrupt": "Run `accelopt memory repair` to keep what can be read, or `accelopt memory set-aside` to begin anew.",
     "disk-full": "Free some space on that disk, or set ACCELOPT_DB to a file on another one.",
+    "newer": "A newer AccelOpt made it: update AccelOpt, or set ACCELOPT_DB to another file.",
     "unreachable": "Check that the folder exists and is yours, or set ACCELOPT_DB to another file.",
 }
 

@@ -126,15 +126,22 @@ class OutcomeTable:
             db.insert("outcomes", row, "IGNORE")
 
     def mark(
-        self, items: Iterable[str], task: str, target: str, *, accepted: bool, undone: bool = False
+        self,
+        items: Iterable[str],
+        task: str,
+        target: str,
+        *,
+        accepted: bool,
+        edited: bool = False,
+        undone: bool = False,
     ) -> None:
-        """Note a person's decision at the outcomes of ``items`` on one task."""
+        """Note a person's decision at the outcomes of ``items`` on one task; ``edited``: accepted after changes."""
         with self._connection.writing() as db:
             for item in items:
                 db.execute(
-                    "UPDATE outcomes SET accepted = ?, undone = ? WHERE item = ? AND task = ? AND target = ? "
-                    "AND failed = 0",
-                    [int(accepted), int(undone), item, task, target],
+                    "UPDATE outcomes SET accepted = ?, edited = ?, undone = ? WHERE item = ? AND task = ? "
+                    "AND target = ? AND failed = 0",
+                    [int(accepted), int(edited), int(undone), item, task, target],
                 )
 
     def refuse(self, task: str, target: str, rewrite: str) -> None:

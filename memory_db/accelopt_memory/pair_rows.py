@@ -17,11 +17,11 @@ from typing import Any
 
 from accelopt_memory.feature_pack import pack, unpack
 from accelopt_memory.pair_index import sketch
-from accelopt_memory.records import CounterMove, Pair
+from accelopt_memory.records import Pair
 from accelopt_memory.rows import from_row, storable_record, to_json
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.quantity import Known
+from accelopt_profiling.quantity import CounterMove, Known
 
 #: The most words of a difference that are searched for.
 MOST_WORDS = 64

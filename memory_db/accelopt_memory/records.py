@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from accelopt_memory.features import KernelFeatures
 from accelopt_profiling.measurement import Dialect, Latency
-from accelopt_profiling.quantity import Known
+from accelopt_profiling.quantity import CounterMove
 
 RunStatus = Literal["running", "finished", "cancelled", "failed"]
 SuggestionState = Literal["offered", "accepted", "rejected"]
@@ -27,17 +27,6 @@ def content_id(*parts: str) -> str:
 def pair_id(dialect: str, target: str, kernel: str, slow_text: str, fast_text: str) -> str:
     """Return the id of the pair of these texts."""
     return content_id("pair", dialect, target, kernel, slow_text, fast_text)
-
-
-@dataclass(frozen=True)
-class CounterMove:
-    """A counter that differs between two versions of a kernel: both values, their unit and how they are known."""
-
-    name: str
-    before: float
-    after: float
-    unit: str = ""
-    known: Known = Known.ESTIMATED
 
 
 @dataclass(frozen=True)

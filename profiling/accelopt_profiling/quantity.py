@@ -64,3 +64,14 @@ def measured(value: float, low: float | None = None, high: float | None = None, 
 
 def not_measured(unit: str = "") -> Quantity:
     return Quantity(None, Known.NOT_MEASURED, unit)
+
+
+@dataclass(frozen=True)
+class CounterMove:
+    """A counter that differs between two versions of a kernel: both values, their unit and how they are known."""
+
+    name: str
+    before: float
+    after: float
+    unit: str = ""
+    known: Known = Known.ESTIMATED

@@ -1,4 +1,4 @@
-"""A text that is saved can undo what was accepted; one that is opened may be of an older commit and does not."""
+"""A text that is saved or opened can undo what was accepted; one that is opened may be of an older commit."""
 
 from __future__ import annotations
 
@@ -12,16 +12,19 @@ from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.examination import examine
 
 
-async def test_only_a_save_undoes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_save_and_an_opening_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCELOPT_DB", str(tmp_path / "memory.db"))
-    undone: list[str] = []
-    monkeypatch.setattr(local, "notice_undone", lambda memory, file, hashes: undone.append(file))
+    noticed: list[tuple[str, bool]] = []
+
+    def notice(memory: object, file: str, hashes: object, *, opened: bool) -> None:
+        noticed.append((file, opened))
+
+    monkeypatch.setattr(local, "notice_undone", notice)
     file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings())
     backend = local.LocalBackend()
     try:
         await backend.stored_searches(file)
-        assert undone == []
         await backend.stored_searches(file, saved=True)
-        assert undone == ["/k.py"]
+        assert noticed == [("/k.py", True), ("/k.py", False)]
     finally:
         await backend.close()

@@ -112,6 +112,38 @@ async def test_reject(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     await editor.until(gone, "no suggestion")
 
 
+@pytest.mark.parametrize(
+    ("answer", "then"), [("Undo", "offered again"), ("unreadable", "rejected unreadable")]
+)
+async def test_a_rejection_asks_why_and_can_be_undone(
+    editor: Editor, tmp_path: Path, decisions: Path, answer: str, then: str
+) -> None:
+    uri = await optimized(editor, "vscode", tmp_path / "k.py")
+    action = await editor.action(uri, 13, "Reject: Halve the cost.")
+    editor.answers.append(answer)
+    await editor.execute("reject", _argument(action))
+
+    async def both() -> bool:
+        return decided(decisions) == ["rejected", then]
+
+    await editor.until(both, "the answer is recorded")
+    if answer == "Undo":
+        await editor.action(uri, 13, "Halve the cost")
+
+
+async def test_a_change_that_made_a_kernel_faster_can_be_remembered(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path)
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "est. 900 us")
+    assert not any("Remember" in action.title for action in await editor.actions(uri, 13))
+    editor.replace(uri, "COST = 900\n", "COST = 450\n\n")
+    editor.save(uri)
+    action = await editor.action(uri, 13, "Remember this change to silu (2.0x faster than last save)")
+    await editor.execute("remember", _argument(action))
+    count = len(KERNELS.splitlines())
+    await editor.message(f"learned silu: {count} lines before, {count + 1} now")
+
+
 @pytest.mark.slow
 async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     """The lens of a suggestion where the client has no diff view of its own: a question, the diff on request."""

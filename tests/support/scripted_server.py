@@ -139,8 +139,14 @@ class Scripted:
     async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
         return self._log("accepted", suggestion)
 
-    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
-        return self._log("rejected", suggestion)
+    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
+        return self._log(f"rejected {reason}".strip(), suggestion)
+
+    async def unreject(self, suggestion: Suggestion, settings: Settings) -> str:
+        return self._log("offered again", suggestion)
+
+    async def learn(self, file: FileText, slow: str, kernel: str) -> str:
+        return f"learned {kernel}: {len(slow.splitlines())} lines before, {len(file.text.splitlines())} now"
 
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
@@ -170,7 +176,7 @@ class Scripted:
             raise RuntimeError("a bug in the backend")
 
     def _log(self, what: str, suggestion: Suggestion) -> str:
-        del self._suggestions[suggestion.id]
+        self._suggestions.pop(suggestion.id, None)
         with open(os.environ["SCRIPTED_LOG"], "a") as log:
             log.write(json.dumps({"what": what, "id": suggestion.id, "kernel": suggestion.kernel}) + "\n")
         return f"{what} {suggestion.id}"

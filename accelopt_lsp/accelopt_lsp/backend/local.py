@@ -63,8 +63,7 @@ class LocalBackend:
         hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
 
         def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
-            if saved:
-                notice_undone(memory, file.path, hashes)
+            notice_undone(memory, file.path, hashes, opened=not saved)
             stored = memory.suggestions(file=file.path, state="offered")
             runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
             return [s.body for s in stored], [run for run in runs if run is not None]
@@ -144,9 +143,19 @@ class LocalBackend:
         pair = await self._memory.use(settings, lambda memory: deciding.accept(memory, suggestion))
         return f"Remembered suggestion {suggestion.id} for {suggestion.kernel} as the slow-fast pair {pair}."
 
-    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
-        await self._memory.use(settings, lambda memory: deciding.reject(memory, suggestion))
-        return f"Remembered that suggestion {suggestion.id} for {suggestion.kernel} is not wanted."
+    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
+        await self._memory.use(settings, lambda memory: deciding.reject(memory, suggestion, reason))
+        why = f": {reason}" if reason else ""
+        return f"Remembered that suggestion {suggestion.id} for {suggestion.kernel} is not wanted{why}."
+
+    async def unreject(self, suggestion: Suggestion, settings: Settings) -> str:
+        await self._memory.use(settings, lambda memory: deciding.unreject(memory, suggestion))
+        return f"Suggestion {suggestion.id} for {suggestion.kernel} is offered again."
+
+    async def learn(self, file: FileText, slow: str, kernel: str) -> str:
+        learning = await _imported("accelopt_lsp.backend.learning")
+        profiles, memory = await self._profiles(), await self._memory.opened(file.settings)
+        return str(await learning.learn_change(file, slow, kernel, profiles, memory))
 
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool

@@ -118,8 +118,14 @@ class ProcessBackend:
     async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
         return str(await self._value("accept", suggestion, settings))
 
-    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
-        return str(await self._value("reject", suggestion, settings))
+    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
+        return str(await self._value("reject", suggestion, settings, reason))
+
+    async def unreject(self, suggestion: Suggestion, settings: Settings) -> str:
+        return str(await self._value("unreject", suggestion, settings))
+
+    async def learn(self, file: FileText, slow: str, kernel: str) -> str:
+        return str(await self._value("learn", file, slow, kernel))
 
     def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool

@@ -108,7 +108,8 @@ class Backend(Protocol):
     async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
         """Return what is known without running anything.
 
-        Only a text that was ``saved`` can undo what was accepted: one that is opened may be of an older commit.
+        A text that was ``saved`` can undo what was accepted; one that is opened only where git has not moved to
+        another commit since then.
         """
 
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
@@ -146,8 +147,20 @@ class Backend(Protocol):
     async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
         """Remember that a suggestion was applied; returns in words what was saved. Raises UserError."""
 
-    async def reject(self, suggestion: Suggestion, settings: Settings) -> str:
-        """Remember that a suggestion was not wanted; returns in words what was saved. Raises UserError."""
+    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
+        """Remember that a suggestion was not wanted; returns in words what was saved. Again with a ``reason``, that
+        replaces the one before. Raises UserError."""
+
+    async def unreject(self, suggestion: Suggestion, settings: Settings) -> str:
+        """Offer a rejected suggestion again; returns that in words. Raises UserError."""
+
+    async def learn(self, file: FileText, slow: str, kernel: str) -> str:
+        """Remember a person's own change of ``kernel`` from the text ``slow`` to that of ``file``, once the gate has
+        accepted it; returns in words what was saved.
+
+        Raises:
+            HostUnavailableError, UserError: it is not accepted, not faster, or cannot be saved.
+        """
 
     def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,18 +50,43 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
 @click.command()
 @click.argument("suggestion_id", metavar="ID")
 @click.option("--reason", default="", help="Why, for those who look at the memory later.")
+@click.option("--undo", is_flag=True, help="Offer it again.")
 @json_option
-def reject(suggestion_id: str, reason: str, as_json: bool) -> None:
-    """Remember that the suggestion ID is not wanted; it is not offered again."""
+def reject(suggestion_id: str, reason: str, undo: bool, as_json: bool) -> None:
+    """Remember that the suggestion ID is not wanted; it is not offered again.
+
+    At a terminal one key may tell why: w(rong), s(lower), u(nreadable), n(ot now); any other tells nothing.
+    """
     from accelopt_agent.suggestions.accept import reject as remember
+    from accelopt_agent.suggestions.accept import unreject
 
     with open_memory() as memory:
         suggestion = suggestion_named(memory, suggestion_id)
-        rejection = remember(memory, suggestion, reason)
+        rejection = None
+        if undo:
+            unreject(memory, suggestion)
+        else:
+            rejection = remember(memory, suggestion, reason)
+            if not reason and not as_json and sys.stdin.isatty() and (why := _key_pressed()):
+                rejection = remember(memory, suggestion, why)
     if as_json:
         print_json({"id": suggestion.id, "rejection": rejection})
     else:
-        click.echo(printable(f"{suggestion.kernel}: {suggestion.summary} Not offered again."))
+        then = "Offered again." if undo else "Not offered again; `--undo` takes that back."
+        click.echo(printable(f"{suggestion.kernel}: {suggestion.summary} {then}"))
+
+
+def _key_pressed() -> str:
+    """Ask for one key, and return the reason that it stands for."""
+    from accelopt_agent.suggestions.suggestion import REASONS
+
+    keys = {reason[0]: reason for reason in REASONS}
+    say(
+        "Why? "
+        + ", ".join(f"{key} = {reason}" for key, reason in keys.items())
+        + ", any other key: no reason"
+    )
+    return keys.get(click.getchar().lower(), "")
 
 
 def suggestion_named(memory: Memory, suggestion_id: str) -> Suggestion:

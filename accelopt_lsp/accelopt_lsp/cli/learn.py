@@ -82,8 +82,7 @@ async def _learn(
 ) -> tuple[Suggestion, str]:
     from accelopt_agent.evaluation.evaluators import CostUnavailableError
     from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
-    from accelopt_agent.suggestions.accept import accept
-    from accelopt_agent.suggestions.learn import NotLearnedError, learned_suggestion
+    from accelopt_agent.suggestions.learn import NotLearnedError, accept_learned, learned_suggestion
 
     host = open_host(settings)
     try:
@@ -95,7 +94,7 @@ async def _learn(
         raise NotLearnedError(error.code, str(error)) from None
     finally:
         await host.close()
-    return suggestion, accept(memory, suggestion)
+    return suggestion, accept_learned(memory, suggestion)
 
 
 def version(named: str) -> tuple[Path, str]:

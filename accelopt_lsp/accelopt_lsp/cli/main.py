@@ -20,6 +20,7 @@ from accelopt_lsp.stderr import say
 COMMANDS = {
     "profile": "profile:profile",
     "problem": "problem:problem",
+    "migrate": "migrate:migrate",
     "record": "record:record",
     "optimize": "optimize:optimize",
     "verify": "verify:verify",

@@ -152,14 +152,17 @@ def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
 
 @memory.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--no-sources", is_flag=True, help="Leave out every line of a kernel, and with them the receipts."
+)
 @json_option
-def export(file: Path, as_json: bool) -> None:
+def export(file: Path, no_sources: bool, as_json: bool) -> None:
     """Write pairs, traps, rejections and receipts to FILE as JSON lines."""
     from accelopt_memory.export_file import export_memory
 
     with open_memory(read_only=True) as opened:
         try:
-            count = export_memory(opened, file)
+            count = export_memory(opened, file, sources=not no_sources)
         except OSError as error:
             raise wrong_input(f"{file} cannot be written: {error.strerror}.") from None
     if as_json:
@@ -190,7 +193,11 @@ def import_(file: Path, as_json: bool) -> None:
 @click.option("--neighbours", default=5, show_default=True, type=click.IntRange(1, 100))
 @json_option
 def eval(neighbours: int, as_json: bool) -> int:  # the command's name
-    """How well similar kernels point to the rewrite that helped: each pair asked of all the others."""
+    """How well similar kernels point to the rewrite that helped: each pair asked of all the others.
+
+    Whether that makes a search shorter is measured on kernels of known cost, from a checkout: `accelopt bench memory
+    --proof SEEDS`.
+    """
     from accelopt_memory.similarity import recall
 
     with open_memory(read_only=True) as opened:
@@ -206,6 +213,30 @@ def eval(neighbours: int, as_json: bool) -> int:  # the command's name
     else:
         say(f"{result.pairs} pairs, and no two share a rewrite: nothing can be said yet.")
     return Exit.DONE if result.asked else Exit.NO
+
+
+@memory.command()
+@json_option
+def repair(as_json: bool) -> int:
+    """Salvage what can be read of a damaged database. The damaged file is kept beside the new one."""
+    from accelopt_memory.repair import repair as salvage
+
+    where = memory_path()
+    try:
+        report = salvage(where)
+    except FileNotFoundError:
+        raise CommandError(Exit.NO, f"There is no file {where}.") from None
+    except OSError as error:
+        raise CommandError(Exit.UNAVAILABLE, f"{where} cannot be replaced: {error.strerror}.") from None
+    if as_json:
+        print_json(report)
+        return Exit.DONE
+    kept = ", ".join(f"{count} {table}" for table, count in report.kept.items() if count)
+    lost = ", ".join(f"{count} {table}" for table, count in report.lost.items())
+    click.echo(f"Salvaged {kept or 'nothing'}. The damaged file is {report.moved_to}.")
+    if lost:
+        click.echo(f"Could not be read: {lost}.")
+    return Exit.DONE
 
 
 @memory.command(name="set-aside")

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_lsp.features.change import change
 from accelopt_lsp.features.wording import origin, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import FileState, KernelState
@@ -17,6 +18,7 @@ SUGGESTION = f"{REWRITE}.suggestion"
 OPTIMIZE = f"{REWRITE}.optimize"
 PROFILE = f"{REWRITE}.profile"
 REJECT = f"{REWRITE}.reject"
+REMEMBER = f"{REWRITE}.remember"
 PAUSE = f"{REWRITE}.pause"
 CANCEL = f"{REWRITE}.cancel"
 RUNS = f"{REWRITE}.runs"
@@ -52,7 +54,7 @@ def actions(
     return sorted(found, key=lambda a: _ORDER.index(a.kind))
 
 
-_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, RECORD, EXPLAIN, REJECT, RUNS]
+_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, RECORD, REMEMBER, EXPLAIN, REJECT, RUNS]
 
 
 def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> Iterator[Action]:
@@ -112,6 +114,9 @@ def _of_kernel(state: FileState, kernel: KernelState, jobs: list[BackgroundJob])
         for suggestion in kernel.suggestions[:1]:
             reason = f"{name} has changed since this was found; save it and optimize again."
             yield _suggestion(state, suggestion, best=False, disabled=reason)
+    faster = change(kernel.before, kernel.shown) if kernel.shown is not None and not kernel.old else None
+    if state.trusted and faster is not None and faster.direction == "faster":
+        yield Action(f"Remember this change to {name} ({faster})", REMEMBER, "remember", where)
     searching = any(j.kind == "optimize" and j.kernel in (None, name) for j in jobs)
     if state.trusted and not searching and (run := kernel.resumable) is not None:
         yield Action(f"Resume the search for {name} ({run.tried} tried)", OPTIMIZE, "resume", where)

@@ -21,13 +21,14 @@ CODE_ACTION_KINDS = (
     "refactor.rewrite.accelopt.record",
     "refactor.rewrite.accelopt.explain",
     "refactor.rewrite.accelopt.reject",
+    "refactor.rewrite.accelopt.remember",
     "quickfix.accelopt",
 )
 
 #: The names of the server commands, after ``accelopt.server.``.
 COMMANDS = (
     "profile", "optimize", "pause", "resume", "showRuns", "cancel", "accept", "reject", "versions", "choose",
-    "explain", "createProblem", "raiseLimit", "record",
+    "explain", "remember", "createProblem", "raiseLimit", "record",
 )  # fmt: skip
 
 _ENCODINGS = ("utf-8", "utf-16", "utf-32")

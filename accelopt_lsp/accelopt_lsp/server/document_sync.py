@@ -75,6 +75,7 @@ class DocumentSync:
         """Forget the document; what runs for it ends."""
         self._stop(uri)
         self._state.drop(uri)
+        self._profiles.texts.drop(uri)
         self.on_closed(uri)
 
     def deleted(self, uri: str) -> None:
@@ -141,6 +142,7 @@ class DocumentSync:
         """Show the stored profile of ``file``, the text of the document ``uri``, where nothing newer is shown."""
         state = self._state.get(uri)
         if file.stored is not None and state is not None and not any(k.shown for k in state.kernels):
+            self._profiles.texts.note(uri, file)
             self._state.show(uri, file.stored, file.found)
 
     async def _recall(self, uri: str, file: FileText, saved: bool = False) -> None:

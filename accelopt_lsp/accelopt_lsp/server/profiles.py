@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import PurePath
 
 from accelopt_lsp.backend.protocol import Backend, FileText
+from accelopt_lsp.server.change_learning import ProfiledTexts
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import text_hash
 from accelopt_lsp.server.kernel_files import KernelFiles
@@ -27,9 +28,10 @@ class Profiles:
         jobs: JobRegistry,
         backend: Backend,
         files: KernelFiles,
+        texts: ProfiledTexts,
     ) -> None:
         self._editor, self._state, self._jobs = editor, state, jobs
-        self._backend, self._files = backend, files
+        self._backend, self._files, self.texts = backend, files, texts
 
     def start(self, uri: str, file: FileText) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""
@@ -57,6 +59,7 @@ class Profiles:
         uri = job.uri
         if earlier:
             await asyncio.wait(earlier, timeout=5)
+        self.texts.note(uri, file)
         self._state.update(uri, lambda state: state.with_profile_started(text_hash(file.text)))
         if file.stored is not None and not file.again:
             self._state.show(uri, file.stored, file.found)

@@ -22,6 +22,7 @@ from accelopt_lsp.server import status as status_line
 from accelopt_lsp.server.candidates import METHOD as CANDIDATE_METHOD
 from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
 from accelopt_lsp.server.capabilities import CODE_ACTION_KINDS
+from accelopt_lsp.server.change_learning import ChangeLearning, ProfiledTexts
 from accelopt_lsp.server.client import Client
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.configuration import SettingsSync
@@ -78,6 +79,7 @@ class Parts:
     searches: Searches
     suggestions: SuggestionActions
     explanations: Explanations
+    change_learning: ChangeLearning
     problem_files: ProblemFiles
     limit_fix: LimitFix
     recordings: Recordings
@@ -105,7 +107,8 @@ def build_parts(server: AccelOptServer) -> Parts:
     )  # fmt: skip
     publisher = Publisher(editor, state, documents)
     files = KernelFiles(editor, state, documents, configuration, parser)
-    profiles = Profiles(editor, state, jobs, backend, files)
+    texts = ProfiledTexts()
+    profiles = Profiles(editor, state, jobs, backend, files, texts)
     sync = DocumentSync(editor, state, jobs, tasks, backend, files, profiles)
     settings = SettingsSync(
         editor, state, jobs, documents, configuration, server.status,
@@ -145,6 +148,7 @@ def build_parts(server: AccelOptServer) -> Parts:
         searches=Searches(editor, state, jobs, tasks, backend, configuration, files, consent, pages),
         suggestions=suggestions,
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
+        change_learning=ChangeLearning(editor, state, jobs, backend, files, texts),
         problem_files=ProblemFiles(editor, jobs, files, backend),
         limit_fix=LimitFix(editor, jobs, files),
         recordings=Recordings(editor, jobs, files, configuration, profiles),
@@ -367,6 +371,10 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     async def explain(args: Arguments) -> dict[str, Any]:
         return started(parts.explanations.ask(args))
 
+    async def remember(args: Arguments) -> dict[str, Any]:
+        trusted("remember")
+        return started(parts.change_learning.remember(args))
+
     async def create_problem(args: Arguments) -> dict[str, Any]:
         return started(parts.problem_files.create(args))
 
@@ -387,6 +395,7 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     on("versions", versions)
     on("choose", choose)
     on("explain", explain)
+    on("remember", remember)
     on("createProblem", create_problem)
     on("raiseLimit", raise_limit)
     on("record", record)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import platformdirs
 
 from accelopt_agent.suggestions.apply import ApplyRefusal
-from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import REASONS, Suggestion
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 EDIT_ARRIVES = 3.0
 
 _APPLY, _SHOW, _LATER = "Apply", "Show diff", "Not now"
+_UNDO = "Undo"
 
 
 class SuggestionActions:
@@ -58,7 +59,7 @@ class SuggestionActions:
         return self._start("accept", args, self._accept)
 
     def reject(self, args: Arguments) -> BackgroundJob:
-        """Record that a suggestion is not wanted."""
+        """Record that a suggestion is not wanted, then ask for a reason, which need not be given, or to undo it."""
         return self._start("reject", args, self._reject)
 
     def versions(self, args: Arguments) -> list[dict[str, Any]]:
@@ -138,8 +139,18 @@ class SuggestionActions:
 
     async def _reject(self, args: Arguments) -> None:
         suggestion, uri = await self.find(args.id, args.uri)
-        self._editor.note(await self._backend.reject(suggestion, await self._settings(uri)))
+        settings = await self._settings(uri)
+        done = await self._backend.reject(suggestion, settings)
         self._forget(uri, suggestion)
+        if not self._editor.asks:
+            self._editor.note(done)
+            return
+        answer = await self._editor.ask(f"{done} Why?", [*REASONS, _UNDO])
+        if answer == _UNDO:
+            self._editor.note(await self._backend.unreject(suggestion, settings))
+            self._offer(uri, suggestion)
+        elif answer in REASONS:
+            self._editor.note(await self._backend.reject(suggestion, settings, answer))
 
     async def _apply(self, suggestion: Suggestion, uri: str) -> bool:
         if not self._editor.applies_edits:
@@ -192,6 +203,14 @@ class SuggestionActions:
         if kernel is not None:
             left = tuple(s for s in kernel.suggestions if s.id != suggestion.id)
             self._state.suggest(uri, suggestion.kernel, left)
+
+    def _offer(self, uri: str, suggestion: Suggestion) -> None:
+        state = self._state.get(uri)
+        kernel = state.kernel(suggestion.kernel) if state else None
+        if kernel is not None:
+            others = [s for s in kernel.suggestions if s.id != suggestion.id]
+            ranked = sorted([suggestion, *others], key=lambda s: -s.speedup.value)
+            self._state.suggest(uri, suggestion.kernel, tuple(ranked))
 
     async def _choose(self, args: Arguments) -> None:
         offers = self._offers(args.document("choose"), args)

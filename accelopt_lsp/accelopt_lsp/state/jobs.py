@@ -16,6 +16,7 @@ JobKind = Literal[
     "optimize",
     "accept",
     "reject",
+    "remember",
     "create-problem",
     "explain",
     "show-runs",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accelopt_agent.suggestions.suggestion import Speedup
-from accelopt_memory.records import CounterMove, Pair, Trap
+from accelopt_memory.records import Pair, Trap
+from accelopt_profiling.quantity import CounterMove
 
 
 @dataclass(frozen=True)

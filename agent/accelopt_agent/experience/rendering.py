@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from accelopt_agent.experience.experience import ExperienceItem, KernelExperience, KnownFailure
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_memory.export_masks import masked_text
-from accelopt_memory.records import CounterMove
+from accelopt_profiling.quantity import CounterMove
 
 #: How many characters a token is taken to have.
 CHARACTERS_PER_TOKEN = 4
@@ -88,6 +88,8 @@ def _move(move: CounterMove) -> str:
 
 def _record(item: ExperienceItem) -> str:
     record = item.record
+    if item.pair.proved:
+        return "proved right, accepted by nobody yet"
     if not record.tasks:
         return "imported, not tried here yet" if item.pair.imported else ""
     failed = f", failed on {record.failed}" if record.failed else ""

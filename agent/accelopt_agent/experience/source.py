@@ -71,7 +71,11 @@ class ExperienceSource:
         try:
             features = kernel_features(node.text, node.kernel.name, bound)
             similar = memory.similar(features, NEAREST, LEAST_ALIKE)
-            near = [m for m in similar if m.pair.fast_hash != node.kernel.content_hash]  # done already
+            own = node.root.kernel.content_hash  # what this search proved is listed with its versions
+            near = [
+                m for m in similar
+                if m.pair.fast_hash != node.kernel.content_hash and not (m.pair.proved and m.pair.slow_hash == own)
+            ]  # fmt: skip
             newest = [] if policy.pick == "expected" else memory.newest_pairs(features.dialect, NEWEST)
             failures = memory.failures_like(features) if policy.failures else []
             prior = memory.outcomes.prior(features.dialect)

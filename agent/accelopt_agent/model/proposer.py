@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+import textwrap
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -241,5 +242,5 @@ def _summary(plan: str) -> str:
     words = " ".join(plan.replace("`", "").replace("**", "").split())
     first = _SENTENCE_END.split(words, maxsplit=1)[0].rstrip(" ;:,")
     first = first if len(first) > 20 else words
-    cut = first if len(first) <= SUMMARY_CHARACTERS else first[: SUMMARY_CHARACTERS - 3].rstrip() + "..."
+    cut = textwrap.shorten(first, SUMMARY_CHARACTERS, placeholder="...")
     return cut or "a rewrite without a description"

@@ -11,7 +11,7 @@ STEPS_TOLD = 3
 def net_summary(base_text: str, text: str, summary: str) -> str:
     """Return ``summary``, the steps from ``base_text`` to ``text``, as one sentence: repeated steps once, many counted,
     and before them which kernels stand in the place of which."""
-    steps = list(dict.fromkeys(step.strip().rstrip(".") for step in summary.split("; then: ")))
+    steps = list(dict.fromkeys(_bare(step) for step in summary.split("; then: ")))
     told = "; then: ".join(steps[:STEPS_TOLD])
     if len(steps) > STEPS_TOLD:
         told += f"; and {len(steps) - STEPS_TOLD} more"
@@ -26,6 +26,11 @@ def net_summary(base_text: str, text: str, summary: str) -> str:
         if added
         else f"without {_listed(gone)}: {told}"
     )
+
+
+def _bare(step: str) -> str:
+    step = step.strip()
+    return step if step.endswith("...") else step.rstrip(".")
 
 
 def _listed(names: list[str]) -> str:

@@ -37,7 +37,7 @@ def accept(memory: Memory, suggestion: Suggestion) -> str:
 
 def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
     """Store that this rewrite of this kernel is not wanted, so that it is not offered again, and mark the suggestion
-    as rejected, in one transaction.
+    as rejected, in one transaction. Again with another ``reason``, that replaces the one before.
 
     Raises:
         MemoryUnavailableError: nothing was stored.
@@ -51,6 +51,7 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
         suggestion=suggestion.id,
     )
     with memory.transaction():
+        memory.forget(rejection.id)
         rejection_id = memory.add_rejection(rejection)
         memory.withdraw_proved(
             pair_id(
@@ -63,6 +64,19 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
         )
         memory.save_suggestion(_plain(suggestion), "rejected")
     return rejection_id
+
+
+def unreject(memory: Memory, suggestion: Suggestion) -> None:
+    """Forget that the suggestion was rejected, and offer it again, in one transaction.
+
+    Raises:
+        MemoryUnavailableError: nothing was changed.
+    """
+    with memory.transaction():
+        for rejection in memory.rejected(suggestion.base_hash):
+            if rejection.suggestion == suggestion.id:
+                memory.forget(rejection.id)
+        memory.save_suggestion(_plain(suggestion), "offered")
 
 
 def _note_acceptance(memory: Memory, suggestion: Suggestion, pair: Pair) -> None:

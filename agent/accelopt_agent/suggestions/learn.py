@@ -8,10 +8,12 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.trial_result import suggestion_for
 from accelopt_agent.speedup import direction, speedup
+from accelopt_agent.suggestions.accept import accept, items_of
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.plain import from_plain
 
 #: The origin of a pair that a person wrote.
 PERSON = "person"
@@ -84,3 +86,33 @@ async def learned_suggestion(
     node = Node(fast, after[name], measured, candidate, root, (PERSON, summary), fingerprint, way == "faster")
     memory.add_receipt(receipt)
     return suggestion_for(request, node, verdict, "", host)
+
+
+#: A person's version that has this much (0..1) of the lines that a suggestion changed is that suggestion, edited.
+LEAST_OF_SUGGESTION = 0.5
+
+
+def accept_learned(memory: Memory, learned: Suggestion) -> str:
+    """Store a person's pair and return its id; a suggestion that the person had edited into it is noted as edited, and
+    no longer offered, all in one transaction. Raises MemoryUnavailableError."""
+    with memory.transaction():
+        pair = accept(memory, learned)
+        for stored in memory.suggestions(file=learned.file, kernel_hash=learned.base_hash):
+            if stored.id == learned.id or stored.state == "rejected":
+                continue
+            offered = from_plain(Suggestion, stored.body)
+            if offered.kernel == learned.kernel and _share_of(offered, learned.text) >= LEAST_OF_SUGGESTION:
+                items = items_of(memory, offered, None)
+                memory.outcomes.mark(
+                    sorted(items), offered.base_hash, offered.target, accepted=True, edited=True
+                )
+                memory.set_suggestion_state(offered.id, "accepted")
+    return pair
+
+
+def _share_of(offered: Suggestion, text: str) -> float:
+    """Return the share of the lines which a suggestion adds that stand in ``text`` and did not before."""
+    before = {line.strip() for line in offered.base_text.splitlines()}
+    added = {line.strip() for line in offered.text.splitlines()} - before - {""}
+    there = {line.strip() for line in text.splitlines()}
+    return len(added & there) / len(added) if added else 0.0

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from accelopt_memory.records import CounterMove
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Latency
-from accelopt_profiling.quantity import Known
+from accelopt_profiling.quantity import CounterMove, Known
+
+#: Reasons for a rejection that a person can give by one key, their first letter.
+REASONS = ("wrong", "slower here", "unreadable", "not now")
 
 
 @dataclass(frozen=True)

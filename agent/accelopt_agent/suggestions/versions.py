@@ -8,10 +8,9 @@ from accelopt_agent.search.recorder import BASELINE, CANDIDATE_TRIED
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
 from accelopt_memory.memory import Memory
-from accelopt_memory.records import CounterMove
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.quantity import Quantity
+from accelopt_profiling.quantity import CounterMove, Quantity
 
 #: So many of the counters that moved are kept with a pair.
 MOVES_KEPT = 6

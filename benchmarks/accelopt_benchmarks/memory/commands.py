@@ -35,7 +35,13 @@ ORDER_TEXTS = 24
     help="Also compare the order that outcomes elsewhere let expect with the catalogue's and a random one.",
 )  # fmt: skip
 @click.option(
-    "--cache", type=click.Path(path_type=Path, file_okay=False), help="Keep the costs for --orders here."
+    "--proof", type=click.IntRange(1, 1000), metavar="SEEDS",
+    help="Only measure whether what was learned on other kernels helps, on recorded costs, with intervals.",
+)  # fmt: skip
+@click.option(
+    "--cache",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Keep the costs for --orders and --proof here.",
 )
 @click.option(
     "--rules", is_flag=True, help="Also carry the edits of rules between NKIBench's tasks and the examples."
@@ -49,6 +55,7 @@ def memory(
     names: tuple[str, ...],
     corpus: Path | None,
     orders: int | None,
+    proof: int | None,
     cache: Path | None,
     rules: bool,
     sizes: tuple[int, ...],
@@ -65,6 +72,8 @@ def memory(
         pairs = [p for p in read_pairs(corpus or MEMORY_CORPUS) if not names or p.name in names]
     except ValueError as error:
         raise wrong_input(f"{error}.") from None
+    if proof is not None:
+        return _print_proof(names, proof, cache, as_json)
     if sizes:
         return _print_sizes(pairs, sizes, as_json)
     carried = asyncio.run(_carried(pairs))
@@ -77,6 +86,17 @@ def memory(
         _print(carried)
         print_rows(table)
     return Exit.DONE if all(r.met for r in table) else Exit.NO
+
+
+def _print_proof(names: tuple[str, ...], seeds: int, cache: Path | None, as_json: bool) -> int:
+    from accelopt_benchmarks.memory.proof_run import measure_proof
+
+    table = asyncio.run(measure_proof(names, seeds, cache))
+    if as_json:
+        print_json({"met": all(r.met is not False for r in table), "rows": table})
+    else:
+        print_rows(table)
+    return Exit.DONE if all(r.met is not False for r in table) else Exit.NO
 
 
 def _print_sizes(pairs: list[CorpusPair], sizes: tuple[int, ...], as_json: bool) -> int:

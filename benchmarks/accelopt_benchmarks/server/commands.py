@@ -20,6 +20,9 @@ from accelopt_lsp.stderr import say
 if TYPE_CHECKING:
     from accelopt_benchmarks.result import GoalResult
 
+#: The seeds of the memory's part of ``bench self``.
+PROOF_SEEDS = 10
+
 
 @click.command(name="self")
 @examples_option
@@ -50,6 +53,7 @@ def self_(examples: Path, data: tuple[Path, ...], only: tuple[str, ...], as_json
 
 async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str]) -> list[GoalResult]:
     from accelopt_benchmarks.foreign import files, triton_bench
+    from accelopt_benchmarks.memory import proof_run
     from accelopt_benchmarks.nki import time_model
     from accelopt_benchmarks.server import responsiveness, startup
 
@@ -59,6 +63,7 @@ async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str
         "start": partial(startup.startup, examples),
         "files of others": partial(files.files_of_others, examples),
         "files of TritonBench": partial(triton_bench.triton_bench, data),
+        "memory": partial(proof_run.measure_proof, (), PROOF_SEEDS),
         "published times of Liger-Kernel": partial(files.liger_times, data),
         "published times of NKI kernels": partial(time_model.time_model, data),
     }

@@ -65,6 +65,16 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
 
         device = _parse(name, DeviceParams, params)
         return lambda context: time_on_trainium(context, device)
+    if name == "nki.facts":
+        from accelopt_profiling.nki.tile_facts import FactsParams, tile_facts
+
+        traced = _parse(name, FactsParams, params)
+        return lambda context: tile_facts(context, traced)
+    if name == "nki.compare":
+        from accelopt_profiling.nki.equivalence import CompareParams, compare_dialects
+
+        translated = _parse(name, CompareParams, params)
+        return lambda context: {"cases": compare_dialects(context, translated)}
     from accelopt_profiling.gate.steps.table import STEPS
 
     if name not in STEPS:

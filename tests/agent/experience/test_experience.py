@@ -25,10 +25,10 @@ from accelopt_agent.search.proposer import ProposerError
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome, OutcomePrior
-from accelopt_memory.records import CounterMove, LikeFailure, Match, Pair, Trap
+from accelopt_memory.records import LikeFailure, Match, Pair, Trap
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement, Latency
-from accelopt_profiling.quantity import Known
+from accelopt_profiling.quantity import CounterMove, Known
 
 SLOW = """\
 import triton

@@ -6,13 +6,15 @@ import math
 import os
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 
 from accelopt_agent.events import SuggestionFound
-from accelopt_agent.suggestions.accept import accept, reject
+from accelopt_agent.suggestions.accept import accept, reject, unreject
+from accelopt_agent.suggestions.learn import accept_learned
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.undo import notice_undone
 from accelopt_memory.errors import MemoryUnavailableError
@@ -148,3 +150,45 @@ async def test_an_undone_suggestion_is_withdrawn_counts_against_and_is_offered_a
     assert notice_undone(memory, suggestion.file, kept, settled=0) == []
     assert accept(memory, suggestion) == pair
     assert not any(o.undone for o in memory.outcomes.all())
+
+
+@pytest.mark.parametrize("moved", [False, True])
+async def test_a_file_that_is_opened_tells_of_an_undo_unless_git_moved(
+    memory: Memory, tmp_path: Path, moved: bool
+) -> None:
+    suggestion = replace((await best(memory))[0], id="here", file=str(tmp_path / "project" / "k.py"))
+    head = tmp_path / "project" / ".git" / "HEAD"
+    head.parent.mkdir(parents=True)
+    head.write_text("ref: refs/heads/main")
+    os.utime(head, (0, 0))
+    accept(memory, suggestion)
+    if moved:
+        os.utime(head)
+    kept = {suggestion.base_hash: suggestion.target}
+    undone = notice_undone(memory, suggestion.file, kept, settled=0, opened=True)
+    assert [s.id for s in undone] == ([] if moved else [suggestion.id])
+
+
+async def test_a_rejection_can_get_a_reason_and_be_undone(memory: Memory) -> None:
+    suggestion = (await best(memory))[0]
+    reject(memory, suggestion)
+    reject(memory, suggestion, "unreadable")
+    assert [r.reason for r in memory.rejected()] == ["unreadable"]
+    unreject(memory, suggestion)
+    assert memory.rejected() == []
+    assert suggestion.id in {s.id for s in memory.suggestions(state="offered")}
+
+
+@pytest.mark.parametrize("edited", [True, False])
+async def test_a_suggestion_that_a_person_edited_counts_as_edited(memory: Memory, edited: bool) -> None:
+    suggestion = (await best(memory))[0]
+    text = (
+        suggestion.text.replace("    return x", "    y = x\n    return y") if edited else suggestion.base_text
+    )
+    own = replace(suggestion, id="own", text=text.replace("time_us = 100", "time_us = 90"), steps=("person",))
+    accept_learned(memory, replace(own, origin="person"))
+    marked = {o.item for o in memory.outcomes.all() if o.edited}
+    assert marked == (set(suggestion.steps) if edited else set())
+    stored = memory.suggestion(suggestion.id)
+    assert stored is not None
+    assert stored.state == ("accepted" if edited else "offered")

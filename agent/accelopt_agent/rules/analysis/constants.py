@@ -96,11 +96,11 @@ def _is_cast(function: ast.expr) -> bool:
 
 
 def _constant_variable(flow: DataFlow, name: str, depth: int) -> float | int | None:
-    if not any(name in s.writes for s in flow.statements):
+    if not flow.writing(name):
         value = flow.source.constants.get(name)
         return None if value is None or name in flow.parameters else _evaluate(flow, value, {}, depth + 1)
-    bindings = [s for s in flow.statements if s.binds(name)]
-    writers = [s for s in flow.simple() if name in s.writes]
+    bindings = flow.binding(name)
+    writers = [s for s in flow.writing(name) if s.simple]
     if len(bindings) != 1 or writers != bindings or bindings[0].loops:
         return None
     bound = _bound_value(bindings[0], name)

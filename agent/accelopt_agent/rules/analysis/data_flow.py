@@ -232,7 +232,38 @@ class DataFlow:
         return found
 
     def occurrences(self, name: str) -> list[cst.Name]:
-        return [n for n in self.names if n.value == name]
+        return list(self._occurrences.get(name, ()))
+
+    def binding(self, name: str) -> list[Statement]:
+        """Return the statements that give ``name`` a value: as their target, in a tuple, or as their loop variable."""
+        return list(self._binding.get(name, ()))
+
+    def writing(self, name: str) -> list[Statement]:
+        """Return the statements that write ``name`` or what it stands for, those around them included."""
+        return list(self._writers.get(name, ()))
+
+    @cached_property
+    def _occurrences(self) -> dict[str, list[cst.Name]]:
+        found: dict[str, list[cst.Name]] = defaultdict(list)
+        for name in self.names:
+            found[name.value].append(name)
+        return dict(found)
+
+    @cached_property
+    def _binding(self) -> dict[str, list[Statement]]:
+        found: dict[str, list[Statement]] = defaultdict(list)
+        for statement in self.statements:
+            for name in statement.bound_names:
+                found[name].append(statement)
+        return dict(found)
+
+    @cached_property
+    def _writers(self) -> dict[str, list[Statement]]:
+        found: dict[str, list[Statement]] = defaultdict(list)
+        for statement in self.statements:
+            for name in statement.writes:
+                found[name].append(statement)
+        return dict(found)
 
     def variables(self, node: cst.CSTNode) -> set[str]:
         """Return the variables that occur in ``node``."""
@@ -273,7 +304,7 @@ class DataFlow:
             return None
         in_memory = isinstance(node, cst.Subscript) or self._is_destination(name)
         allocation = self.allocation(name) if in_memory else None
-        writers = [s for s in self.simple() if name in s.writes and s is not allocation]
+        writers = [s for s in self.writing(name) if s.simple and s is not allocation]
         found = [s for s in writers if s.target is not None and self._follows(s, node)]
         if not found or (in_memory and len(writers) != 1):
             return None
@@ -282,7 +313,7 @@ class DataFlow:
         nearest = found[-1]
         assert nearest.target is not None
         rivals = [s for s in writers if s is not nearest and self._encloses(nearest.block, s.node)]
-        loops = [s for s in self.statements if not s.simple and s.binds(name)]
+        loops = [s for s in self.binding(name) if not s.simple]
         return nearest if not rivals and not loops and self.source.same(nearest.target, node) else None
 
     def _is_destination(self, name: str) -> bool:
@@ -367,7 +398,7 @@ class DataFlow:
             return False
         statement = self.statement_of(occurrence)
         assert statement is not None
-        others = [s for s in self.simple() if s.binds(occurrence.value) and s is not definition]
+        others = [s for s in self.binding(occurrence.value) if s.simple and s is not definition]
         for other in others:
             nested = self._encloses(other.block, definition.node) or self._encloses(
                 definition.block, other.node
@@ -394,7 +425,7 @@ class DataFlow:
     def allocation(self, name: str) -> Statement | None:
         """Return the statement that binds ``name`` to a fresh tensor, if that is the only one that binds
         it."""
-        binding = [s for s in self.statements if isinstance(s.bound, cst.Name) and s.bound.value == name]
+        binding = [s for s in self.binding(name) if isinstance(s.bound, cst.Name)]
         if len(binding) == 1 and isinstance(binding[0].value, cst.Call):
             called = self.source.code(binding[0].value.func).rpartition(".")[2]
             return binding[0] if called in ALLOCATIONS else None

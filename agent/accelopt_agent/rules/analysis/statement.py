@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import libcst as cst
 
@@ -25,24 +26,28 @@ class Statement:
     destination: cst.BaseExpression | None = None
     call: cst.Call | None = None
 
-    @property
+    @cached_property
     def assign(self) -> cst.Assign | None:
         """The statement as ``target = value``, if it is that alone on its line."""
         body = self.node.body if isinstance(self.node, cst.SimpleStatementLine) else ()
         only = body[0] if len(body) == 1 else None
         return only if isinstance(only, cst.Assign) and len(only.targets) == 1 else None
 
-    @property
+    @cached_property
     def simple(self) -> bool:
         return isinstance(self.node, cst.SimpleStatementLine)
 
     def binds(self, name: str) -> bool:
         """Return whether the statement itself gives ``name`` a value: as its target, in a tuple, or as its loop
         variable."""
+        return name in self.bound_names
+
+    @cached_property
+    def bound_names(self) -> frozenset[str]:
+        """The names that the statement itself gives a value."""
         target: cst.CSTNode | None = self.node.target if isinstance(self.node, cst.For) else self.bound
-        if isinstance(target, cst.Tuple):
-            return any(isinstance(e.value, cst.Name) and e.value.value == name for e in target.elements)
-        return isinstance(target, cst.Name) and target.value == name
+        parts = [e.value for e in target.elements] if isinstance(target, cst.Tuple) else [target]
+        return frozenset(part.value for part in parts if isinstance(part, cst.Name))
 
     @property
     def bound(self) -> cst.BaseAssignTargetExpression | None:

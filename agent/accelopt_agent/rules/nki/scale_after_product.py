@@ -6,21 +6,26 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.nki.elementwise import ScalarSteps, keeps_precision, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.elementwise import (
+    ScalarSteps,
+    destination_type,
+    keeps_precision,
+    scalar_steps,
+)
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
+    kernel = open_nki(subject)
     if kernel is None:
         return
     for instruction in kernel.instructions:
         scaled = scalar_steps(kernel, instruction)
         if scaled is not None and _scales_rows(kernel, scaled):
-            rewrite = _afterwards(kernel, scaled)
+            rewrite = (_in_place if kernel.dialect.mutates else _afterwards)(kernel, scaled)
             if rewrite is not None:
                 yield rewrite
 
@@ -134,3 +139,76 @@ def _scaling(
         return None
     engine = kernel.code(before.get("engine"))
     return kernel.spell("nisa.tensor_scalar", data, multiply, column, dtype=dtype, engine=engine)
+
+
+def _in_place(kernel: NkiKernel, scaled: ScalarSteps) -> Rewrite | None:
+    """Today's dialect: the scaled tile is transposed part by part, each part copied out of PSUM and multiplied."""
+    flow, source, instruction = kernel.flow, kernel.source, scaled.instruction
+    statement = instruction.statement
+    uses = flow.uses_after(statement) if statement is not None else None
+    if not uses or statement is None or scaled.steps[0].op != "multiply":
+        return None
+    sums = {_product_of(kernel, use) for use in uses}
+    if len(sums) != 1 or (total := sums.pop()) is None:
+        return None
+    readers = [i for i in kernel.instructions if total in _read_names(kernel, i)]
+    allocation = flow.allocation(total)
+    writers = [s for s in flow.simple() if total in s.stores]
+    products = [i for i in kernel.instructions if i.path == f"{NISA}.nc_matmul"]
+    fed = [i for i in products if i.destination is not None and root_name(i.destination) == total]
+    if len(readers) != 1 or allocation is None or allocation.block is not statement.block:
+        return None
+    (copy,) = readers
+    if len(writers) != len(fed) or len(fed) != len(uses) or copy.path != f"{NISA}.tensor_copy":
+        return None
+    if copy.statement is None or copy.statement.block is not statement.block or copy.args.keys() != {"src"}:
+        return None
+    if not isinstance(copy["src"], cst.Name) or not isinstance(scaled.data, cst.Name):
+        return None
+    if not flow.unchanged(statement, copy.statement, flow.variables(instruction.call)):
+        return None
+    made = flow.allocation(scaled.data.value)
+    fresh = kernel.instruction(made.value) if made is not None and made.value is not None else None
+    stated, wanted = fresh.get("dtype") if fresh else None, destination_type(kernel, instruction)
+    words = [kernel.spelled(f"{NL}.{w}") for w in ("multiply", "float32")]
+    column = source.code(scaled.steps[0].operand)
+    engine = kernel.code(instruction.get("engine"))
+    text = kernel.respelled(copy, "nisa.tensor_scalar", total, words[0] or "", column, engine=engine)
+    if text is None or None in words or stated is None or wanted is None:
+        return None
+    edits = [source.replace_with_parentheses(copy.call, text), *kernel.without(instruction)]
+    edits += [source.replace(use, scaled.data.value) for use in uses]
+    if source.code(stated) != wanted:
+        edits.append(source.replace(stated, wanted))  # TensorE transposes without a change of type
+    line = source.line(instruction.call)
+    return Rewrite(tuple(edits), f"Do the multiply of line {line} on {total}, after the product.")
+
+
+def _product_of(kernel: NkiKernel, use: cst.Name) -> str | None:
+    """Return the sum that products with the transpose of ``use`` on the left are added to; None for another use."""
+    transpose = _reading(kernel, use, "nc_transpose", "data")
+    copy = _only_read(kernel, transpose, "tensor_copy", "src")
+    product = _only_read(kernel, copy, "nc_matmul", "stationary")
+    return None if product is None or product.destination is None else root_name(product.destination)
+
+
+def _reading(kernel: NkiKernel, use: cst.Name, function: str, operand: str) -> NkiCall | None:
+    """Return the instruction ``function`` that reads ``use``, or a part of it, as ``operand``."""
+    statement, read = kernel.flow.statement_of(use), _operand(kernel, use)
+    found = next((i for i in kernel.instructions if i.statement is statement), None)
+    if found is None or found.path != f"{NISA}.{function}" or found.get(operand) is not read:
+        return None
+    return found
+
+
+def _only_read(kernel: NkiKernel, maker: NkiCall | None, function: str, operand: str) -> NkiCall | None:
+    """Return the instruction ``function`` that alone reads what ``maker`` writes."""
+    if maker is None or maker.statement is None:
+        return None
+    readers = kernel.flow.readers(maker.statement)
+    name = readers[0] if readers and len(readers) == 1 else None
+    return _reading(kernel, name, function, operand) if isinstance(name, cst.Name) else None
+
+
+def _read_names(kernel: NkiKernel, instruction: NkiCall) -> set[str]:
+    return {name for value in instruction.args.values() for name in kernel.flow.variables(value)}

@@ -88,7 +88,7 @@ def _apart_in(kernel: NkiKernel, index: cst.BaseSlice, loop: cst.For) -> bool:
     if isinstance(value, cst.Name):
         if value.value == variable:
             return True
-        bound = [s for s in kernel.flow.statements if s.binds(value.value)]
+        bound = kernel.flow.binding(value.value)
         made = bound[0].value if len(bound) == 1 and loop in bound[0].loops else None
         return made is not None and isinstance(made, cst.Call) and _steps(kernel, made, variable)
     return isinstance(value, cst.Call) and _steps(kernel, value, variable)
@@ -115,7 +115,7 @@ def _steps(kernel: NkiKernel, call: cst.Call, variable: str) -> bool:
 def _bound_to(kernel: NkiKernel, node: cst.BaseExpression) -> cst.BaseExpression:
     """Return the value of a variable that is bound once, inside a loop; else the node itself."""
     if isinstance(node, cst.Name) and node.value not in kernel.loop_variables:
-        bound = [s for s in kernel.flow.statements if s.binds(node.value)]
+        bound = kernel.flow.binding(node.value)
         if len(bound) == 1 and bound[0].loops and bound[0].value is not None:
             return bound[0].value
     return node

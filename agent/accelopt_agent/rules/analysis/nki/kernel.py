@@ -69,6 +69,7 @@ class NkiKernel:
         self.names = subject.names
         beta1 = spelling("beta1")
         self.dialect = beta1 if self.names.spelled(beta1.full("nl.load")) else spelling("current")
+        self._known_effects: dict[cst.Call, dict[cst.Arg, bool] | None] = {}
         written = self._written if self.dialect.mutates else None
         self.flow = DataFlow(subject.source, subject.function, subject.names, _WRITTEN, _KNOWN, written)
 
@@ -82,6 +83,12 @@ class NkiKernel:
         return self.names.spelled(self.dialect.full(path))
 
     def _written(self, call: cst.Call) -> dict[cst.Arg, bool] | None:
+        """Return ``_effects`` of a call, found once."""
+        if call not in self._known_effects:
+            self._known_effects[call] = self._effects(call)
+        return self._known_effects[call]
+
+    def _effects(self, call: cst.Call) -> dict[cst.Arg, bool] | None:
         """Return the arguments that an instruction of today's dialect writes, its destination first, each with whether
         it may be read too; None where the call is no instruction."""
         path = self.path(call.func)

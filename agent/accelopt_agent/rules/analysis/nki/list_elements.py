@@ -12,7 +12,7 @@ def element(kernel: NkiKernel, node: cst.BaseExpression) -> cst.BaseExpression:
     if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name):
         return node
     name = node.value.value
-    bound = [s for s in kernel.flow.statements if s.binds(name)]
+    bound = kernel.flow.binding(name)
     if len(bound) != 1 or not isinstance(bound[0].value, cst.List) or bound[0].value.elements:
         return node
     appended = [

@@ -14,12 +14,17 @@ from accelopt_agent.rules.analysis.nki.loop_invariants import Chain
 from accelopt_agent.rules.analysis.nki.resident_tiles import in_loops, too_large
 from accelopt_agent.rules.analysis.nki.tile_chains import chains
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 
 def kept_chains(kernel: NkiKernel) -> list[Chain]:
     """Return the chains of tiles that something else than a longer chain reads, longest way out first."""
+    return kernel.subject.analysis(_kept_chains)
+
+
+def _kept_chains(subject: RuleContext) -> list[Chain]:
+    kernel = subject.analysis(NkiKernel)
     found = [chain for i in kernel.instructions if i.destination is not None for chain in chains(kernel, i)]
     return [c for c in found if not any(_is_inside(kernel, c, other) for other in found)]
 

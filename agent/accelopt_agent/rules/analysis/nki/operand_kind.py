@@ -9,6 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.list_elements import element
+from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 Kind = Literal["number", "column", "tile"]
@@ -21,6 +22,21 @@ _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide,
 
 def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | None:
     """Return the kind of ``node`` as an operand, or None when the syntax does not determine it."""
+    known: dict[cst.BaseExpression, Kind | None] = kernel.subject.analysis(_known)
+    if node not in known:
+        found = _kind(kernel, node, depth)
+        if depth:
+            return found  # perhaps given up for its depth
+        known[node] = found
+    return known[node]
+
+
+def _known(subject: RuleContext) -> dict[cst.BaseExpression, Kind | None]:
+    """Return the kinds found so far in one kernel."""
+    return {}
+
+
+def _kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int) -> Kind | None:
     if number(kernel.flow, node) is not None:
         return "number"
     if depth > 12:
@@ -58,9 +74,8 @@ def _kind_of_variable(kernel: NkiKernel, name: str, depth: int) -> Kind | None:
         # Tensors in HBM cannot be operands: an argument that is one must be a number.
         return "number" if name not in kernel.indexed_arguments else None
     kinds = set()
-    for statement in kernel.flow.statements:
-        if name in statement.writes and statement.binds(name):
-            kinds.add(_kind_of_binding(kernel, statement, depth))
+    for statement in kernel.flow.binding(name):
+        kinds.add(_kind_of_binding(kernel, statement, depth))
     return kinds.pop() if len(kinds) == 1 else None
 
 
@@ -105,7 +120,7 @@ def _picks_one(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
 
 def _is_single(kernel: NkiKernel, name: str) -> bool:
     """Return whether a position is ``arange(1)[None, :]``."""
-    bound = [s for s in kernel.flow.simple() if s.binds(name)]
+    bound = [s for s in kernel.flow.binding(name) if s.simple]
     value = bound[0].value if len(bound) == 1 else None
     call = value.value if isinstance(value, cst.Subscript) else None
     return (

@@ -54,7 +54,7 @@ def row_slice(kernel: NkiKernel, node: cst.BaseExpression | None, loop: cst.For)
 def _span(kernel: NkiKernel, node: cst.BaseExpression, loop: cst.For) -> cst.Call | None:
     """``nl.ds(a, b)``, or a variable bound to it in the loop."""
     if isinstance(node, cst.Name):
-        bound = [s for s in kernel.flow.statements if s.binds(node.value)]
+        bound = kernel.flow.binding(node.value)
         if len(bound) != 1 or loop not in bound[0].loops or bound[0].value is None:
             return None
         node = bound[0].value

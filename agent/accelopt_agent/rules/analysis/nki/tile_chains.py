@@ -73,7 +73,7 @@ def _makers(kernel: NkiKernel, name: str, last: Statement) -> list[Statement] | 
     """Return the statements that give ``name`` its value for ``last``: one that binds it in the same block, and all
     that write its tensor. None where it is written elsewhere too."""
     flow = kernel.flow
-    bound = [s for s in flow.statements if s.binds(name)]
+    bound = flow.binding(name)
     if len(bound) != 1 or bound[0].block is not last.block:
         return None
     shared = flow.sharing([name])

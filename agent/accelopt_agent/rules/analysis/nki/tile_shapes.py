@@ -115,7 +115,7 @@ def _aranges(kernel: NkiKernel, index: cst.BaseExpression) -> list[tuple[str, st
     found: list[tuple[str, str]] = []
     for name in kernel.source.walk(index, cst.Name):
         if name.value in kernel.index_variables:
-            bound = [s for s in kernel.flow.simple() if s.binds(name.value)]
+            bound = [s for s in kernel.flow.binding(name.value) if s.simple]
             if len(bound) != 1 or bound[0].value is None:
                 return [("unknown", name.value)]
             found += _aranges(kernel, bound[0].value)
@@ -132,7 +132,7 @@ def _axis(brackets: str) -> str:
 
 
 def _variable(kernel: NkiKernel, name: str, depth: int) -> TileShape | None:
-    bound = [s for s in kernel.flow.statements if s.binds(name)]
+    bound = kernel.flow.binding(name)
     found = {_bound(kernel, s, depth) for s in bound}
     return found.pop() if len(found) == 1 else None
 

@@ -1,0 +1,104 @@
+"""Implements ``accelopt migrate``: moves a file of NKI's Beta 1 to today's NKI, and proves that it does the same."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
+from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option
+from accelopt_lsp.cli.terminal import err, print_json
+from accelopt_lsp.resources import open_host, read_source, settings_for
+from accelopt_lsp.stderr import printable, say
+
+if TYPE_CHECKING:
+    from accelopt_agent.migration.proof import ProvedMigration
+    from accelopt_lsp.settings.load import Settings
+    from accelopt_profiling.kernel_file import KernelFile
+
+
+@click.command()
+@kernel_file()
+@problem_option
+@click.option(
+    "--output", "-o", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Where to write the text; FILE_nki.py beside the original otherwise.",
+)  # fmt: skip
+@click.option(
+    "--target", metavar="NAME", default="trn2", show_default=True,
+    help="The core that both are emulated on and timed for.",
+)  # fmt: skip
+@host_option
+@json_option
+def migrate(
+    file: Path, problem: str | None, output: Path | None, target: str, host: str | None, as_json: bool
+) -> int:
+    """Move FILE from NKI's Beta 1 (neuronxcc.nki) to today's NKI (nki), as a file of its own.
+
+    The original is run on its problem's inputs, for what the text does not tell; then both are run, each in the
+    emulator of its dialect, and every launch's outputs are compared. What cannot be moved by itself is marked in the
+    new text by a comment with the reason. A file that exists is not overwritten.
+
+    Exit code 0: all is moved, and equal in every case. 1: it is not. 2: there is no problem, or the original fails.
+    """
+    from accelopt_agent.migration.file_migration import is_beta1
+    from accelopt_profiling.examination import examine
+
+    settings = settings_for(file, {"host": host, **({"problem": problem} if problem else {})})
+    text = read_source(file)
+    if not is_beta1(text):
+        raise CommandError(Exit.NO, f"{file} does not import neuronxcc.nki: there is nothing to move.")
+    path = output or file.with_name(f"{file.stem}_nki.py")
+    if path.exists():
+        raise wrong_input(f"{path} exists already; name another file with --output.")
+    examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
+    for finding in examined.findings:
+        if finding.severity == "error":
+            raise wrong_input(f"{file}:{finding.line}: {finding.message}")
+    if examined.problem.ref is None:
+        raise wrong_input(f"No problem says what to run {file} with; `accelopt problem {file}` writes one.")
+    moved = asyncio.run(_migrate(settings, examined, target))
+    try:
+        with path.open("x", encoding="utf-8") as written:
+            written.write(moved.text)
+    except OSError as error:
+        raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None
+    if as_json:
+        print_json(
+            {
+                "file": str(file), "path": str(path), "proved": moved.proved, "unmoved": moved.unmoved,
+                "cases": [dataclasses.asdict(case) for case in moved.cases], "stopped": moved.stopped,
+            }
+        )  # fmt: skip
+    else:
+        _print(path, moved)
+    return Exit.DONE if moved.proved else Exit.NO
+
+
+def _print(path: Path, moved: ProvedMigration) -> None:
+    say(printable(f"Wrote {path}."))
+    for line in moved.unmoved:
+        say(printable(f"Line {line.line} of the original is not moved: {line.reason}."))
+    for case in moved.cases:
+        times = ""
+        if case.before_us is not None and case.after_us is not None:
+            times = f"; est. {case.before_us:.3g} us before, {case.after_us:.3g} us after"
+        outcome = "equal" if case.equal else f"not equal: {case.detail}"
+        say(printable(f"{case.case}: {outcome}{times}"))
+    if moved.stopped:
+        say(printable(f"Not compared: {moved.stopped}"))
+
+
+async def _migrate(settings: Settings, file: KernelFile, target: str) -> ProvedMigration:
+    from accelopt_agent.migration.proof import migrate as move
+
+    host = open_host(settings)
+    try:
+        with err().status(f"moving {printable(file.path.name)} on {host.name} ..."):
+            return await move(host, file, target, settings.job_limits)
+    finally:
+        await host.close()

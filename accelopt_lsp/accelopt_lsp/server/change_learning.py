@@ -1,0 +1,74 @@
+"""Remember this change: what a person rewrote between two saves becomes a slow-fast pair."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import partial
+
+from accelopt_lsp.backend.protocol import Backend, FileText
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_lsp.state.state_store import StateStore
+
+#: So many texts that were profiled are kept of each open file.
+TEXTS_KEPT = 4
+
+
+class ProfiledTexts:
+    """The last texts of each document that were profiled, by the content hashes of their kernels."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, OrderedDict[str, frozenset[str]]] = {}
+
+    def note(self, uri: str, file: FileText) -> None:
+        texts = self._texts.setdefault(uri, OrderedDict())
+        texts[file.text] = frozenset(k.content_hash for k in file.found.kernels)
+        texts.move_to_end(file.text)
+        while len(texts) > TEXTS_KEPT:
+            texts.popitem(last=False)
+
+    def holding(self, uri: str, content_hash: str) -> str | None:
+        """Return the newest text that holds the kernel of that content."""
+        texts = reversed(self._texts.get(uri, OrderedDict()).items())
+        return next((text for text, hashes in texts if content_hash in hashes), None)
+
+    def drop(self, uri: str) -> None:
+        self._texts.pop(uri, None)
+
+
+class ChangeLearning:
+    def __init__(
+        self,
+        editor: EditorConnection,
+        state: StateStore,
+        jobs: JobRegistry,
+        backend: Backend,
+        files: KernelFiles,
+        texts: ProfiledTexts,
+    ) -> None:
+        self._editor, self._state, self._jobs = editor, state, jobs
+        self._backend, self._files, self._texts = backend, files, texts
+
+    def remember(self, args: Arguments) -> BackgroundJob:
+        """Remember the change that made a kernel faster than at the last save. Raises UserError: none is named."""
+        uri = args.document("remember")
+        job = BackgroundJob(
+            "remember", uri, f"Remembering the change to {args.kernel or ''}".rstrip(), args.kernel
+        )
+        return self._jobs.start(job, self._run(job))
+
+    async def _run(self, job: BackgroundJob) -> None:
+        state = self._state.get(job.uri)
+        kernel = state.kernel(job.kernel) if state is not None and job.kernel else None
+        before = kernel.before if kernel is not None else None
+        slow = self._texts.holding(job.uri, before.content_hash) if before is not None else None
+        if slow is None or job.kernel is None:
+            raise UserError(
+                f"No earlier version of {job.kernel or 'the kernel'} is known; save a change first."
+            )
+        file = await self._files.read(job.uri)
+        async with self._editor.progress(job.title, partial(self._jobs.cancel, job.id)):
+            self._editor.say(await self._backend.learn(file, slow, job.kernel), "info")

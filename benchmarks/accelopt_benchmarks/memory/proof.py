@@ -1,0 +1,411 @@
+"""Measures whether the memory helps: each kernel is searched knowing others only, on versions whose costs are recorded.
+
+The search is a simulation: of the rewrites of all versions that ran, the next one is tried by a priority, until a
+version is within 5 % of the best known. What differs is the priority, or what a simulated proposer is told. The costs
+are real (estimates of the time model), found out once; no gate and no model is asked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from statistics import fmean
+
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
+from accelopt_agent.experience.policy import policies
+from accelopt_agent.experience.selection import choose_experience, expected_log, item_of
+from accelopt_agent.transfer.edit_transfer import transfer
+from accelopt_agent.transfer.pair_edit import edit_id, read_edit
+from accelopt_benchmarks.result import GoalResult
+from accelopt_benchmarks.search.landscape import Explored
+from accelopt_benchmarks.search.study import NEAR
+from accelopt_benchmarks.search.world import World
+from accelopt_memory.features import KernelFeatures, kernel_features
+from accelopt_memory.outcomes import Outcome, OutcomePrior
+from accelopt_memory.records import LikeFailure, Match, Pair, Trap
+from accelopt_memory.similarity import similarity
+from accelopt_profiling.measurement import KernelMeasurement
+
+#: A search that does not get there is counted with so many candidates; the best is also looked at after so many.
+MOST, BUDGET = 60, 10
+#: A simulated proposer draws a rewrite that it is told helped so many times as often as another, one that it is told
+#: failed so many times as rarely, and one of the fastest version so many times as often as one of a slower version.
+HEEDS, KEEPS_TO_BEST = 8.0, 4.0
+#: The share of the other kernels that a seed knows, so that seeds differ.
+KNOWN_SHARE = 0.7
+
+
+@dataclass(frozen=True)
+class RecordedRewrite:
+    """A rewrite from one version (its text) to another. ``us`` is None where that one failed."""
+
+    before: str
+    after: str
+    item: str
+    us: float | None
+
+
+@dataclass
+class RecordedKernel:
+    """A kernel, the versions whose costs are known, and the rewrites between them in the catalogue's order."""
+
+    name: str
+    kernel: str
+    dialect: str
+    target: str
+    text: str
+    us: float
+    least_us: float
+    content_hash: str
+    features: KernelFeatures
+    rewrites: dict[str, list[RecordedRewrite]]
+    measured: dict[str, KernelMeasurement]
+    outcomes: list[Outcome] = field(default_factory=list)
+
+    def time_of(self, text: str) -> float | None:
+        found = self.measured.get(text)
+        return None if found is None or found.correctness.status == "failed" else found.latency.us
+
+    def pairs(self, *, person: bool = False) -> list[Pair]:
+        """Return the rewrites of the original that gained 4 % or more, as accepted pairs; as a ``person``'s nothing
+        tells which rule made them."""
+        made = []
+        for rewrite in self.rewrites.get(self.text, []):
+            if rewrite.us is None or self.us / rewrite.us <= 1.04:
+                continue
+            slow, fast = self.measured[self.text], self.measured[rewrite.after]
+            made.append(
+                Pair(
+                    kernel=self.kernel,
+                    dialect=slow.dialect,
+                    target=self.target,
+                    slow_text=self.text,
+                    fast_text=rewrite.after,
+                    slow_hash=self.content_hash,
+                    fast_hash=f"{rewrite.item} {self.name}",
+                    origin="person" if person else rewrite.item,
+                    summary=rewrite.item,
+                    features=self.features,
+                    slow=slow.latency,
+                    fast=fast.latency,
+                    steps=("person",) if person else (rewrite.item,),
+                    bound=slow.bound,
+                    edit=edit_id(read_edit(self.text, rewrite.after)),
+                )
+            )
+        return made
+
+    def note_outcomes(self) -> None:
+        """Fill ``outcomes`` with what each rewrite did."""
+        for text, edges in self.rewrites.items():
+            before, bound = self.time_of(text), self.measured[text].bound
+            for edge in edges if before else ():
+                ratio = math.log(edge.us / before) if edge.us and before else None
+                self.outcomes.append(
+                    Outcome(
+                        edge.item, self.content_hash, bound, self.dialect, self.target,
+                         ratio, edge.after, failed=edge.us is None,
+                    )
+                )  # fmt: skip
+
+    def failures(self) -> list[Trap]:
+        """Return the rewrites of the original that failed or cost 4 % or more."""
+        failed = [r for r in self.rewrites.get(self.text, []) if r.us is None or r.us > 1.04 * self.us]
+        return [
+            Trap(
+                self.content_hash,
+                r.after,
+                self.target,
+                r.item,
+                "slower" if r.us else "failed",
+                steps=(r.item,),
+            )
+            for r in failed
+        ]
+
+
+async def recorded_kernel(world: World, explored: Explored) -> RecordedKernel | None:
+    """Return a kernel with the costs of its explored versions; None where none of them is faster."""
+    subject = world.subject
+    measured: dict[str, KernelMeasurement] = {}
+    for text in sorted(explored.texts | {subject.text}):
+        try:
+            measured[text] = await world.cost(text, subject.kernel.name)
+        except CostUnavailableError:
+            continue
+    base = measured.get(subject.text)
+    if base is None or base.latency.us is None or base.latency.us <= explored.least_us * NEAR:
+        return None
+    found = RecordedKernel(
+        subject.name, subject.kernel.name, subject.kernel.dialect, subject.target, subject.text, base.latency.us,
+        explored.least_us, subject.kernel.content_hash,
+        kernel_features(subject.text, subject.kernel.name, base.bound), {}, measured,
+    )  # fmt: skip
+    for text in measured:
+        if found.time_of(text) is None:
+            continue
+        edges = [c for c in world.rewrites(text) if c.text in explored.texts]
+        found.rewrites[text] = [RecordedRewrite(text, c.text, c.origin, found.time_of(c.text)) for c in edges]
+    found.note_outcomes()
+    return found
+
+
+#: Of all rewrites that may be tried next, the one that is.
+Chooser = Callable[[Sequence[RecordedRewrite], str], RecordedRewrite]
+
+
+@dataclass(frozen=True)
+class SimulatedRun:
+    """The ``candidates`` that a search needed, or ``MOST``, and the best time after ``BUDGET`` over the least."""
+
+    kernel: str
+    arm: str
+    seed: int
+    candidates: int
+    best_ratio: float
+
+
+def searched(
+    kernel: RecordedKernel,
+    choose: Chooser,
+    allowed: Callable[[str], bool] = lambda item: True,
+    extra: Sequence[RecordedRewrite] = (),
+) -> tuple[int, float]:
+    """Try rewrites whose item is ``allowed``, and ``extra`` ones of the original, until a version is within 5 % of the
+    best; return the count, and the best time after ``BUDGET`` tries over the least."""
+    reached = {kernel.text: kernel.us}
+    tried: set[str] = {kernel.text}
+    at_budget, count = kernel.us, 0
+    while count < MOST:
+        open_ = [r for text in reached for r in _rewrites_of(kernel, text, extra) if r.after not in tried]
+        open_ = [r for r in open_ if r in extra or allowed(r.item)]
+        if not open_:
+            break
+        fastest = min(reached, key=lambda text: (reached[text], text))
+        pick = choose(open_, fastest)
+        tried.add(pick.after)
+        count += 1
+        if pick.us is not None:
+            reached[pick.after] = pick.us
+        if count <= BUDGET:
+            at_budget = min(reached.values())
+        if min(reached.values()) <= NEAR * kernel.least_us:
+            return count, at_budget / kernel.least_us
+    return MOST, at_budget / kernel.least_us
+
+
+def _rewrites_of(
+    kernel: RecordedKernel, text: str, extra: Sequence[RecordedRewrite]
+) -> Iterator[RecordedRewrite]:
+    if text == kernel.text:
+        yield from extra
+    yield from kernel.rewrites.get(text, [])
+
+
+def by_catalogue(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewrite:
+    """Choose as by hand: the fastest version first, its rewrites in the catalogue's order."""
+    return next((r for r in open_ if r.before == fastest), open_[0])
+
+
+def by_prior(
+    kernel: RecordedKernel, prior: OutcomePrior, expects: Mapping[RecordedRewrite, float] | None = None
+) -> Chooser:
+    """Choose by parent time times expected ratio, ties in the catalogue's order; ``expects`` are the ratios of rewrites
+    that the outcomes know nothing of."""
+    known = expects or {}
+
+    def choose(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewrite:
+        def expected(rewrite: RecordedRewrite) -> float:
+            measured = kernel.measured[rewrite.before]
+            ratio = known.get(rewrite) or prior.expected(rewrite.item, measured.bound, kernel.target)
+            return (measured.latency.us or math.inf) * ratio
+
+        return min(open_, key=expected)
+
+    return choose
+
+
+def by_lot(
+    random: Random, helped: frozenset[str] = frozenset(), failed: frozenset[str] = frozenset()
+) -> Chooser:
+    """Draw by lot; a simulated proposer heeds what it is told ``helped`` and ``failed`` elsewhere."""
+
+    def choose(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewrite:
+        weights = [
+            (HEEDS if r.item in helped else 1 / HEEDS if r.item in failed else 1.0)
+            * (KEEPS_TO_BEST if r.before == fastest else 1.0)
+            for r in open_
+        ]
+        return random.choices(open_, weights)[0]
+
+    return choose
+
+
+def compare(kernels: Sequence[RecordedKernel], seeds: int) -> list[SimulatedRun]:
+    """Search each kernel in every way and with every seed, knowing some of the others, never itself."""
+    runs: list[SimulatedRun] = []
+    carried: dict[tuple[str, str], str | None] = {}
+    for kernel in kernels:
+        others = [k for k in kernels if k.name != kernel.name and k.target == kernel.target]
+        if not others:
+            continue
+        for seed in range(seeds):
+            random = Random(f"{seed} {kernel.name}")
+            known = random.sample(others, math.ceil(KNOWN_SHARE * len(others)))
+
+            def add(arm: str, result: tuple[int, float], seed: int = seed, name: str = kernel.name) -> None:
+                runs.append(SimulatedRun(name, arm, seed, *result))
+
+            prior = OutcomePrior([o for k in known for o in k.outcomes])
+            add("catalogue", searched(kernel, by_catalogue))
+            add("random", searched(kernel, by_lot(Random(seed))))
+            add("learned", searched(kernel, by_prior(kernel, prior)))
+            for policy in policies():
+                add(f"told {policy}", searched(kernel, _told(kernel, known, policy, seed)))
+            for arm, result in _withheld(kernel, known, seed, carried):
+                add(arm, result)
+    return runs
+
+
+def learning_curve(kernels: Sequence[RecordedKernel], seeds: int) -> dict[int, float]:
+    """Return the mean candidates of a proposer that is told of so many other kernels, by our policy."""
+    curve: dict[int, list[int]] = {}
+    for kernel in kernels:
+        others = [k for k in kernels if k.name != kernel.name and k.target == kernel.target]
+        for seed in range(seeds):
+            order = Random(f"curve {seed} {kernel.name}").sample(others, len(others))
+            for count in range(len(order) + 1):
+                result = searched(kernel, _told(kernel, order[:count], "ours", seed))
+                curve.setdefault(count, []).append(result[0])
+    return {count: fmean(values) for count, values in sorted(curve.items())}
+
+
+def _told(kernel: RecordedKernel, known: Sequence[RecordedKernel], policy: str, seed: int) -> Chooser:
+    """Return the simulated proposer that is told what ``policy`` chooses of the kernels ``known``."""
+    pairs = [pair for other in known for pair in other.pairs()]
+    near = _near(kernel, pairs)
+    failures = [
+        LikeFailure(trap, score)
+        for other in known
+        if (score := similarity(kernel.features, other.features)) >= 0.3
+        for trap in other.failures()
+    ]
+    prior = OutcomePrior([o for other in known for o in other.outcomes])
+    bound = kernel.measured[kernel.text].bound
+    told = choose_experience(policies()[policy], near, pairs, failures, prior, bound, kernel.target, seed)
+    helped = frozenset(item.item for item in told.items)
+    failed = frozenset(s for failure in told.failures for s in failure.trap.steps)
+    return by_lot(Random(seed), helped, failed - helped)
+
+
+def _near(kernel: RecordedKernel, pairs: Sequence[Pair]) -> list[Match]:
+    matches = [Match(pair, similarity(kernel.features, pair.features)) for pair in pairs]
+    return sorted(matches, key=lambda m: (-m.score, m.pair.id))
+
+
+def _withheld(
+    kernel: RecordedKernel,
+    known: Sequence[RecordedKernel],
+    seed: int,
+    carried: dict[tuple[str, str], str | None],
+) -> Iterator[tuple[str, tuple[int, float]]]:
+    """Search with half of the rules, the edits of the other half remembered as a person's pairs of other kernels. An
+    edit that leads to a version of unknown cost counts as a failed try."""
+    random = Random(f"withheld {seed}")
+    rules = sorted({r.item for k in (kernel, *known) for edges in k.rewrites.values() for r in edges})
+    kept = frozenset(random.sample(rules, len(rules) // 2))
+    pairs = [p for other in known for p in other.pairs(person=True) if p.summary not in kept]
+    prior = OutcomePrior([o for other in known for o in other.outcomes if o.item in kept])
+    bound = kernel.measured[kernel.text].bound
+    for policy, rules_of in policies().items():
+        if rules_of.pick == "nothing":
+            chosen: list[Pair] = []
+        elif rules_of.pick == "expected":
+            near = [m for m in _near(kernel, pairs) if m.score > 0]
+            near.sort(key=lambda m: m.score * expected_log(m.pair, prior, bound, kernel.target))
+            chosen = list({item_of(m.pair): m.pair for m in reversed(near)}.values())[::-1]
+        else:
+            told = choose_experience(rules_of, [], pairs, [], prior, bound, kernel.target, seed)
+            chosen = [item.pair for item in told.items]
+        extra: dict[RecordedRewrite, float] = {}
+        for pair in chosen:
+            made = _carried(pair, kernel, carried)
+            if made is not None:
+                extra.setdefault(made, math.exp(expected_log(pair, prior, bound, kernel.target)))
+        choose = by_prior(kernel, prior, extra)
+        yield f"half the rules, {policy}", searched(kernel, choose, kept.__contains__, list(extra))
+
+
+def _carried(
+    pair: Pair, kernel: RecordedKernel, carried: dict[tuple[str, str], str | None]
+) -> RecordedRewrite | None:
+    key = pair.id, kernel.name
+    if key not in carried:
+        made = transfer(pair.slow_text, pair.fast_text, pair.kernel, kernel.text, kernel.kernel)
+        carried[key] = None if made is None else made.text
+    text = carried[key]
+    return None if text is None else RecordedRewrite(kernel.text, text, item_of(pair), kernel.time_of(text))
+
+
+def interval(
+    runs: Sequence[SimulatedRun],
+    arm: str,
+    other: str,
+    value: Callable[[SimulatedRun], float],
+    draws: int = 1000,
+) -> tuple[float, float, float, float]:
+    """Return the mean of one arm over another's, each kernel counting as much, its 95 % interval over draws of kernels
+    and seeds, and the worst kernel's."""
+    cells: dict[str, dict[str, list[float]]] = {}
+    for run in runs:
+        cells.setdefault(run.kernel, {}).setdefault(run.arm, []).append(value(run))
+    logs = {name: math.log(fmean(by[arm]) / fmean(by[other])) for name, by in cells.items()}
+    random, ratios = Random(0), []
+    for _ in range(draws):
+        drawn = []
+        for name in random.choices(sorted(cells), k=len(cells)):
+            mine, theirs = cells[name][arm], cells[name][other]
+            mine, theirs = random.choices(mine, k=len(mine)), random.choices(theirs, k=len(theirs))
+            drawn.append(math.log(fmean(mine) / fmean(theirs)))
+        ratios.append(math.exp(fmean(drawn)))
+    low, high = sorted(ratios)[int(0.025 * draws)], sorted(ratios)[int(0.975 * draws) - 1]
+    return math.exp(fmean(logs.values())), low, high, math.exp(max(logs.values()))
+
+
+#: What is compared: letter, arm, the arm that it is compared with, and the share of its candidates that is the goal.
+_COMPARED = (
+    ("a", "learned", "catalogue", 1.0),
+    ("b", "learned", "random", 1 / 3),
+    ("c", "half the rules, ours", "half the rules, none", 1 / 2),
+    ("c", "half the rules, ours", "half the rules, fifo-16", 1 / 2),
+    ("c", "half the rules, ours", "half the rules, random-16", 1 / 2),
+    ("e", "told ours", "told fifo-16", 1.0),
+    ("e", "told ours", "told random-16", 1.0),
+    ("f", "told ours", "told none", 1.0),
+)
+
+
+def proof_rows(runs: Sequence[SimulatedRun], curve: Mapping[int, float]) -> list[GoalResult]:
+    """Return each comparison with its interval, and the learning curve as one row."""
+    rows = []
+    kernels, seeds = len({r.kernel for r in runs}), len({r.seed for r in runs})
+    for letter, arm, other, goal in _COMPARED:
+        value, low, high, worst = interval(runs, arm, other, lambda r: float(r.candidates))
+        best = interval(runs, arm, other, lambda r: r.best_ratio)
+        detail = (
+            f"95 % {low:.2f} to {high:.2f}; worst kernel {worst:.2f}; best after {BUDGET} {best[0]:.3f} "
+            f"({best[1]:.3f} to {best[2]:.3f}); {kernels} kernels, {seeds} seeds"
+        )
+        met = value <= goal and (letter != "a" or worst <= 1.2)
+        rows.append(
+            GoalResult(
+                f"({letter}) candidates, {arm} over {other}", f"<= {goal:.2g}", value, "x", met, detail
+            )
+        )
+    points = ", ".join(f"{count}: {mean:.1f}" for count, mean in curve.items())
+    rows.append(
+        GoalResult("learning curve", "", None, "", None, f"mean candidates by kernels known: {points}")
+    )
+    return rows

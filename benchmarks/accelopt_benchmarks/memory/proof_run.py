@@ -1,0 +1,36 @@
+"""Finds out the costs that the proof of the memory needs, once, and runs it."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from accelopt_benchmarks.checkout import EXAMPLES
+from accelopt_benchmarks.memory.proof import compare, learning_curve, proof_rows, recorded_kernel
+from accelopt_benchmarks.result import GoalResult
+from accelopt_benchmarks.search.kernels import study_kernels
+from accelopt_benchmarks.search.landscape import explored
+from accelopt_benchmarks.search.study import StudyPlan, open_world
+from accelopt_lsp.cli.failures import wrong_input
+from accelopt_lsp.stderr import say
+
+#: The versions of each kernel whose costs are found out.
+TEXTS = 24
+
+
+async def measure_proof(names: Sequence[str], seeds: int, cache: Path | None = None) -> list[GoalResult]:
+    """Find out the costs of versions of each kernel (of NKIBench and the Triton examples, or those named), kept in the
+    folder ``cache``, and search among them in every way."""
+    kernels = []
+    with tempfile.TemporaryDirectory(prefix="accelopt-memory-") as folder:
+        plan = StudyPlan(cache or Path(folder) / "cache", texts=TEXTS)
+        for kernel in study_kernels(Path(folder), EXAMPLES, names):
+            async with open_world(kernel, plan) as world:
+                found = await recorded_kernel(world, await explored(world, plan.texts))
+            what = "nothing faster is known" if found is None else f"{len(found.measured)} versions are known"
+            say(f"{kernel.name}: {what}")
+            kernels += [found] if found is not None else []
+    if len(kernels) < 2:
+        raise wrong_input("At least two kernels with faster versions are needed.")
+    return proof_rows(compare(kernels, seeds), learning_curve(kernels, seeds))

@@ -1,0 +1,171 @@
+"""The step ``nki.compare``: runs a file and its translation, each in its own dialect, and compares every launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
+from accelopt_profiling.nki.emulator.machine import running_machine
+from accelopt_profiling.nki.frontend import jit
+from accelopt_profiling.nki.install import Emulation, emulated
+from accelopt_profiling.nki.time_model.estimate import estimate
+from accelopt_profiling.nki.time_model.hardware import hardware
+from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.worker.usercode import load_module, user_errors
+
+#: The relative L2 distance of outputs that counts as equal where the problem states none: rounding in another order.
+_RELATIVE = 2e-5
+#: Cases besides the profiled one.
+_CASES = 3
+#: Elements that are compared at once, in float64.
+_CHUNK = 1 << 22
+
+
+@dataclass(frozen=True)
+class CompareParams:
+    """``text`` is the translation; ``target`` the core that both are emulated on."""
+
+    problem: ProblemRef
+    text: str
+    target: str
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class CaseComparison:
+    """One case of the problem. ``detail`` says where the outputs differ, or what stopped the translation; ``distance``
+    is the largest relative L2 distance of an output; times are estimates, in microseconds."""
+
+    case: str
+    equal: bool
+    detail: str
+    distance: float | None
+    before_us: float | None
+    after_us: float | None
+
+
+def compare_dialects(context: StepContext, params: CompareParams) -> list[CaseComparison]:
+    """Return the comparison of each case: the profiled one first, then the problem's further shapes.
+
+    Raises:
+        StepFailedError: the file, its problem or the translation cannot be loaded, or the file itself fails.
+    """
+    kernel = PurePosixPath(context.source.kernel)
+    moved = str(kernel.with_name(f"{kernel.stem}_in_todays_nki.py"))
+    context.write_generated(moved, params.text)
+    core = hardware(params.target)
+    with emulated("full", limits=core.limits, sdk=False):
+        original = load_module(context)
+        with user_errors(context):
+            problem = load_problem(context, params.problem, original)
+            translation = load_module(context, moved)
+        relative = problem.tolerance.relative or _RELATIVE
+        found: list[CaseComparison] = []
+        for shape in (None, *list(problem.shapes)[:_CASES]):
+            case = "the profiled case" if shape is None else ", ".join(f"{k}={v}" for k, v in shape.items())
+            before = _Run(problem, params, shape, core)
+            with user_errors(context):
+                before.perform(original)
+            after = _Run(problem, params, shape, core)
+            found.append(_compared(case, before, after, translation, relative))
+            context.emit({"cases": found})
+    return found
+
+
+class _Run:
+    """One run of one of the two files: the results of its launches in order, and the estimate of their time."""
+
+    def __init__(
+        self, problem: Problem, params: CompareParams, shape: Mapping[str, Any] | None, core: Any
+    ) -> None:
+        self._problem, self._params, self._shape, self._core = problem, params, shape, core
+        self.results: list[Any] = []
+        self.us: float | None = None
+        self.faults: list[str] = []
+
+    def perform(self, module: ModuleType) -> None:
+        call = jit.EmulatedKernel.__call__
+        results = self.results
+
+        def keep(kernel: Any, *arguments: Any, **named: Any) -> Any:
+            result = call(kernel, *arguments, **named)
+            if running_machine() is None:
+                written = [a for a in (*arguments, *named.values()) if kernel.writes_arguments]
+                results.append(_arrays([result, *written]))
+            return result
+
+        jit.EmulatedKernel.__call__ = keep  # type: ignore[method-assign, assignment]
+        try:
+            inputs = self._problem.inputs(self._params.seed, self._shape)
+            with emulated("full", limits=self._core.limits, sdk=False) as emulation:
+                self._problem.run(module, inputs)
+            self._estimate(emulation)
+        finally:
+            jit.EmulatedKernel.__call__ = call  # type: ignore[method-assign]
+
+    def _estimate(self, emulation: Emulation) -> None:
+        traces = [m.trace for m in emulation.machines if m.trace.instructions]
+        self.us = sum(estimate(trace, self._core).us for trace in traces)
+        self.faults = [f.message for m in emulation.machines for f in m.findings if f.severity == "error"]
+
+
+def _arrays(value: Any) -> list[np.ndarray]:
+    if isinstance(value, (tuple, list)):
+        return [array for item in value for array in _arrays(item)]
+    return [np.array(value)] if isinstance(value, np.ndarray) else []
+
+
+def _compared(
+    case: str, before: _Run, after: _Run, translation: ModuleType, relative: float
+) -> CaseComparison:
+    try:
+        after.perform(translation)
+    except KernelFaultError as fault:
+        return CaseComparison(case, False, f"line {fault.line}: {fault.message}", None, before.us, None)
+    except Exception as error:
+        return CaseComparison(case, False, f"{type(error).__name__}: {error}", None, before.us, None)
+    distance, detail = _difference(before.results, after.results, relative)
+    if not detail and after.faults and not before.faults:
+        detail = after.faults[0]
+    return CaseComparison(case, not detail, detail, distance, before.us, after.us)
+
+
+def _difference(left: list[Any], right: list[Any], relative: float) -> tuple[float | None, str]:
+    """Return the largest distance of two lists of launches' results, and what is wrong with it."""
+    if [[a.shape for a in launch] for launch in left] != [[a.shape for a in launch] for launch in right]:
+        return None, "the launches, or the shapes of their outputs, differ"
+    worst, detail = 0.0, ""
+    for number, (one, other) in enumerate(zip(left, right, strict=True), 1):
+        for a, b in zip(one, other, strict=True):
+            far, at, wrong = _distance(a.reshape(-1), b.reshape(-1))
+            place = ", ".join(str(int(n)) for n in np.unravel_index(at, a.shape)) if a.size else ""
+            if wrong and not detail:
+                detail = f"launch {number}: element [{place}] is {b.reshape(-1)[at]}, not {a.reshape(-1)[at]}"
+            elif far > relative and not detail:
+                detail = f"launch {number}: element [{place}] is {b.reshape(-1)[at]:.6g}, not {a.reshape(-1)[at]:.6g}"
+            worst = max(worst, far)
+    return worst, detail
+
+
+def _distance(a: Any, b: Any) -> tuple[float, int, bool]:
+    """Return the relative L2 distance, the element that differs most, and whether one is finite in one of them only."""
+    square, size, most, at = 0.0, 0.0, -1.0, 0
+    for first in range(0, a.size, _CHUNK):
+        x, y = (v[first : first + _CHUNK].astype(np.float64) for v in (a, b))
+        finite = np.isfinite(x)
+        if not np.array_equal(finite, np.isfinite(y)):
+            return 0.0, first + int((finite != np.isfinite(y)).argmax()), True
+        gap = np.abs(np.where(finite, x - y, 0))
+        square, size = square + float(gap @ gap), size + float(np.square(x[finite]).sum())
+        if gap.size and gap.max() > most:
+            most, at = float(gap.max()), first + int(gap.argmax())
+    return (square / max(size, 1e-30)) ** 0.5, at, False

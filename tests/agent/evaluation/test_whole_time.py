@@ -1,0 +1,76 @@
+"""The time of a version that changes more than one kernel: all that is launched, beside the same of the original."""
+
+from __future__ import annotations
+
+import pytest
+
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.evaluation.whole_time import ALL_LAUNCHES, REST, time_of, total, whole
+from accelopt_agent.search.net_summary import net_summary
+from accelopt_agent.search.node import Node
+from accelopt_agent.search.trial import Trial, VersionTexts
+from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known, estimated
+
+HEAD = "import triton\n\n\n"
+KERNEL = "@triton.jit\ndef {name}(x):\n    pass\n\n\n"
+
+
+def text_of(*names: str) -> str:
+    calls = "".join(f"    {name}[(1,)](x)\n" for name in names)
+    return HEAD + "".join(KERNEL.format(name=n) for n in names) + f"def entry(x):\n{calls}"
+
+
+def measured(name: str, us: float, status: str = "passed") -> KernelMeasurement:
+    correct = Correctness(
+        "failed" if status == "failed" else "passed", "row 3 is off" if status == "failed" else ""
+    )
+    return KernelMeasurement(
+        name, 1, "triton", "h100", correctness=correct, latency=Latency(us, us / 2, us * 2, Known.ESTIMATED)
+    )
+
+
+def test_sums_are_known_as_badly_as_their_worst_part() -> None:
+    parts = [Latency(1.0, 0.5, 2.0, Known.ESTIMATED), Latency(2.0, 2.0, 2.0, Known.MEASURED)]
+    assert total(parts) == Latency(3.0, 2.5, 4.0, Known.ESTIMATED)
+    assert total([*parts, Latency()]) == Latency()
+
+
+def test_a_kernel_that_is_launched_often_counts_as_often() -> None:
+    often = measured("k", 4.0)
+    often.quantities[ALL_LAUNCHES] = estimated(12.0, 6.0, 24.0, "us")
+    assert time_of(often).us == 12.0
+
+
+@pytest.mark.parametrize(("us", "outcome"), [(12.0, "faster"), (26.0, "unclear"), (40.0, "slower")])
+def test_a_fused_version_is_compared_with_all_that_it_stands_for(us: float, outcome: str) -> None:
+    """It takes longer than the one kernel that is searched, and less than the three that it replaces."""
+    base, fused = text_of("a", "b", "c"), text_of("abc")
+    others = [measured("b", 8.0), measured("c", 8.0)]
+    root = Node(base, find_kernels(base).kernels[0], measured("a", 10.0))
+    made = whole([measured("abc", us)], "a", others)
+    assert made.quantities[REST].value == 16.0
+    trial = Trial(Candidate("a", fused, "model:x", "Fuse them"), root, "f")
+    node = node_of_trial(trial, made, root, VersionTexts(base, "a"), "h100")
+    assert candidate_outcome(node, "h100") == outcome
+    assert node.kernel.name == "abc"
+    assert (node.us, root.us) == (us, 26.0)
+    narrow = Node(base, root.kernel, measured("a", 5.0), trial.candidate, root)
+    assert narrow.us == 21.0
+    assert [t.us for t in narrow.beside(node)] == [21.0, us]
+    assert [t.us for t in narrow.beside(root)] == [5.0, 10.0]
+
+
+def test_one_wrong_kernel_makes_the_whole_wrong() -> None:
+    made = whole([measured("a", 4.0), measured("b", 3.0, "failed")], "a", [])
+    assert made.name == "a"
+    assert made.correctness.status == "failed"
+
+
+def test_the_net_difference_is_one_sentence() -> None:
+    base, fused = text_of("a", "b"), text_of("ab")
+    assert net_summary(base, fused, "Fuse them.") == "ab in place of a and b: Fuse them"
+    chain = "; then: ".join(["One", "Two", "One", "Three", "Four"])
+    assert net_summary(base, base, chain) == "One; then: Two; then: Three; and 1 more"

@@ -1,0 +1,80 @@
+"""The simulated search tries what its priority says, and knows other kernels only."""
+
+from __future__ import annotations
+
+from random import Random
+
+from accelopt_benchmarks.memory.proof import (
+    MOST,
+    RecordedKernel,
+    RecordedRewrite,
+    by_catalogue,
+    by_lot,
+    by_prior,
+    compare,
+    interval,
+    learning_curve,
+    proof_rows,
+    searched,
+)
+from accelopt_memory.features import kernel_features
+from accelopt_memory.outcomes import OutcomePrior
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.quantity import Known
+
+SOURCE = """\
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def kernel_{name}(x, y, B: tl.constexpr):
+    at = tl.arange(0, B)
+    tl.store(y + at, tl.load(x + at) * {name}.0)
+"""
+#: What each rule makes of the time: one helps, in the catalogue's order the last.
+RULES = {"rule:idle": 1.0, "rule:slow": 1.5, "rule:breaks": None, "rule:good": 0.5}
+
+
+def recorded(number: int) -> RecordedKernel:
+    text = SOURCE.format(name=number)
+    kernel = find_kernels(text).kernels[0]
+    rewrites = [
+        RecordedRewrite(text, f"{text}# {rule}\n", rule, 100.0 * ratio if ratio else None)
+        for rule, ratio in RULES.items()
+    ]
+    times = {text: 100.0} | {r.after: r.us for r in rewrites if r.us}
+    measured = {
+        version: KernelMeasurement(
+            kernel.name, 6, "triton", "h100", latency=Latency(us, us, us, Known.ESTIMATED), bound="memory"
+        )
+        for version, us in times.items()
+    }
+    found = RecordedKernel(
+        f"k{number}", kernel.name, "triton", "h100", text, 100.0, 50.0, kernel.content_hash,
+        kernel_features(text, kernel.name, "memory"), {text: rewrites}, measured,
+    )  # fmt: skip
+    found.note_outcomes()
+    return found
+
+
+def test_each_order_needs_what_it_should() -> None:
+    one, other = recorded(1), recorded(2)
+    assert searched(one, by_catalogue)[0] == 4
+    assert searched(one, by_prior(one, OutcomePrior(other.outcomes))) == (1, 1.0)
+    assert 1 <= searched(one, by_lot(Random(1)))[0] <= 4
+    assert searched(one, by_catalogue, lambda item: item != "rule:good") == (MOST, 2.0)
+
+
+def test_what_is_told_helps_and_kernels_count_alike() -> None:
+    kernels = [recorded(k) for k in range(3)]
+    runs = compare(kernels, 5)
+    assert {run.kernel for run in runs} == {"k0", "k1", "k2"}
+    ratio, low, high, _ = interval(runs, "learned", "catalogue", lambda run: float(run.candidates))
+    assert ratio == low == high == 0.25
+    told = interval(runs, "told ours", "told none", lambda run: float(run.candidates))
+    assert told[0] < 1.0
+    curve = learning_curve(kernels, 5)
+    assert curve[2] < curve[0]
+    assert len(proof_rows(runs, curve)) == 9
