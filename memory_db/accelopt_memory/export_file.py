@@ -17,7 +17,7 @@ from typing import Any
 
 from accelopt_memory.export_masks import masked
 from accelopt_memory.memory import TABLES, Memory
-from accelopt_memory.records import Pair, RecordKind, Rejection, Trap
+from accelopt_memory.records import Pair, RecordKind, Rejection, Trap, content_id
 from accelopt_memory.rows import to_json
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.receipt import Receipt
@@ -40,9 +40,10 @@ class MemoryImportError(ValueError):
         self.path, self.line, self.why = path, line, why
 
 
-def export_memory(memory: Memory, path: Path) -> int:
+def export_memory(memory: Memory, path: Path, *, sources: bool = True) -> int:
     """Write pairs, traps, rejections and receipts to ``path``, without absolute paths and secrets, and return how many
-    records; an existing file is replaced as a whole.
+    records; an existing file is replaced as a whole. Without ``sources`` no line of a kernel goes with it: no receipts,
+    and of each pair what its slow side looks like, its numbers and its summary.
 
     Raises:
         OSError: the file cannot be written; what was there before is untouched.
@@ -54,7 +55,9 @@ def export_memory(memory: Memory, path: Path) -> int:
             out.write(_line({"format": FORMAT, "version": VERSION}))
             receipts: dict[str, str] = {}  # a masked one has another id
             for kind, record in _records(memory):
-                shared = _masked(kind, record, receipts)
+                if not sources and kind == "receipt":
+                    continue
+                shared = _masked(kind, record if sources else _without_sources(record), receipts)
                 out.write(_line({"kind": kind, "id": shared.id, "data": shared}))
                 count += 1
             out.flush()
@@ -64,6 +67,14 @@ def export_memory(memory: Memory, path: Path) -> int:
         Path(temporary).unlink(missing_ok=True)
         raise
     return count
+
+
+def _without_sources(record: Any) -> Any:
+    """Return a pair with the hashes of its texts in their place, as an example that nothing can be made of."""
+    if not isinstance(record, Pair):
+        return record
+    slow, fast = (f"# {content_id('text', text)}\n" for text in (record.slow_text, record.fast_text))
+    return dataclasses.replace(record, slow_text=slow, fast_text=fast, lesson="", receipts=(), example=True)
 
 
 def _masked(kind: RecordKind, record: Any, receipts: dict[str, str]) -> Any:

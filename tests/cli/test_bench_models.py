@@ -79,6 +79,7 @@ def test_an_ablation_leaves_out_what_it_says() -> None:
     papers = SearchPlan("tree", frozenset({"model"}))
     assert "search only" not in [a.name for a in searches((), True, papers) if a is not None]
     team = same_for_all(ModelSettings("http://localhost/v1", "m"))
+    assert len({made.setup for a in ABLATIONS if (made := a.team_of(team))}) == 2
     assert [a.name for a in ABLATIONS if (made := a.team_of(team)) and made.alone] == [
         "one agent",
         "sampling",

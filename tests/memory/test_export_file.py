@@ -45,6 +45,26 @@ def test_what_goes_out_comes_in(full: Memory, exported: Path, tmp_path: Path) ->
     assert ids[0] == ids[1]
 
 
+def test_without_sources_no_line_of_a_kernel_goes_out_and_a_pair_is_still_found(
+    full: Memory, tmp_path: Path, make_pair: Callable[..., Pair]
+) -> None:
+    full.add_pair(make_pair(1))
+    assert export_memory(full, tmp_path / "out.jsonl", sources=False) == 4
+    text = (tmp_path / "out.jsonl").read_text()
+    assert not any(line.strip() in text for line in make_pair().slow_text.splitlines() if len(line) > 8)
+    with Memory.open(tmp_path / "other.db") as other:
+        assert import_file(other, tmp_path / "out.jsonl") == {
+            "receipt": 0,
+            "pair": 2,
+            "trap": 1,
+            "rejection": 1,
+        }
+        found = other.similar(make_pair().features)
+        assert [(m.score, m.pair.example, m.pair.summary) for m in found] == [
+            (1.0, True, make_pair().summary)
+        ] * 2
+
+
 def _changed(line: dict[str, Any], **data: Any) -> str:
     return json.dumps({**line, "data": {**line["data"], **data}})
 

@@ -226,7 +226,7 @@ class _NkiBenchRun:
         def start(request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
             return optimize(request, host, memory, model=team)
 
-        return Searching(limits, start, f"{team.models if team else 'nobody'} asked", plan=plan)
+        return Searching(limits, start, team.setup if team else "nobody is asked", plan=plan)
 
 
 def _results(run: _NkiBenchRun, speaker: ModelSource, limits: Budget | None) -> list[TaskResult]:

@@ -152,14 +152,17 @@ def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
 
 @memory.command()
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option(
+    "--no-sources", is_flag=True, help="Leave out every line of a kernel, and with them the receipts."
+)
 @json_option
-def export(file: Path, as_json: bool) -> None:
+def export(file: Path, no_sources: bool, as_json: bool) -> None:
     """Write pairs, traps, rejections and receipts to FILE as JSON lines."""
     from accelopt_memory.export_file import export_memory
 
     with open_memory(read_only=True) as opened:
         try:
-            count = export_memory(opened, file)
+            count = export_memory(opened, file, sources=not no_sources)
         except OSError as error:
             raise wrong_input(f"{file} cannot be written: {error.strerror}.") from None
     if as_json:

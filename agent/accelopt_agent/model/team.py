@@ -30,6 +30,12 @@ class ModelTeam:
         return settings
 
     @property
+    def setup(self) -> str:
+        """What answers depend on besides the questions, as one line: the key of a result holds it."""
+        roles = [f"{role} {self.of(role).model} at {self.of(role).temperature}" for role in ROLES]
+        return f"{', '.join(roles)}; {self.samples} samples, {self.repairs} repairs{', alone' if self.alone else ''}"
+
+    @property
     def models(self) -> str:
         """The names of the models that may be asked, each once."""
         return ", ".join(dict.fromkeys(self.of(role).model for role in ROLES))

@@ -1,4 +1,4 @@
-"""Tells whether a rewrite stays inside one kernel and its launches."""
+"""Tells whether a rewrite stays inside one kernel and its launches, and whether it reaches them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,30 @@ def only_kernel_changed(base_text: str, text: str, kernel: str) -> bool:
     """
     before, after = _remainder(base_text, kernel), _remainder(text, kernel)
     return before is not None and before == after
+
+
+def kernel_changed(base_text: str, text: str, kernel: str) -> bool:
+    """Return whether the kernel or one of its launches reads another way in ``text``.
+
+    Raises:
+        SyntaxError: one of the texts does not parse.
+    """
+    return _kernel_and_launches(base_text, kernel) != _kernel_and_launches(text, kernel)
+
+
+def _kernel_and_launches(text: str, kernel: str) -> list[str]:
+    """Return the syntax of the kernel and of the calls that launch it, in their order; nothing where it is gone."""
+    tree = parse_python(text)
+    scope = next((s for s in scopes_of(tree) if s.name == kernel), None)
+    if scope is None:
+        return []
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and _launches(n, scope.node.name)]
+    return [ast.dump(node) for node in (scope.node, *calls)]
+
+
+def _launches(call: ast.Call, name: str) -> bool:
+    target = call.func.value if isinstance(call.func, ast.Subscript) else call.func
+    return isinstance(target, ast.Name) and target.id == name
 
 
 def _remainder(text: str, kernel: str) -> tuple[str, str] | None:
@@ -40,8 +64,7 @@ class _Blank(ast.NodeTransformer):
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
-        target = node.func.value if isinstance(node.func, ast.Subscript) else node.func
-        if isinstance(target, ast.Name) and target.id == self._name:
+        if _launches(node, self._name):
             node.func = ast.Name(self._name, ast.Load())
             node.keywords = []
         return node

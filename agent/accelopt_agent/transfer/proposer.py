@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import re
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
+from accelopt_agent.syntax.kernel_change import kernel_changed
 from accelopt_agent.transfer.edit_transfer import transfer
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.features import kernel_features
@@ -20,6 +22,8 @@ from accelopt_profiling.measurement import KernelMeasurement
 PAIRS_TRIED, MOST_FITTING = 64, 8
 #: The lines of a pair's kernel times those of this one, summed over the pairs that are tried: a few seconds' work.
 MOST_WORK = 400_000
+#: What a summary says of the pair that its change came from.
+_FROM = re.compile(r"( \((carried over|carried over in part|as) (from|in) [^()]*\))+(?=\.?$)")
 #: A pair whose slow side is less similar (0..1) is not tried.
 LEAST_ALIKE = 0.15
 
@@ -122,10 +126,10 @@ def _apply(
 
 
 def transfer_edit(match: Match, node: Node) -> Candidate | None:
-    """Carry the pair's edit over; None where it does not fit."""
+    """Carry the pair's edit over; None where it does not fit, or changes other kernels of the file alone."""
     pair = match.pair
     made = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
-    if made is None:
+    if made is None or not kernel_changed(node.text, made.text, node.kernel.name):
         return None
     origin = f"memory:{pair.id}"
     summary = _carried(pair, made.whole)
@@ -136,7 +140,7 @@ def transfer_edit(match: Match, node: Node) -> Candidate | None:
 
 def _carried(pair: Pair, whole: bool) -> str:
     how = "carried over" if whole else "carried over in part"
-    return f"{pair.summary.rstrip('.')} ({how} from {_kind(pair)} change of {pair.kernel})"
+    return f"{_FROM.sub('', pair.summary).rstrip('.')} ({how} from {_kind(pair)} change of {pair.kernel})"
 
 
 def _kind(pair: Pair) -> str:

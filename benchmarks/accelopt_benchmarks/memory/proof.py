@@ -7,6 +7,7 @@ are real (estimates of the time model), found out once; no gate and no model is 
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from statistics import fmean
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.experience.policy import policies
 from accelopt_agent.experience.selection import choose_experience, expected_log, item_of
+from accelopt_agent.search.strategies.hybrid import CATALOGUE_TURN
 from accelopt_agent.transfer.edit_transfer import transfer
 from accelopt_agent.transfer.pair_edit import edit_id, read_edit
 from accelopt_benchmarks.result import GoalResult
@@ -212,9 +214,9 @@ def by_catalogue(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewr
 def by_prior(
     kernel: RecordedKernel, prior: OutcomePrior, expects: Mapping[RecordedRewrite, float] | None = None
 ) -> Chooser:
-    """Choose by parent time times expected ratio, ties in the catalogue's order; ``expects`` are the ratios of rewrites
-    that the outcomes know nothing of."""
-    known = expects or {}
+    """Choose as the search does: by parent time times expected ratio, ties in the catalogue's order, but for every
+    third try, which is the catalogue's. ``expects`` are the ratios of rewrites that the outcomes know nothing of."""
+    known, turns = expects or {}, itertools.count(1)
 
     def choose(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewrite:
         def expected(rewrite: RecordedRewrite) -> float:
@@ -222,6 +224,8 @@ def by_prior(
             ratio = known.get(rewrite) or prior.expected(rewrite.item, measured.bound, kernel.target)
             return (measured.latency.us or math.inf) * ratio
 
+        if next(turns) % CATALOGUE_TURN == 0:
+            return by_catalogue(open_, fastest)
         return min(open_, key=expected)
 
     return choose

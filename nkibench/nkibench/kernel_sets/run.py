@@ -49,8 +49,14 @@ class SetPlan:
     @property
     def options(self) -> str:
         """What a result depends on besides the kernel and its problem."""
-        asked = "" if self.budget is None else f"{self.budget} {self.team.models if self.team else 'rules'}"
+        team = self.whole_team
+        asked = "" if self.budget is None else f"{self.budget} {team.setup if team else 'rules'}"
         return f"{self.target} {asked}{f' {self.whole_plan}' if self.budget is not None else ''}"
+
+    @property
+    def whole_team(self) -> ModelTeam | None:
+        """The team, or what the ablation leaves of it."""
+        return self.team if self.ablation is None else self.ablation.team_of(self.team)
 
     @property
     def whole_plan(self) -> SearchPlan:
@@ -59,7 +65,7 @@ class SetPlan:
 
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
         """Return the search for faster versions."""
-        team = self.team if self.ablation is None else self.ablation.team_of(self.team)
+        team = self.whole_team
         return optimize(self.whole_plan.of(request), host, self.memory, model=team)
 
 

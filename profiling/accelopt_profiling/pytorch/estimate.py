@@ -1,16 +1,19 @@
 """Estimate what PyTorch takes for a sequence of operators on a GPU that is not there.
 
 The roofs and the constants are those of the estimate of a Triton launch (``triton.estimation``): bytes at the bandwidth
-that streaming kernels reach, products at the share of the tensor peak that they reach, 32-bit products outside of
-convolutions on the ordinary units (PyTorch allows TF32 in convolutions only). A tensor that was used a short while ago
+that streaming kernels reach, products at the share of the tensor peak that they reach; products and convolutions in
+float32 at what libraries reach of their peaks (``library_rates.json``). A tensor that was used a short while ago
 is read from L2. The processor gives the device one kernel after the other, so that small ones wait for it.
 """
 
 from __future__ import annotations
 
+import json
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.pytorch.operators import TensorUse, TorchOperator
@@ -26,6 +29,24 @@ COMPILED_GAP = 0.5
 
 
 @dataclass(frozen=True)
+class LibraryRate:
+    """A library's kernels reach ``share`` of a peak; a time lies between ``low`` and ``high`` times the estimate."""
+
+    peak: str
+    share: float
+    low: float
+    high: float
+    source: str
+
+
+@cache
+def library_rates() -> dict[str, LibraryRate]:
+    """Return what libraries reach in float32, by what they compute."""
+    data = json.loads(resources.files(__package__).joinpath("library_rates.json").read_text("utf-8"))
+    return {name: LibraryRate(**entry) for name, entry in data["rates"].items()}
+
+
+@dataclass(frozen=True)
 class TorchEstimate:
     """Estimates of one call with all its kernels, ``kernels`` and ``compiled_kernels`` how many there are."""
 
@@ -37,11 +58,13 @@ class TorchEstimate:
 
 @dataclass(frozen=True)
 class _Kernel:
-    """What one kernel reads and writes, and its arithmetic in seconds."""
+    """What one kernel reads and writes, its arithmetic in seconds, and how far that may be off."""
 
     reads: tuple[TensorUse, ...]
     writes: tuple[TensorUse, ...]
     seconds: float
+    low: float = UNCHECKED_LOW
+    high: float = UNCHECKED_HIGH
 
 
 def estimate_torch(operators: Sequence[TorchOperator], target: GpuTarget) -> TorchEstimate:
@@ -98,7 +121,9 @@ def _kernels(groups: Sequence[Sequence[TorchOperator]], target: GpuTarget) -> li
         left = tuple(use for key, use in writes.items() if readers.get(key, set()) != {number})
         passes = max(operator.passes for operator in group)
         seconds = sum(_arithmetic(operator, target) for operator in group)
-        kernels.append(_Kernel(tuple(reads.values()) * passes, left, seconds))
+        rates = [library_rates()[o.rate] for o in group if o.rate and o.dtype == "float32"]
+        low, high = (rates[0].low, rates[0].high) if rates else (UNCHECKED_LOW, UNCHECKED_HIGH)
+        kernels.append(_Kernel(tuple(reads.values()) * passes, left, seconds, low, high))
     return kernels
 
 
@@ -109,12 +134,13 @@ def _arithmetic(operator: TorchOperator, target: GpuTarget) -> float:
         return operator.elements / ordinary
     if operator.dtype == "float64":
         return operator.flops / 2 / (target["model.fp32_efficiency"] * target["peak.fp64"])
-    peak = {"float16": "fp16", "bfloat16": "bf16", "float32": "tf32" if operator.convolution else ""}.get(
-        operator.dtype, "fp16"
-    )
-    if not peak or f"peak.{peak}" not in target.figures:
-        return operator.flops / 2 / ordinary
-    return operator.flops / (target["model.tensor_efficiency"] * target[f"peak.{peak}"])
+    if operator.dtype == "float32":
+        rate = library_rates()[operator.rate or "product"]
+        peak = f"peak.{rate.peak}" if f"peak.{rate.peak}" in target.figures else "peak.fp32"
+        return operator.flops / (rate.share * target[peak])
+    peak = "peak.bf16" if operator.dtype == "bfloat16" else "peak.fp16"
+    peak = peak if peak in target.figures else "peak.fp32"
+    return operator.flops / (target["model.tensor_efficiency"] * target[peak])
 
 
 def _latency(kernels: Sequence[_Kernel], target: GpuTarget, gap: float, width: float) -> Latency:
@@ -127,7 +153,7 @@ def _latency(kernels: Sequence[_Kernel], target: GpuTarget, gap: float, width: f
     cache: OrderedDict[int, int] = OrderedDict()
     room = target["model.l2_share"] * target["l2_bytes"]
     given = ended = 0.0
-    in_memory = in_arithmetic = 0.0
+    low = high = 0.0
     for kernel in kernels:
         given += floor if not given else gap * floor
         memory = sum(use.bytes for use in kernel.writes) / dram
@@ -138,9 +164,8 @@ def _latency(kernels: Sequence[_Kernel], target: GpuTarget, gap: float, width: f
             cache[use.storage] = use.bytes
         while cache and sum(cache.values()) > room:
             cache.popitem(last=False)
-        in_memory, in_arithmetic = in_memory + memory, in_arithmetic + kernel.seconds
-        ended = max(ended, given) + MICROSECONDS * max(memory, kernel.seconds)
-    checked = in_memory >= in_arithmetic
-    low = target["model.interval_low"] if checked else UNCHECKED_LOW
-    high = target["model.interval_high"] if checked else UNCHECKED_HIGH
-    return Latency(ended, ended * low / width, ended * high * width, Known.ESTIMATED)
+        by_memory = memory >= kernel.seconds
+        before, ended = ended, max(ended, given) + MICROSECONDS * max(memory, kernel.seconds)
+        low += (ended - before) * (target["model.interval_low"] if by_memory else kernel.low)
+        high += (ended - before) * (target["model.interval_high"] if by_memory else kernel.high)
+    return Latency(ended, low / width, high * width, Known.ESTIMATED)

@@ -23,6 +23,9 @@ _EXTERNAL = frozenset(
      "linalg_cholesky_ex", "triangular_solve"}
 )  # fmt: skip
 
+#: A call of more operators is taken for one that goes on step after step.
+MOST_OPERATORS = 5000
+
 #: Kernels whose time neither bytes nor products bound: one step after the other.
 _SEQUENTIAL = frozenset(
     {"mkldnn_rnn_layer", "_thnn_fused_lstm_cell", "_cudnn_rnn", "miopen_rnn", "lstm", "gru"}
@@ -48,7 +51,8 @@ class TensorUse:
 class TorchOperator:
     """One operator that runs a kernel. ``kind``: "external" (a library's kernel), "reduction" or "pointwise".
     ``flops`` are those of matrix products and convolutions (2 per multiply-add), ``dtype`` their input's type,
-    ``elements`` what else is computed, one operation each; ``passes`` is how often it reads its input."""
+    ``elements`` what else is computed, one operation each; ``passes`` is how often it reads its input. ``rate`` names
+    what a library reaches of the peak in float32 (``library_rates.json``)."""
 
     name: str
     kind: str
@@ -58,7 +62,7 @@ class TorchOperator:
     dtype: str = "float32"
     elements: float = 0.0
     passes: int = 1
-    convolution: bool = False
+    rate: str = ""
 
 
 def record_operators(prepare: Callable[[], Callable[[], Any]]) -> list[TorchOperator]:
@@ -84,6 +88,8 @@ def record_operators(prepare: Callable[[], Callable[[], Any]]) -> list[TorchOper
             before = [t for t in _flat((args, given)) if isinstance(t, torch.Tensor)]
             after = [t for t in _flat(result) if isinstance(t, torch.Tensor)]
             kept.extend((*before, *after))
+            if len(found) >= MOST_OPERATORS:
+                raise NotModelledError(f"the time of more than {MOST_OPERATORS} operators is not modelled")
             operator = _operator(func, args, given, result, before, after, flop_registry)
             if operator is not None:
                 found.append(operator)
@@ -137,8 +143,18 @@ def _operator(
         str(floating.dtype).removeprefix("torch.") if floating is not None else "int32",
         0.0 if flops else float(largest),
         _PASSES.get(name, 1),
-        "conv" in name,
+        _rate(name, args) if flops else "",
     )
+
+
+def _rate(name: str, args: Any) -> str:
+    """Name the rate of a product or of a convolution, whose arguments are input, weight, bias, stride, padding,
+    dilation, transposed, output padding, groups."""
+    if name != "convolution":
+        return "product"
+    if int(args[8]) > 1:
+        return "grouped convolution"
+    return "convolution 3d" if len(args[3]) == 3 else "convolution"
 
 
 def _storage(tensor: Any) -> int:

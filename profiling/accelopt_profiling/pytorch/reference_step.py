@@ -76,10 +76,14 @@ def torch_times(context: StepContext, params: TorchParams) -> TorchTimes:
 
 
 def _call(problem: Problem, seed: int) -> Callable[[], Any]:
-    """Return a call of the reference alone: its model is built, its inputs are drawn."""
+    """Return a call of the reference alone: its model is built, its inputs are drawn. Raises NotModelledError."""
+    import torch
+
     inputs = problem.inputs(seed)
     if isinstance(problem, KernelBenchProblem):
         model = problem.model()
+        if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
+            raise NotModelledError("the time of recurrent layers is not modelled")
         return lambda: model(*inputs)
     return lambda: problem.reference(inputs)
 

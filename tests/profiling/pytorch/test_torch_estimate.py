@@ -48,6 +48,16 @@ def test_joined_operators_move_fewer_bytes() -> None:
     assert found.eager.known is Known.ESTIMATED
 
 
+def test_a_librarys_rate_decides_how_wide_the_interval_is() -> None:
+    convolution = TorchOperator(
+        "convolution", "external", (), (TensorUse(0, 4),), 1e12, rate="convolution 3d"
+    )
+    found = estimate_torch([convolution], h100()).eager
+    assert found.us == pytest.approx(1e12 / (0.27 * h100()["peak.fp32"]) * 1e6, rel=0.01)
+    assert found.low_us == pytest.approx(0.4 * found.us)
+    assert found.high_us == pytest.approx(3.0 * found.us)
+
+
 def test_small_kernels_wait_for_the_processor() -> None:
     found = estimate_torch([operator("add", "pointwise", [k], k + 1, 0) for k in range(20)], h100())
     assert found.eager.us is not None

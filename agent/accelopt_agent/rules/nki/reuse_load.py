@@ -6,19 +6,20 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.parsed_source import canonical
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
+    kernel = open_nki(subject)
     if kernel is None:
         return
-    loads = kernel.of("nl.load")
+    in_place = kernel.dialect.mutates
+    loads = kernel.of("nisa.dma_copy" if in_place else "nl.load")
     for position, second in enumerate(loads):
         for first in loads[:position]:
-            rewrite = _reused(kernel, first, second)
+            rewrite = (_read_instead if in_place else _reused)(kernel, first, second)
             if rewrite is not None:
                 yield rewrite
                 break
@@ -56,6 +57,32 @@ def _reused(kernel: NkiKernel, first: NkiCall, second: NkiCall) -> Rewrite | Non
         edits += [source.replace(name, kept) for name in dropped_reads]
         edits.append(source.without(allocation.node))
     return Rewrite(tuple(edits), f"Use {kept} instead of loading the same tile again as {dropped}.")
+
+
+def _read_instead(kernel: NkiKernel, first: NkiCall, second: NkiCall) -> Rewrite | None:
+    """Today's dialect: the same for two tiles that are made alike and filled once each."""
+    flow, source, one, two = kernel.flow, kernel.source, first.statement, second.statement
+    kept, dropped = first.destination, second.destination
+    if one is None or two is None or one.block is not two.block:
+        return None
+    if not isinstance(kept, cst.Name) or not isinstance(dropped, cst.Name) or kept.value == dropped.value:
+        return None
+    if first.args.keys() != second.args.keys() or not all(
+        source.same(first[k], second[k]) for k in first.args
+    ):
+        return None
+    made, other = flow.allocation(kept.value), flow.allocation(dropped.value)
+    if made is None or other is None or not _same_layout(kernel, made.value, other.value):
+        return None
+    reads = flow.uses_after(two)
+    if reads is None or flow.uses_after(one) is None or flow.sharing([dropped.value]) != {dropped.value}:
+        return None
+    if not flow.unchanged(one, two, flow.variables(first["src"])):
+        return None
+    edits = [*kernel.without(second), *(source.replace(name, kept.value) for name in reads)]
+    return Rewrite(
+        tuple(edits), f"Use {kept.value} instead of loading the same tile again as {dropped.value}."
+    )
 
 
 def _same_index(kernel: NkiKernel, one: cst.BaseExpression, other: cst.BaseExpression | None) -> bool:
