@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 def search_plan(settings: Settings) -> SearchPlan:
     """Return the strategy of the settings with its own options, and who may propose."""
+    from accelopt_agent.request import LessonLimits
     from accelopt_agent.search.plan import SearchPlan
     from accelopt_agent.search.strategies import OPTIONS
 
@@ -23,6 +24,7 @@ def search_plan(settings: Settings) -> SearchPlan:
         depth=search.depth or None,
         options={name: getattr(search, name) for name in OPTIONS[search.strategy]},
         experience=search.experience,
+        lessons=LessonLimits(search.lessons, search.lesson_gain, search.lesson_loss),
     )
 
 

@@ -31,6 +31,17 @@ class Budget:
 
 
 @dataclass(frozen=True)
+class LessonLimits:
+    """``most`` lessons are written at the end of a kernel's search, 0 for none: about versions that were proved and are
+    at least ``gain`` times as fast as the original, and about versions at least ``loss`` times as slow as the one that
+    they were made from. The defaults are AccelOpt's."""
+
+    most: int = 8
+    gain: float = 1.04
+    loss: float = 1.15
+
+
+@dataclass(frozen=True)
 class OptimizeRequest:
     """A search for faster versions of ``kernel`` in the file ``text`` at ``path``, for ``target``.
 
@@ -41,7 +52,7 @@ class OptimizeRequest:
     target and host if that was interrupted, without paying again for its results. ``limits`` hold for each step of a
     job. ``sources`` restricts the proposers. ``proved`` says that the gate has accepted the original already, so that
     it is not checked again before the search. ``experience`` names the policy by which the memory tells a model of like
-    kernels (``experience/policies.json``).
+    kernels (``experience/policies.json``), ``lessons`` which of its versions the summarizer writes about.
     """
 
     path: Path
@@ -63,6 +74,7 @@ class OptimizeRequest:
     limits: Limits = Limits()
     sources: frozenset[str] = SOURCES
     proved: bool = False
+    lessons: LessonLimits = LessonLimits()
     experience: str = "ours"
 
     def kernel_file(self, text: str | None = None) -> KernelFile:

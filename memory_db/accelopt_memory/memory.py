@@ -171,6 +171,11 @@ class Memory:
         with self.connection.writing() as db:
             return insert_record(db, "traps", trap)
 
+    def set_trap_message(self, trap_id: str, message: str) -> None:
+        """Say why the rewrite of a trap is no good; a trap that is not there stays so."""
+        with self.connection.writing() as db:
+            db.execute("UPDATE traps SET message = ? WHERE id = ?", [storable(message), trap_id])
+
     def traps(self, kernel_hash: str | None = None) -> list[Trap]:
         """Oldest first; of every kernel when ``kernel_hash`` is None."""
         return self._refusals(Trap, "traps", kernel_hash)

@@ -21,6 +21,8 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
+from accelopt_agent.migration.file_migration import UnmovedLine
+from accelopt_agent.migration.proof import ProvedMigration
 from accelopt_agent.model.editor_request import Complete, EditorModelRequest, no_models
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
@@ -125,6 +127,9 @@ class Scripted:
     async def pause(self, job: str, on: bool) -> None:
         going = self._going.setdefault(job, asyncio.Event())
         going.clear() if on else going.set()
+
+    async def migrate(self, file: FileText) -> ProvedMigration:
+        return ProvedMigration(file.text.replace("neuronxcc.nki", "nki"), [UnmovedLine(3, "as scripted")])
 
     async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]

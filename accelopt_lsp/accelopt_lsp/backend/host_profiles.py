@@ -5,18 +5,21 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from accelopt_lsp.backend.cache_key import targets_of
 from accelopt_lsp.backend.protocol import FileText
-from accelopt_lsp.errors import HostUnavailableError
+from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.resources import host_named
 from accelopt_lsp.settings.load import Settings
-from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError
+from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError, JobFailedError
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.problem_inference import guessed, infer_problem
 from accelopt_profiling.problems.inference.inferred import InferredProblem, inference_key
 from accelopt_profiling.profiler import ProfileRequest, profile
+
+if TYPE_CHECKING:
+    from accelopt_agent.migration.proof import ProvedMigration
 
 
 class HostProfiles:
@@ -82,6 +85,25 @@ class HostProfiles:
             return await infer_problem(host, file.examined, [chosen], target, settings.job_limits)
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
+
+    async def migrate(self, file: FileText) -> ProvedMigration:
+        """Move a file of NKI's Beta 1 to today's NKI, and compare both.
+
+        Raises:
+            UserError: there is no problem to run them on, or the original cannot be run.
+            HostUnavailableError
+        """
+        from accelopt_agent.migration.proof import TARGET, migrate
+
+        if file.examined.problem.ref is None:
+            raise UserError("No problem says what to run the kernel with; create a problem file first.")
+        try:
+            host = await self.connected(file.settings)
+            return await migrate(host, file.examined, TARGET, file.settings.job_limits)
+        except HostUnreachableError as error:
+            raise HostUnavailableError(str(error)) from None
+        except JobFailedError as failed:
+            raise UserError(f"{file.path} cannot be run: {failed.error.message}") from None
 
     async def connected(self, settings: Settings, name: str | None = None) -> Host:
         """Return the host of the settings, or the one called ``name``, once it is reached. A caller that is

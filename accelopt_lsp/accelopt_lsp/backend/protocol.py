@@ -16,6 +16,7 @@ from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement
 
 if TYPE_CHECKING:
+    from accelopt_agent.migration.proof import ProvedMigration
     from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 
@@ -118,6 +119,10 @@ class Backend(Protocol):
         Raises:
             HostUnavailableError, UserError
         """
+
+    async def migrate(self, file: FileText) -> ProvedMigration:
+        """Return a file of NKI's Beta 1 in today's NKI, and what running both came to."""
+        ...
 
     async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
         """Return inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.

@@ -36,7 +36,7 @@ class ProblemFiles:
             raise UserError(f"{path} exists already; complete it there.")
         problem = await self._inferred(job, file, kernel)
         try:
-            await asyncio.to_thread(_write_new, path, problem.text)
+            await asyncio.to_thread(write_new, path, problem.text)
         except FileExistsError:
             raise UserError(f"{path} exists already; complete it there.") from None
         except OSError as error:
@@ -67,7 +67,7 @@ def choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
     return launched[0]
 
 
-def _write_new(path: Path, text: str) -> None:
+def write_new(path: Path, text: str) -> None:
     """Write a file that does not exist. Raises FileExistsError, OSError."""
     with path.open("x", encoding="utf-8") as file:
         file.write(text)

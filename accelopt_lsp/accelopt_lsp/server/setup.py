@@ -32,6 +32,7 @@ from accelopt_lsp.server.explanations import Explanations
 from accelopt_lsp.server.file_watcher import FileWatcher
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.limit_fix import LimitFix
+from accelopt_lsp.server.migrations import Migrations
 from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
@@ -81,6 +82,7 @@ class Parts:
     explanations: Explanations
     change_learning: ChangeLearning
     problem_files: ProblemFiles
+    migrations: Migrations
     limit_fix: LimitFix
     recordings: Recordings
     pages: Pages
@@ -150,6 +152,7 @@ def build_parts(server: AccelOptServer) -> Parts:
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
         change_learning=ChangeLearning(editor, state, jobs, backend, files, texts),
         problem_files=ProblemFiles(editor, jobs, files, backend),
+        migrations=Migrations(editor, jobs, files, backend),
         limit_fix=LimitFix(editor, jobs, files),
         recordings=Recordings(editor, jobs, files, configuration, profiles),
         pages=pages,
@@ -378,6 +381,9 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     async def create_problem(args: Arguments) -> dict[str, Any]:
         return started(parts.problem_files.create(args))
 
+    async def migrate(args: Arguments) -> dict[str, Any]:
+        return started(parts.migrations.move(args))
+
     async def raise_limit(args: Arguments) -> dict[str, Any]:
         return started(parts.limit_fix.raise_limit(args))
 
@@ -397,6 +403,7 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     on("explain", explain)
     on("remember", remember)
     on("createProblem", create_problem)
+    on("migrate", migrate)
     on("raiseLimit", raise_limit)
     on("record", record)
 

@@ -111,6 +111,9 @@ class SearchSettings:
     dead_after: int
     near_misses: bool
     experience: str
+    lessons: int
+    lesson_gain: float
+    lesson_loss: float
 
 
 @dataclass(frozen=True)

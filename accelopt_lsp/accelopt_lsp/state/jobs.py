@@ -18,6 +18,7 @@ JobKind = Literal[
     "reject",
     "remember",
     "create-problem",
+    "migrate",
     "explain",
     "show-runs",
     "record",

@@ -7,6 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from importlib.resources import files
+from math import prod
 from typing import Any
 
 from accelopt_agent.migration.known_facts import FactTable
@@ -113,10 +114,39 @@ class ExpressionTranslation:
             shape = self.facts.shape(node)
             return _View(self._cut(base, shape, clips) if clips and shape else base)
         owner = self.facts.of(node.value)
-        whole = (
-            max(0, len(owner.shapes[0]) - blocks - len(entries)) if owner is not None and owner.shapes else 0
-        )
-        return self._sliced(base, entries, self.facts.shape(node), clips or {}, whole)
+        sizes = owner.shapes[0][blocks:] if owner is not None and owner.shapes else []
+        shape, whole = self.facts.shape(node), max(0, len(sizes) - len(entries))
+        try:
+            return self._sliced(base, entries, shape, clips or {}, whole)
+        except UntranslatableError:
+            text = None if clips else self._pattern_view(base, entries, sizes, len(shape))
+            if text is None:
+                raise
+            return _View(text)
+
+    def _pattern_view(self, base: str, entries: list[ast.expr], sizes: list[int], rank: int) -> str | None:
+        """Return ``base.ap(...)`` for indices that are no slices, with the strides of the size that ran; None where
+        an index is not affine."""
+        if len(entries) != len(sizes):
+            return None
+        read = [
+            None if isinstance(entry, ast.Slice) or self.facts.tile(entry) else self.reader.read(entry)
+            for entry in entries
+        ]
+        rank = max([rank, *(-axis.axis for index in read if index is not None for axis in index.axes)])
+        steps = dict.fromkeys(range(-rank, 0), "0")
+        counts = dict.fromkeys(range(-rank, 0), "1")
+        offset = "0"
+        for at, index in enumerate(read):
+            stride = str(prod(sizes[at + 1 :]))
+            if index is None:
+                return None
+            offset = plus(offset, times(index.offset, stride))
+            for axis in index.axes:
+                steps[axis.axis] = plus(steps[axis.axis], times(axis.step, stride))
+                counts[axis.axis] = axis.count
+        pattern = ", ".join(f"[{steps[a]}, {counts[a]}]" for a in range(-rank, 0))
+        return f"{base}.ap(pattern=[{pattern}], offset={offset})"
 
     def _sliced(
         self, base: str, entries: list[ast.expr], shape: list[int], clips: dict[int, str], whole: int

@@ -14,6 +14,9 @@ from accelopt_profiling.nki.equivalence import CaseComparison, CompareParams
 from accelopt_profiling.nki.tile_facts import FactsParams, TileFacts
 from accelopt_profiling.plain import from_plain, to_plain
 
+#: The core that both are emulated on: today's NKI has no first generation.
+TARGET = "trn2"
+
 
 @dataclass(frozen=True)
 class ProvedMigration:
@@ -24,6 +27,19 @@ class ProvedMigration:
     unmoved: list[UnmovedLine] = field(default_factory=list)
     cases: list[CaseComparison] = field(default_factory=list)
     stopped: str = ""
+
+    @property
+    def outcome(self) -> str:
+        """What became of it, in a sentence."""
+        if self.proved:
+            return f"It computes the same in {len(self.cases)} case{'s' if len(self.cases) > 1 else ''}."
+        count = len(self.unmoved)
+        left = f"{count} statement{' is' if count == 1 else 's are'} marked as not moved. " if count else ""
+        different = next((c for c in self.cases if not c.equal), None)
+        why = self.stopped or (
+            "" if different is None else f"Not equal in {different.case}: {different.detail}."
+        )
+        return f"{left}{why}".strip()
 
     @property
     def proved(self) -> bool:

@@ -12,6 +12,7 @@ from accelopt_agent.model.ledger import ledger_entry
 from accelopt_agent.model.prompt_templates import render
 from accelopt_agent.model.role_context import change, kernel_alone
 from accelopt_agent.model.settings import ModelSettings, Share
+from accelopt_agent.search.node import Node
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_profiling.measurement import Dialect, KernelMeasurement, Latency
@@ -19,6 +20,8 @@ from accelopt_profiling.quantity import Quantity
 
 #: How many of the counters that moved the summarizer is shown.
 COUNTERS_SHOWN = 10
+#: How many lines of the change a lesson is written about.
+LESSON_LINES = 60
 
 
 async def explain(
@@ -62,6 +65,23 @@ def summarizer_user(suggestion: Suggestion, versions: MeasuredVersions, share: S
         change=change(before, after),
         slow=_time(suggestion.slow),
         fast=_time(suggestion.fast),
+    )
+
+
+def lesson_user(slow: Node, fast: Node, share: Share = "file") -> str:
+    """Return the question why ``fast`` is faster than ``slow``, two versions of one search."""
+    before, after = slow.text, fast.text
+    if share == "kernel":
+        before, after = kernel_alone(before, slow.kernel.name), kernel_alone(after, fast.kernel.name)
+    times = slow.beside(fast)
+    return render(
+        "summarizer_user",
+        kernel=slow.kernel.name,
+        digest=digest(slow.measurement),
+        counters=_counters(MeasuredVersions(slow.measurement, fast.measurement)),
+        change=change(before, after, LESSON_LINES),
+        slow=_time(times[0]),
+        fast=_time(times[1]),
     )
 
 

@@ -17,6 +17,7 @@ from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
 from accelopt_agent.model.edits import InvalidAnswerError
+from accelopt_agent.model.explain import lesson_user
 from accelopt_agent.model.ledger import ledger_entry
 from accelopt_agent.model.plan import Plan, apply_answer, parse_plan
 from accelopt_agent.model.problem_text import problem_text
@@ -74,6 +75,18 @@ class ModelProposer:
         self._known_bounds: dict[str, Bounds] = {}
         self._questions: Counter[str] = Counter()  # by version
         self._unusable: list[str] = []  # what became of plans and answers that led to no version
+
+    async def lesson(self, slow: Node, fast: Node) -> str:
+        """Return what the summarizer says of why ``fast`` is faster than ``slow``.
+
+        Raises:
+            ProposerError: there is no answer.
+        """
+        user = lesson_user(slow, fast, self._team.summarizer.share)
+        try:
+            return (await self._ask("summarizer", fast, user, Transcript())).strip()
+        except ModelCallError as fault:
+            raise ProposerError(str(fault), final=fault.final) from fault
 
     async def propose(self, node: Node) -> list[Candidate]:
         """Return the rewrites of one plan, or the repair of a version that failed.

@@ -19,6 +19,7 @@ from accelopt_agent.events import (
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
+from accelopt_agent.search.lessons import LessonWriter, lessons_due
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer, ProposerError
@@ -97,6 +98,7 @@ class KernelSearch:
         self._not_again: set[str] = set()
         self._failed_steps: set[tuple[str, str]] = set()
         self._taught: list[Pair] = []
+        self._offered: dict[str, Suggestion] = {}
         self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
 
     async def run(self) -> AsyncGenerator[Event, None]:
@@ -133,6 +135,9 @@ class KernelSearch:
                         yield event
                 if trouble := self._recorder.new_trouble():
                     yield ProgressText(trouble)
+            await self._write_lessons()
+            for line in self._meter.take_news():
+                yield ProgressText(f"{self.root.kernel.name}: {line}")
             if reached := self._goal_reached():
                 yield ProgressText(reached)
             elif spent := self._meter.spent():
@@ -363,6 +368,7 @@ class KernelSearch:
             suggestion = await asyncio.to_thread(
                 suggestion_for, self.request, node, verdict, self.run_id, self.host
             )
+            self._offered[node.fingerprint] = suggestion
             await self._recorder.suggestion(suggestion)
             await self._teach(suggestion)
             await self._recorder.event("suggestion", {"id": suggestion.id, "speedup": suggestion.speedup})
@@ -379,6 +385,25 @@ class KernelSearch:
         begun = [known for known in self._taught if pair.steps[: len(known.steps)] == known.steps]
         self._taught = [known for known in self._taught if known not in begun] + [pair]
         await self._recorder.proved_pair(pair, [known.id for known in begun])
+
+    async def _write_lessons(self) -> None:
+        """Have the summarizer say why the best proved versions are faster, and the worst ones slower, and keep that
+        with pair and trap. Without a memory nobody would read it; without time nobody is asked."""
+        writer = next((p for p in self._proposers.values() if isinstance(p, LessonWriter)), None)
+        if writer is None or not self._recorder.keeps:
+            return
+        for slow, fast, version in lessons_due(self.root, self.request.lessons):
+            if self._meter.seconds_left == 0.0:
+                return
+            try:
+                text = await asyncio.wait_for(writer.lesson(slow, fast), self._meter.seconds_left)
+            except (ProposerError, TimeoutError):
+                return
+            if version is fast and (suggestion := self._offered.get(version.fingerprint)) is not None:
+                await self._recorder.lesson(suggestion, text)
+            elif version is slow:
+                target = self.request.target
+                await self._recorder.trap_lesson(self.root, version.fingerprint, target, text)
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
         """Mark the version as wrong, and the one step that made it from a right one: neither is tried again. A limit

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.node import Node
+from accelopt_agent.suggestions.lesson import keep_explanation
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.features import kernel_features
@@ -101,6 +102,21 @@ class Recorder:
     async def suggestion(self, suggestion: Suggestion) -> None:
         plain = to_plain(suggestion)
         await self._write(lambda m: m.save_suggestion(plain), "")
+
+    @property
+    def keeps(self) -> bool:
+        """Whether there is a memory that takes what is recorded."""
+        return self._memory is not None and self.trouble is None
+
+    async def lesson(self, suggestion: Suggestion, text: str) -> None:
+        """Store why a proved version is faster, in the run and with its pair."""
+        data = {"suggestion": suggestion.id, "text": text}
+        await self._write(lambda m: keep_explanation(m, suggestion, data, f"lesson {suggestion.id}"), None)
+
+    async def trap_lesson(self, root: Node, rewrite: str, target: str, text: str) -> None:
+        """Store why a rewrite of the kernel at ``root`` got slower, with the trap."""
+        trap = Trap(root.kernel.content_hash, rewrite, target, "", "")
+        await self._write(lambda m: m.set_trap_message(trap.id, text), None)
 
     async def proved_pair(self, pair: Pair, instead_of: Sequence[str] = ()) -> None:
         """Store a pair that the gate has accepted and no person yet, ``instead_of`` earlier ones by id."""

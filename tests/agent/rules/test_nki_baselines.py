@@ -17,6 +17,7 @@ from accelopt_agent.rules import catalogue
 from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.report import quantities
 from accelopt_profiling.nki.time_model.estimate import estimate
@@ -167,3 +168,25 @@ def test_the_counters_of_a_baseline_move_as_the_rule_says(rule: catalogue.Rule) 
     for counter, way in candidates[0].expects.items():
         change = after.get(counter, 0.0) - before.get(counter, 0.0)
         assert change * (1 if way == "up" else -1) > 0, (counter, before.get(counter), after.get(counter))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", sorted(SIZES))
+def test_every_rewrite_of_a_baseline_in_the_current_dialect_keeps_the_result(task: str) -> None:
+    """At least one rule applies, and each rewrite that runs at this size computes what the reference does."""
+    reference, arguments, expected = problem(task)
+    text = tasks()[task].kernel("nki").read_text(encoding="utf-8")
+    limits = hardware("trn2").limits
+    candidates = list(catalogue.proposals(text, find_kernels(text).kernels[0], strict=True))
+    right = 0
+    for candidate in candidates:
+        with emulated(limits=limits):
+            try:
+                result = loaded(candidate.text).kernel(*arguments)
+            except (AssertionError, KernelFaultError):
+                continue  # sizes that the rewrite does not take, as it says itself, or no room
+        (output,) = reference.transform_nki_outputs(result, expected)
+        error = np.linalg.norm(output - expected)
+        assert error < tasks()[task].gate_tolerance * np.linalg.norm(expected), candidate.summary
+        right += 1
+    assert right > 0

@@ -1,4 +1,5 @@
-"""Recognizes parts of rows that a loop takes one after the other in today's dialect: ``nl.ds(j * W, W)``."""
+"""Recognizes parts of rows that a loop takes one after the other in today's dialect: ``nl.ds(j * W, W)``, or the slice
+``j * W : (j + 1) * W``."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
+from accelopt_agent.rules.analysis.parsed_source import canonical
 
 
 @dataclass(frozen=True)
@@ -31,10 +33,13 @@ def row_slice(kernel: NkiKernel, node: cst.BaseExpression | None, loop: cst.For)
     if not isinstance(node, cst.Subscript) or not isinstance(node.value, cst.Name) or len(node.slice) < 2:
         return None
     last = node.slice[-1].slice
-    call = _span(kernel, last.value, loop) if isinstance(last, cst.Index) else None
-    if call is None or variable is None or not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
+    if variable is None or not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
         return None
-    first, width = (arg.value for arg in call.args)
+    call = _span(kernel, last.value, loop) if isinstance(last, cst.Index) else None
+    span = (call.args[0].value, call.args[1].value) if call is not None else _slice(kernel, last)
+    if span is None:
+        return None
+    first, width = span
     if not isinstance(first, cst.BinaryOperation) or not isinstance(first.operator, cst.Multiply):
         return None
     sides = [(first.left, first.right), (first.right, first.left)]
@@ -46,9 +51,27 @@ def row_slice(kernel: NkiKernel, node: cst.BaseExpression | None, loop: cst.For)
         return None
     length = f"{factor(source.code(width))} * {factor(source.code(loop.iter.args[0].value))}"
     before = ", ".join(source.code(other).strip(", ") for other in others)
-    whole = f"{node.value.value}[{before}, {source.code(call.func)}(0, {length})]"
+    columns = f"0 : {length}" if call is None else f"{source.code(call.func)}(0, {length})"
+    whole = f"{node.value.value}[{before}, {columns}]"
     used |= kernel.flow.variables(width) | kernel.flow.variables(loop.iter)
     return RowSlice(loop, node.value.value, node, source.code(last), whole, length, frozenset(used))
+
+
+def _slice(kernel: NkiKernel, index: cst.BaseSlice) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """Return where a slice ``a * W : (a + 1) * W`` or ``a * W : a * W + W`` begins, and W."""
+    if not isinstance(index, cst.Slice):
+        return None
+    low, high = index.lower, index.upper
+    if not isinstance(low, cst.BinaryOperation) or high is None or index.step is not None:
+        return None
+    code = kernel.source.code
+    for one, step in ((low.left, low.right), (low.right, low.left)):
+        if isinstance(low.operator, cst.Multiply) and isinstance(one, cst.Name):
+            a, w = code(one), factor(code(step))
+            ends = (f"({a} + 1) * {w}", f"{w} * ({a} + 1)", f"{a} * {w} + {w}", f"{w} * {a} + {w}")
+            if canonical(code(high)) in {canonical(end) for end in ends}:
+                return low, step
+    return None
 
 
 def _span(kernel: NkiKernel, node: cst.BaseExpression, loop: cst.For) -> cst.Call | None:

@@ -1,0 +1,58 @@
+"""Which versions a lesson is written about, and where it is kept."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from support.played_model import PATIENCE, playing, says
+from support.toy_search import TEXT, ToyCost, ToyGate, measurement, request
+
+from accelopt_agent.events import SuggestionFound
+from accelopt_agent.model.proposer import ModelProposer
+from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.optimize import drive
+from accelopt_agent.request import Budget, LessonLimits
+from accelopt_agent.search.lessons import lessons_due
+from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.suggestions.lesson import lesson_of
+from accelopt_memory.memory import Memory
+from accelopt_profiling.kernels import find_kernels
+
+
+def node(us: int, parent: Node | None = None, failure: Failure | None = None, proved: bool = False) -> Node:
+    text = TEXT.replace("time_us = 100", f"time_us = {us}")
+    made = Node(text, find_kernels(text).kernels[0], measurement(text), parent=parent, failure=failure)
+    made.proof = "accepted" if proved else None
+    if parent is not None:
+        parent.children.append(made)
+    return made
+
+
+def test_lessons_are_about_proved_gains_and_clear_losses() -> None:
+    root = node(100)
+    fast, faster = node(80, root, proved=True), node(60, root, proved=True)
+    node(40, root)  # not proved
+    node(98, root, proved=True)  # too little
+    node(110, root)  # too little as well
+    slow, slower = node(130, root), node(200, fast)
+    node(300, root, Failure("capacity", "no room"))
+    due = list(lessons_due(root, LessonLimits()))
+    assert due == [(root, faster, faster), (root, fast, fast), (slower, fast, slower), (slow, root, slow)]
+    assert len(list(lessons_due(root, LessonLimits(most=1)))) == 1
+    assert not list(lessons_due(root, LessonLimits(most=0)))
+
+
+async def test_a_lesson_is_kept_with_what_was_proved(tmp_path: Path) -> None:
+    memory = Memory.open(tmp_path / "memory.db")
+    plan = says("LINES 7-8\nMake it wide, so that fewer loads are waited for.")
+    wide = says("<<<<<<< CHANGE 1\n    time_us = 60\n    wide = True\n>>>>>>>")
+    with playing([plan, wide, says("Fewer loads are waited for.")]) as played:
+        settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
+        events = [
+            e async for e in drive(
+                request(TEXT, Budget(candidates=1)), ToyCost(), ToyGate(), memory, "toy",
+                lambda meter: [ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)],
+            )
+        ]  # fmt: skip
+    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    assert lesson_of(memory, found[0]) == "Fewer loads are waited for."
