@@ -98,6 +98,18 @@ def parse_python(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+def parse_expression(text: str) -> ast.expr:
+    """Return the syntax of the one expression that ``text`` holds, perhaps over several lines; columns count from 1.
+
+    Raises:
+        SyntaxError: it is no expression. Others as ``parse_python``.
+    """
+    body = parse_python(f"({text}\n)").body
+    if len(body) != 1 or not isinstance(body[0], ast.Expr):
+        raise SyntaxError(f"{text!r} is no expression")
+    return body[0].value
+
+
 @dataclass(frozen=True)
 class ParsedPython:
     """Python text with its syntax tree; where it does not parse, ``tree`` is empty and ``fault`` says why.

@@ -12,6 +12,7 @@ from typing import Any
 
 from accelopt_agent.migration.known_facts import FactTable
 from accelopt_agent.migration.open_index import IndexReader, OpenIndex, plus, times
+from accelopt_profiling.source_text import parse_expression
 
 TABLE: dict[str, Any] = json.loads(files(__package__).joinpath("spellings.json").read_text("utf-8"))
 
@@ -469,7 +470,7 @@ def _is_atom(text: str) -> bool:
 
 
 def _parsed(text: str) -> ast.expr:
-    return ast.parse(text, mode="eval").body
+    return parse_expression(text)
 
 
 def _conjunction(mask: ast.expr) -> list[ast.expr]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from accelopt_agent.migration.expression_translation import TABLE, ModuleNames, UntranslatableError
 from accelopt_agent.migration.kernel_translation import KernelTranslation
 from accelopt_agent.migration.known_facts import FactTable
+from accelopt_profiling.source_text import parse_python
 
 if TYPE_CHECKING:
     from accelopt_profiling.nki.tile_facts import ExpressionFact
@@ -45,7 +46,7 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
     Raises:
         SyntaxError: it does not parse.
     """
-    tree = ast.parse(text)
+    tree = parse_python(text)
     table = FactTable(facts)
     edits: list[tuple[int, int, list[str]]] = []
     unmoved: list[UnmovedLine] = []

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from accelopt_profiling.problems.inference.arguments import NoSizeError, evaluate
+from accelopt_profiling.source_text import parse_expression
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ def plus(a: str, b: str) -> str:
 
 def _is_multiplication(text: str) -> bool:
     try:
-        node = ast.parse(text, mode="eval").body
+        node = parse_expression(text)
     except SyntaxError:
         return False
     return isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult)
@@ -63,7 +64,7 @@ def _product(text: str) -> str:
 
 
 def _atom(text: str) -> bool:
-    node = ast.parse(text, mode="eval").body
+    node = parse_expression(text)
     return not isinstance(node, (ast.BinOp, ast.IfExp, ast.Compare, ast.BoolOp))
 
 

@@ -13,6 +13,7 @@ from accelopt_agent.model.ledger import ledger_entry
 from accelopt_agent.model.prompt_templates import fenced, render
 from accelopt_agent.model.team import ModelTeam, Role
 from accelopt_agent.search.budget import Meter
+from accelopt_profiling.source_text import parse_python
 
 _BLOCK = re.compile(r"^[ \t]*(`{3,}|~{3,})[\w+ -]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
@@ -74,7 +75,7 @@ def module_in(answer: str) -> str | None:
     blocks = [match[2] for match in _BLOCK.finditer(answer)] or [answer]
     for text in sorted(blocks, key=len, reverse=True):
         try:
-            body = ast.parse(text).body
+            body = parse_python(text).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         if any(isinstance(node, ast.ClassDef) and node.name == "ModelNew" for node in body):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import importlib
 import json
 import logging
@@ -19,6 +18,7 @@ from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_agent.rules.analysis.rule_context import KernelNotFoundError, Rewrite, RuleContext, open_context
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
+from accelopt_profiling.source_text import parse_python
 
 logger = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ def _rewritten(rule: Rule, subject: RuleContext, rewrite: Rewrite) -> str:
     edits = [*rewrite.edits, *rewrite.launch_edits]
     try:
         text = apply_edits(subject.source.data, edits, subject.source.newline).decode()
-        ast.parse(text)
+        parse_python(text)
     except (ValueError, SyntaxError) as error:
         raise RuleError(f"{rule.name} made text that does not parse: {error}") from error
     kernel = subject.kernel

@@ -10,6 +10,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.data_flow import DataFlow
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.source_text import parse_expression
 
 _OPERATORS: dict[type[ast.operator], Callable[[float, float], float]] = {
     ast.Add: operator.add,
@@ -41,7 +42,7 @@ def number(
 def number_of_text(flow: DataFlow, text: str) -> float | int | None:
     """Return ``number`` of an expression given as text."""
     try:
-        tree = ast.parse(f"({text}\n)", mode="eval").body
+        tree = parse_expression(text)
     except SyntaxError:
         return None
     return _evaluate(flow, tree, {}, depth=0)
@@ -54,7 +55,7 @@ def factor(code: str) -> str:
 
 def _parse(flow: DataFlow, node: cst.BaseExpression) -> ast.expr | None:
     try:
-        return ast.parse(f"({flow.source.code(node)}\n)", mode="eval").body
+        return parse_expression(flow.source.code(node))
     except SyntaxError:
         return None
 

@@ -16,6 +16,7 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_profiling.source_text import parse_expression, parse_python
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -24,7 +25,7 @@ Node = TypeVar("Node", bound=cst.CSTNode)
 def canonical(expression: str) -> str:
     """Return a key that is equal for expressions which differ only in layout or redundant parentheses."""
     try:
-        return ast.dump(ast.parse(f"({expression}\n)", mode="eval"))
+        return ast.dump(parse_expression(expression))
     except SyntaxError:
         return expression  # a slice or a starred element: compared as written
 
@@ -80,7 +81,7 @@ class ParsedSource:
     def constants(self) -> dict[str, ast.expr]:
         """Module variables that one top-level assignment binds, with what it binds them to."""
         found: dict[str, list[ast.expr]] = {}
-        for statement in ast.parse(self.text).body:
+        for statement in parse_python(self.text).body:
             if isinstance(statement, ast.Assign):
                 for target in statement.targets:
                     pairs = [(target, statement.value)]
