@@ -41,7 +41,7 @@ check: setup
 
 # The programs of the system come first: the tests of hosts and editors need them.
 test: tools check vsix
-	$(BIN)/pytest -q -n 2 --dist worksteal -m "slow and not editor"
+	$(BIN)/pytest -q -n 3 --dist worksteal --durations=60 -m "slow and not editor"
 	$(BIN)/pytest -q -m editor
 	cd vscode-extension && npm test
 
