@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-import time
 import signal
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
