@@ -21,7 +21,7 @@ def test_a_right_and_faster_version_becomes_a_pair_of_a_person(accelopt: Command
     assert learned.object["kernel"] == "silu"
     with Memory.open(home / "memory.db") as memory:
         (pair,) = memory.pairs()
-        assert (pair.id, pair.origin, pair.summary) == (learned.object["pair"], "person", "Wider tiles.")
+        assert (pair.id, pair.origin, pair.summary) == (learned.object["pair"], "person", "Wider tiles")
         assert pair.steps == ("person",)
         assert memory.receipt(pair.receipts[0]) is not None
         assert [(o.item, o.accepted) for o in memory.outcomes.all()] == [(f"edit:{pair.edit}", True)]

@@ -54,7 +54,9 @@ def test_a_checkout_is_run_reported_and_not_run_again(command, tmp_path):
     assert data["geomean_percent_of_peak"]["tasks"] == 1
     assert "silu: passed" in said
     written = {path.name for path in (tmp_path / "work" / "results").iterdir()}
-    assert written == {"journal.jsonl", "results.json", "results.md", "chart.html", "profile_results.csv"}
+    assert written == {
+        "journal.jsonl", "results.json", "results.md", "published.md", "chart.html", "profile_results.csv",
+    }  # fmt: skip
     receipts = [t["receipt"] for t in data["tasks"]]
     code, out, _ = command("--data", str(folder), "--json", "--out", "results", "--tasks", "silu")
     assert code == 0

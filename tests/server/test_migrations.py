@@ -17,7 +17,7 @@ async def test_a_beta_1_kernel_is_moved_to_a_file_of_its_own(editor: Editor, tmp
     await editor.title(uri, "est. 900 us")
     action = await editor.action(uri, 13, "Move this kernel to today's NKI")
     assert isinstance(action, t.CodeAction)
-    assert action.kind == "quickfix.accelopt"
+    assert action.kind == "refactor.rewrite.accelopt.migrate"
     assert action.command is not None
     await editor.execute("migrate", *(action.command.arguments or []))
     await editor.message("k_nki.py was written. 1 statement is marked as not moved.")

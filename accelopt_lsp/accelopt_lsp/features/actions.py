@@ -23,6 +23,7 @@ PAUSE = f"{REWRITE}.pause"
 CANCEL = f"{REWRITE}.cancel"
 RUNS = f"{REWRITE}.runs"
 RECORD = f"{REWRITE}.record"
+MIGRATE = f"{REWRITE}.migrate"
 EXPLAIN = f"{REWRITE}.explain"
 QUICKFIX = "quickfix.accelopt"
 
@@ -54,7 +55,20 @@ def actions(
     return sorted(found, key=lambda a: _ORDER.index(a.kind))
 
 
-_ORDER = [SUGGESTION, QUICKFIX, OPTIMIZE, PAUSE, CANCEL, PROFILE, RECORD, REMEMBER, EXPLAIN, REJECT, RUNS]
+_ORDER = [
+    SUGGESTION,
+    QUICKFIX,
+    OPTIMIZE,
+    PAUSE,
+    CANCEL,
+    PROFILE,
+    RECORD,
+    MIGRATE,
+    REMEMBER,
+    EXPLAIN,
+    REJECT,
+    RUNS,
+]
 
 
 def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> Iterator[Action]:
@@ -68,7 +82,7 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
             yield Action("Record from a test...", RECORD, "record", where, fixes=("no-problem",))
         if any(d.startswith("neuronxcc.nki") for k in state.kernels for d in k.kernel.decorators):
             where = {"uri": state.uri}
-            yield Action("Move this kernel to today's NKI", QUICKFIX, "migrate", where, fixes=("deprecated",))
+            yield Action("Move this kernel to today's NKI", MIGRATE, "migrate", where, fixes=("deprecated",))
         yield Action("Show the searches in this file", RUNS, "showRuns", {"uri": state.uri})
     for job in jobs:
         if job.kind == "optimize":

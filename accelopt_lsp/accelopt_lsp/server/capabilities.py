@@ -19,6 +19,7 @@ CODE_ACTION_KINDS = (
     "refactor.rewrite.accelopt.cancel",
     "refactor.rewrite.accelopt.runs",
     "refactor.rewrite.accelopt.record",
+    "refactor.rewrite.accelopt.migrate",
     "refactor.rewrite.accelopt.explain",
     "refactor.rewrite.accelopt.reject",
     "refactor.rewrite.accelopt.remember",

@@ -98,6 +98,7 @@ class KernelSearch:
         self._not_again: set[str] = set()
         self._failed_steps: set[tuple[str, str]] = set()
         self._taught: list[Pair] = []
+        self._gone: set[str] = set()  # proposers that answer nothing any more
         self._offered: dict[str, Suggestion] = {}
         self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
 
@@ -254,6 +255,8 @@ class KernelSearch:
             trials = task.result()
         except ProposerError as error:
             await self._recorder.event("proposer failed", {"proposer": step.proposer, "why": str(error)})
+            if error.final:
+                self._gone.add(step.proposer)
             self.strategy.observe(ProposalsReceived(step, (), silent=error.final, answered=False))
             return [ProgressText(str(error))]
         self.strategy.observe(ProposalsReceived(step, trials))
@@ -389,7 +392,8 @@ class KernelSearch:
     async def _write_lessons(self) -> None:
         """Have the summarizer say why the best proved versions are faster, and the worst ones slower, and keep that
         with pair and trap. Without a memory nobody would read it; without time nobody is asked."""
-        writer = next((p for p in self._proposers.values() if isinstance(p, LessonWriter)), None)
+        proposers = [p for name, p in self._proposers.items() if name not in self._gone]
+        writer = next((p for p in proposers if isinstance(p, LessonWriter)), None)
         if writer is None or not self._recorder.keeps:
             return
         for slow, fast, version in lessons_due(self.root, self.request.lessons):

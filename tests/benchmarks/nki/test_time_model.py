@@ -75,7 +75,7 @@ def test_each_calibrated_constant_is_tried_at_its_bounds() -> None:
 @pytest.mark.slow
 def test_the_model_is_judged_in_child_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows = asyncio.run(nki_time.time_model([tmp_path]))
-    assert [row.met for row in rows] == [True] * 4 + [None]
+    assert [row.met for row in rows] == [True] * 10 + [None]  # four rows of products, one for each addition
     assert "zhang677/AccelOpt" in rows[-1].detail
     (tmp_path / "task.py").write_text(TASK)
     (tmp_path / "kernel.py").write_text(KERNEL)
