@@ -36,7 +36,16 @@ class _Guessing:
     use: FunctionUse
     call: InferredCall
     shapes: dict[str, list[str]]
-    docs: dict[str, list[str]]
+    alternatives: dict[str, list[list[str]]]
+
+    def __post_init__(self) -> None:
+        """Take of the shapes that the documentation offers those of the rank that the code has."""
+        unpacked = [p for p in self.use.parameters.values() if p.rank is not None and any(p.dims)]
+        fitting = (
+            n for p in unpacked for n, d in enumerate(self.alternatives.get(p.name, [])) if len(d) == p.rank
+        )
+        chosen = next(fitting, 0)
+        self.docs = {name: shapes[min(chosen, len(shapes) - 1)] for name, shapes in self.alternatives.items()}
 
     def size(self, name: str) -> str:
         return self.call.add_size(name, usual_size(name))
@@ -45,7 +54,7 @@ class _Guessing:
         """Return the dimensions that the code or the documentation gives a tensor, and which of them; []
         where none does."""
         stated = self.docs.get(use.name, [])
-        if use.rank is not None:
+        if use.rank is not None and (any(use.dims) or not stated):
             dims = [d or (stated[n] if len(stated) == use.rank else "") for n, d in enumerate(use.dims)]
             dims = [d or use.named.get(n, "") or use.named.get(n - use.rank, "") for n, d in enumerate(dims)]
             return dims, f"rank from line {use.line}" if use.line else "rank from the code"

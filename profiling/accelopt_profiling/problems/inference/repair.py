@@ -165,6 +165,19 @@ def _tensor_needed(matched: re.Match[str], site: FailureSite, subjects: CallSubj
     return None
 
 
+def _left_out(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    """Give a tensor whose absence, which the statement asks for, is what it cannot do with."""
+    for node in site.expressions():
+        test = node.test if isinstance(node, ast.IfExp) else None
+        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and "None" in ast.unparse(test):
+            why = f"needed in line {site.statement.lineno}"
+            if site.frame.f_locals.get(test.left.id, 0) is None and (
+                made := subjects.make_tensor(test.left.id, why)
+            ):
+                return made
+    return None
+
+
 def _sizes(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
     return subjects.resize(
         int(matched[1]), int(matched[2]), "sizes that an operation wants equal"
@@ -283,6 +296,7 @@ _TABLE: list[tuple[str, _Mend]] = [
      r"|must be real number, not Tensor|must be (?:torch\.)?dtype, not Tensor|must be int, not Tensor|not Tensor\b"
      r"|only tensors with one element|can only convert an array|Cannot interpret", _number),
     (r"must be Tensor, not \w+|expected Tensor as element|expected a Tensor|Expected Tensor", _tensor_needed),
+    (r"Value after \* must be an iterable", _left_out),
     (r"NoneType.*|not 'NoneType'|not supported between", _nothing),
     (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _sizes),
     (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _sizes),

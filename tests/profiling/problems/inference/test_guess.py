@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from accelopt_profiling.problems.inference.arguments import InferredCall
-from accelopt_profiling.problems.inference.docstring_shapes import docstring_shapes, parse_shape
+from accelopt_profiling.problems.inference.docstring_shapes import docstring_shapes, parse_shapes
 from accelopt_profiling.problems.inference.entries import entry_candidates
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.pointers import integer_pointers, pointers, single_pointers
@@ -44,6 +44,11 @@ GUESSED = {
     "a docstring": (
         'def f(q, w):\n """\n q: queries of shape `[B, T, H]`.\n w (torch.Tensor): [H]\n """\n k[(1,)](q, w, 1, 2)',
         {"q": ["B", "T", "H"], "w": ["H"]},
+    ),
+    "a docstring of two ranks": (
+        'def f(q, w):\n """\n q: (B, T) or (B, T, H)\n w: (T,) or (T, H)\n """\n if w.dim() == 1:\n'
+        "  w = w[:, None]\n _, T, H = q.shape\n k[(1,)](q, w, 1, 2)",
+        {"q": ["B", "T", "H"], "w": ["T", "H"]},
     ),
     "a comment": ("def f(\n  x,  # [M, K]\n):\n k[(1,)](x, x, 1, 2)", {"x": ["M", "K"]}),
     "a weight follows": (
@@ -131,16 +136,17 @@ def test_pointers_are_what_addresses_start_from() -> None:
 @pytest.mark.parametrize(
     ("text", "dims"),
     [
-        ("queries of shape `[B, T, H, K]`", ["B", "T", "H", "K"]),
-        ("(batch, seq, hidden)", ["batch", "seq", "hidden"]),
+        ("queries of shape `[B, T, H, K]`", [["B", "T", "H", "K"]]),
+        ("(batch, seq, hidden)", [["batch", "seq", "hidden"]]),
         ("(torch.Tensor, optional)", []),
-        ("shape (N,)", ["N"]),
-        ("[B, T, 2 * D]", ["B", "T", "2 * D"]),
+        ("shape (N,)", [["N"]]),
+        ("[B, T, 2 * D]", [["B", "T", "2 * D"]]),
+        ("(M, K) or (B, M, K)", [["M", "K"], ["B", "M", "K"]]),
         ("no shape (see above)", []),
     ],
 )
-def test_shapes_in_prose(text: str, dims: list[str]) -> None:
-    assert parse_shape(text) == dims
+def test_shapes_in_prose(text: str, dims: list[list[str]]) -> None:
+    assert parse_shapes(text) == dims
 
 
 def test_a_docstring_of_several_arguments() -> None:
@@ -149,4 +155,4 @@ def test_a_docstring_of_several_arguments() -> None:
         '        v: values\n\n    Returns:\n        o: [M, N]\n    """'
     ).body
     assert isinstance(function, ast.FunctionDef)
-    assert docstring_shapes(function) == {"q": ["B", "T"], "k": ["B", "T"]}
+    assert docstring_shapes(function) == {"q": [["B", "T"]], "k": [["B", "T"]]}
