@@ -27,7 +27,9 @@ def docstring_shapes(function: ast.FunctionDef) -> dict[str, list[list[str]]]:
         if matched and any(n in names for n in listed):
             current, rest = [n for n in listed if n in names], matched[2]
             typed = line[: line.index(":")]
-            rest = rest if parse_shapes(rest) else f"{rest} {typed[typed.find('(') :] if '(' in typed else ''}"
+            rest = (
+                rest if parse_shapes(rest) else f"{rest} {typed[typed.find('(') :] if '(' in typed else ''}"
+            )
         elif not line.strip() or re.match(r"\s*(Returns?|Args|Parameters|Raises|Examples?|Note)\b", line):
             current, rest = [], ""
         else:
