@@ -28,6 +28,8 @@ _BY_RANK = {
 _LIKE_MAIN = re.compile(
     r"(d|grad_?)?(o|y|out|output|x|input|inp|hidden_states|residual|r|res|z)(_ptr|put)?|do|dy|dx|grad\w*"
 )
+#: Names of the number of elements of a tensor.
+_ELEMENTS = re.compile(r"(\w*_)?elem(ent)?s|n(um)?_?elem\w*|x?numel|input_size|total_size")
 
 
 @dataclass
@@ -264,6 +266,8 @@ def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
     if use.called or annotation.startswith("Callable"):
         return "None", "a function, which cannot be inferred"
     size = next((s for s in guessing.call.sizes if s.lower() == use.name.lower()), None)
+    if size is None and _ELEMENTS.fullmatch(use.name.lower()) and (main := _main(guessing)):
+        return " * ".join(main), "the elements of a tensor"
     whole = annotation == "int" or use.whole
     if size:
         return size, "the size of that name"
@@ -324,7 +328,7 @@ def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
     if product and low in ("m", "n", "k"):
         dimension = "rows" if low == "m" else "columns"
         return InferredArgument(use.name, "value", value=dimension, reason="a dimension of the product")
-    if re.fullmatch(r"(n|n_?elem\w*|numel|total\w*|size|length|num_elem\w*|xnumel)", low):
+    if _ELEMENTS.fullmatch(low) or re.fullmatch(r"(n|total\w*|size|length)", low):
         return InferredArgument(use.name, "value", value="rows * columns", reason="the elements of a tensor")
     if re.fullmatch(r"(m|n_?rows|num_?rows|rows|batch\w*|b)", low):
         return InferredArgument(use.name, "value", value="rows", reason="rows by its name")

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 def raised(file: Path, text: str) -> BaseException:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is what the test asks
+    with pytest.raises(Exception) as caught:
         exec(compile(text, str(file), "exec"), {"shape": (1, 2)})  # noqa: S102
     return caught.value
 
