@@ -102,8 +102,8 @@ def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:
     for kernel in shown:
         timeline = kernel.timeline
         if timeline is not None and timeline.shown_us < timeline.us:
-            shown, whole = duration_text(timeline.shown_us), duration_text(timeline.us)
-            say(f"{kernel.name}: the trace shows the first {shown} of {whole}.")
+            first, whole = duration_text(timeline.shown_us), duration_text(timeline.us)
+            say(f"{kernel.name}: the trace shows the first {first} of {whole}.")
 
 
 def request_for(

@@ -22,6 +22,10 @@ from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
 from accelopt_profiling.triton.estimation.scale import time_at_scale
 from accelopt_profiling.triton.findings import compile_findings, execution_findings, of_inferred
+from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES
+
+#: A launch with inferred arguments that touches less than this share of a tensor of more bytes is pointed out.
+_LITTLE, _LARGE = 0.01, 1 << 20
 
 _STAGES = ("traced", "executed", "compiled", "checked")
 
@@ -95,11 +99,13 @@ class KernelResults:
                 percent_of_peak=made.percent_of_peak.value,
             )
         every = [*findings, *self._findings(execution, made)]
+        if inferred:
+            every = [*map(of_inferred, every), *self._untouched(execution)]
         return dataclasses.replace(
             measurement,
             quantities=quantities,
             lines=self._lines(execution, made),
-            findings=list(dict.fromkeys(map(of_inferred, every) if inferred else every)),
+            findings=list(dict.fromkeys(every)),
             toolchain=self.compiled.toolchain if self.compiled else {},
         )
 
@@ -124,6 +130,8 @@ class KernelResults:
     def _never_launched(self, inferred: bool) -> KernelMeasurement:
         run = "with the inferred arguments" if inferred else "by the problem's run"
         message = f"{self.kernel.name} was not launched {run}, so nothing is known about its cost."
+        if inferred:
+            message += f" `accelopt profile --kernel {self.kernel.name}` infers arguments for it alone."
         severity: Severity = "information" if inferred else "warning"
         finding = Finding("never-launched", self.kernel.line, severity, message)
         return dataclasses.replace(self._blank(), findings=[finding])
@@ -142,6 +150,22 @@ class KernelResults:
         if made is not None and execution.counts is not None:
             findings += cost_findings(execution.counts, made, self.target, line)
         return findings
+
+    def _untouched(self, execution: LaunchExecution) -> list[Finding]:
+        """Return a finding where a launch leaves nearly all of its largest tensor alone: a size does not fit it."""
+        counts = execution.counts
+        if counts is None or not counts.tensor_bytes or not counts.sampled:
+            return []
+        name, whole = max(counts.tensor_bytes.items(), key=lambda tensor: tensor[1])
+        sectors = counts.unique_load_sectors.get(name, 0) + counts.unique_store_sectors.get(name, 0)
+        touched = sectors * SECTOR_BYTES * counts.programs / counts.sampled
+        if whole < _LARGE or touched >= _LITTLE * whole:
+            return []
+        message = (
+            f"With the inferred arguments the launch touches {hints.size(touched)} of the {hints.size(whole)} of "
+            f"{name}: if it is to work on all of it, a size among them does not fit."
+        )
+        return [Finding("inferred-problem", self.kernel.line, "information", message, "createProblem")]
 
     def _lines(self, execution: LaunchExecution, made: LaunchEstimate | None) -> list[LineCost]:
         lines: list[LineCost] = []

@@ -28,6 +28,8 @@ _BY_RANK = {
 _LIKE_MAIN = re.compile(
     r"(d|grad_?)?(o|y|out|output|x|input|inp|hidden_states|residual|r|res|z)(_ptr|put)?|do|dy|dx|grad\w*"
 )
+#: The part of a name that says values, beside a name that says keys: ``v``, ``value_cache``.
+_VALUES = re.compile(r"(?<![a-z])(values?|v)(?![a-z])", re.IGNORECASE)
 #: Names of the number of elements of a tensor.
 _ELEMENTS = re.compile(r"(\w*_)?elem(ent)?s|n(um)?_?elem\w*|x?numel|input_size|total_size")
 
@@ -191,12 +193,23 @@ def _main(guessing: _Guessing) -> list[str]:
     return max(guessing.shapes.values(), key=len, default=[])
 
 
+def _keys_dims(guessing: _Guessing, use: ParameterUse, rank: int) -> list[str]:
+    """Return the dimensions of attention's keys for its values, where they have the same rank; [] for other tensors."""
+    keys = _VALUES.sub(
+        lambda found: {"v": "k", "value": "key", "values": "keys"}[found[0].lower()], use.name, count=1
+    )
+    dims = next((d for n, d in guessing.shapes.items() if n.lower() == keys.lower() != use.name.lower()), [])
+    return list(dims) if len(dims) == (rank or len(dims)) else []
+
+
 def _filled(guessing: _Guessing, use: ParameterUse) -> list[str]:
     """Return the dimensions of a tensor of which some or all are not named: as those of the main tensor, or
     by convention."""
     dims, _ = guessing.dims(use)
     usual = usual_tensor(use.name)
     main = _main(guessing)
+    if not any(dims) and (keys := _keys_dims(guessing, use, len(dims))):
+        return keys
     if not dims:
         if use.single:
             return ["1"]

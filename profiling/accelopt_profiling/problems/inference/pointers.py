@@ -51,7 +51,7 @@ def integer_scalars(kernel: ast.FunctionDef) -> set[str]:
                 whole |= {s.id for s in sides if isinstance(s, ast.Name)}
         elif isinstance(node, ast.Compare):
             sides = [node.left, *node.comparators]
-        if any(_names(s) & offsets or _numbers_programs(s) for s in sides):
+        if any(not _calls_load(s) and (_names(s) & offsets or _numbers_programs(s)) for s in sides):
             whole |= {s.id for s in sides if isinstance(s, ast.Name)}
     return whole - offsets
 

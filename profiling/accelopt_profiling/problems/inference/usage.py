@@ -360,4 +360,7 @@ def _pass_on(function: FunctionUse, functions: dict[str, FunctionUse]) -> None:
                 own.take(use)
             elif function.kernel and use.tensor:  # a function of the kernel's gets an address
                 for name in address_roots(function.node, given) & set(function.parameters):
-                    function.parameters[name].take(use)
+                    pointer = function.parameters[name]
+                    pointer.tensor, pointer.whole, pointer.scalar = True, False, False
+                    pointer.integers |= use.integers
+                    pointer.packed |= use.packed

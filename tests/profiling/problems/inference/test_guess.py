@@ -10,7 +10,13 @@ from accelopt_profiling.problems.inference.arguments import InferredCall
 from accelopt_profiling.problems.inference.docstring_shapes import docstring_shapes, parse_shapes
 from accelopt_profiling.problems.inference.entries import entry_candidates
 from accelopt_profiling.problems.inference.guess import guess_call
-from accelopt_profiling.problems.inference.pointers import integer_pointers, pointers, single_pointers
+from accelopt_profiling.problems.inference.pointers import (
+    integer_pointers,
+    integer_scalars,
+    packed_pointers,
+    pointers,
+    single_pointers,
+)
 from accelopt_profiling.problems.inference.usage import function_uses
 
 KERNEL = """
@@ -25,7 +31,7 @@ def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 def guessed(text: str, kernel: str = "k") -> InferredCall:
     tree = ast.parse(text)
     entry = entry_candidates(tree, [kernel])[0]
-    return guess_call(text, entry, function_uses(tree, {kernel}))
+    return guess_call(text, entry, function_uses(tree, {kernel, "read"}))
 
 
 #: The host function, and what its arguments become: dimensions of tensors, values of the others.
@@ -78,6 +84,20 @@ GUESSED = {
         "def f(x):\n @triton.jit\n def k(p, q, n):\n  tl.store(p + n, 1)\n k[(1,)](x, x, 1)",
         {"x": ["rows", "columns"]},
     ),
+    "values follow keys": (
+        "def f(q, keys, values):\n B, M, D = q.shape\n _, N, _ = keys.shape\n k[(1,)](q, keys, values.stride(2), 2)",
+        {"q": ["B", "M", "D"], "keys": ["B", "N", "D"], "values": ["B", "N", "D"]},
+    ),
+    "a number of elements": (
+        "def f(x, input_size):\n M, N = x.shape\n k[(1,)](x, x, input_size, 2)",
+        {"x": ["M", "N"], "input_size": "M * N"},
+    ),
+    "an address that a function of the kernel gets": (
+        "@triton.jit\ndef read(at):\n return tl.load(at)\n@triton.jit\ndef k(p, s, o, n):\n"
+        " at = s + tl.program_id(0) * n\n tl.store(o + tl.program_id(0), read(at) + tl.load(p + n))\n"
+        "def f(x, k_scale):\n k[(1,)](x, k_scale, x, 1)",
+        {"x": ["rows", "columns"], "k_scale": ["rows", "columns"]},
+    ),
     "no caller": (
         "",
         {"x_ptr": ["rows", "columns"], "y_ptr": ["rows", "columns"], "n": "rows * columns", "BLOCK": "64"},
@@ -88,12 +108,32 @@ GUESSED = {
 @pytest.mark.parametrize("case", GUESSED)
 def test_arguments_follow_from_the_source(case: str) -> None:
     host, wanted = GUESSED[case]
-    call = guessed(host if "nested" in case else KERNEL + host)
+    call = guessed(host if "def k(" in host else KERNEL + host)
     assert {a.name: a.dims if a.kind == "tensor" else a.value for a in call.arguments} == wanted
 
 
 def test_a_kernel_without_a_caller_gets_a_grid() -> None:
     assert guessed(KERNEL).grid == ["cdiv(n, BLOCK)"]
+    several = KERNEL.replace("tl.program_id(0) * BLOCK", "tl.program_id(0) * (2 * BLOCK)")
+    assert guessed(several).grid == ["cdiv(n, 2 * BLOCK)"]
+    blocks = KERNEL.replace(
+        "    at = tl.program_id(0) * BLOCK",
+        "    PAIR: tl.constexpr = 2 * 4\n    first = tl.program_id(0) * PAIR\n    at = first * BLOCK",
+    )
+    assert guessed(blocks).grid == ["cdiv(n, 2 * 4 * BLOCK)"]
+
+
+def test_integers_of_a_kernel_are_those_that_offsets_meet() -> None:
+    (kernel,) = ast.parse(
+        "def k(x, n, groups, length, eps, out):\n"
+        " at = tl.program_id(0) * groups + tl.arange(0, 64)\n"
+        " row = at // 2\n"
+        " v = tl.load(x + at, mask=row < n) + eps\n"
+        " for i in range(length): tl.store(out + at, f(v) << 4)\n"
+    ).body
+    assert isinstance(kernel, ast.FunctionDef)
+    assert integer_scalars(kernel) & {"n", "groups", "length", "eps"} == {"n", "groups", "length"}
+    assert packed_pointers(kernel) == set()
 
 
 def test_equal_names_have_equal_sizes_and_different_ones_different_sizes() -> None:
