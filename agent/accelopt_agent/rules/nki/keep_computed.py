@@ -22,7 +22,9 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     if kernel.dialect.mutates:
         yield from listed(kernel)
         return
-    longest = [c for s in kernel.flow.simple() if (c := next(chains(kernel, s), None)) and has_load(kernel, c)]
+    longest = [
+        c for s in kernel.flow.simple() if (c := next(chains(kernel, s), None)) and has_load(kernel, c)
+    ]
     for found in longest:
         if not any(_is_inside(kernel, found, other) for other in longest):
             rewrite = _kept(kernel, found)
