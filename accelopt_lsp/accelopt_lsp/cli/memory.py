@@ -139,7 +139,7 @@ def _show_learned(as_json: bool) -> None:
 def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
     """Delete entries for good, and the evidence that only they have."""
     forgotten: list[dict[str, str]] = []
-    with open_memory() as opened:
+    with open_memory(to_keep=True) as opened:
         for kind, full in [_the_one(opened, entry_id) for entry_id in entry_ids]:
             opened.forget(full)
             forgotten.append({"kind": kind, "id": full})
@@ -178,7 +178,7 @@ def import_(file: Path, as_json: bool) -> None:
     """Add what an export holds: all of it, or on a wrong line nothing."""
     from accelopt_memory.export_file import import_file
 
-    with open_memory() as opened:
+    with open_memory(to_keep=True) as opened:
         try:
             added = import_file(opened, file)
         except OSError as error:
