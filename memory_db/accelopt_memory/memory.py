@@ -73,7 +73,8 @@ class Memory:
 
     def __init__(self, connection: Connection, folder: PairFolder | None = None) -> None:
         self.connection = connection
-        self._folder, self._folder_stamp = folder, -1
+        self._folder = folder
+        self._folder_stamp: int | None = -1
         self.run_log = RunLog(connection)
         self.profile_cache = ProfileCache(connection)
         self.outcomes = OutcomeTable(connection)
