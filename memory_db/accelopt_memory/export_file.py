@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_memory.export_masks import masked
+from accelopt_memory.features import check_features
 from accelopt_memory.memory import TABLES, Memory
 from accelopt_memory.records import Pair, RecordKind, Rejection, Trap, content_id
 from accelopt_memory.rows import to_json
@@ -175,6 +176,8 @@ def _checked(path: Path, number: int, line: dict[str, Any]) -> Any:
     try:
         record = from_plain(cls, line.get("data"))
         sound = record.id == line.get("id")
+        if isinstance(record, Pair):
+            check_features(record.features)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise MemoryImportError(path, number, f"not a {line['kind']} ({error})") from None
     if not sound:

@@ -9,7 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.list_of_tiles import listed
-from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
+from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chains
 from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
@@ -22,9 +22,11 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     if kernel.dialect.mutates:
         yield from listed(kernel)
         return
-    chains = [c for s in kernel.flow.simple() if (c := chain(kernel, s)) is not None and has_load(kernel, c)]
-    for found in chains:
-        if not any(_is_inside(kernel, found, other) for other in chains):
+    longest = [
+        c for s in kernel.flow.simple() if (c := next(chains(kernel, s), None)) and has_load(kernel, c)
+    ]
+    for found in longest:
+        if not any(_is_inside(kernel, found, other) for other in longest):
             rewrite = _kept(kernel, found)
             if rewrite is not None:
                 yield rewrite
