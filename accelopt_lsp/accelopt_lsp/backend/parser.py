@@ -19,8 +19,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from accelopt_agent.suggestions.apply import ApplyRefusal, TextEdit
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.text_edit import ApplyRefusal, TextEdit
 from accelopt_lsp.backend.cache_key import run_conditions
 from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.own_process import PARSER
