@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from accelopt_agent.suggestions.apply import ApplyRefusal
+from accelopt_agent.suggestions.text_edit import ApplyRefusal
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError

@@ -1,78 +1,31 @@
-"""Translates expressions of Beta 1 into today's dialect: views of tensors, masks, operators and calls."""
+"""Translates expressions of Beta 1 into today's dialect: operands, operators and calls."""
 
 from __future__ import annotations
 
 import ast
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from importlib.resources import files
-from math import prod
-from typing import Any
+from abc import ABC, abstractmethod
 
 from accelopt_agent.migration.known_facts import FactTable
-from accelopt_agent.migration.open_index import IndexReader, OpenIndex, plus, times
+from accelopt_agent.migration.mask_translation import MaskTranslation
+from accelopt_agent.migration.open_index import IndexReader, assigned_indices, atom
+from accelopt_agent.migration.spelling import TABLE, ModuleNames, UntranslatableError
+from accelopt_agent.migration.view_translation import TensorView, ViewTranslation
 from accelopt_profiling.source_text import parse_expression
 
-TABLE: dict[str, Any] = json.loads(files(__package__).joinpath("spellings.json").read_text("utf-8"))
 
-
-class UntranslatableError(Exception):
-    """A statement that cannot be moved by itself, and why."""
-
-
-@dataclass(frozen=True)
-class ModuleNames:
-    """The names under which a file knows NKI's modules: ``nl``, ``nisa``; and single functions by dotted name."""
-
-    names: dict[str, str]
-
-    def dotted(self, node: ast.expr) -> str:
-        """Return ``neuronxcc.nki.language.load`` for ``nl.load``, "" for what is not below NKI."""
-        if isinstance(node, ast.Name):
-            return self.names.get(node.id, "")
-        if isinstance(node, ast.Attribute):
-            base = self.dotted(node.value)
-            return f"{base}.{node.attr}" if base else ""
-        return ""
-
-    def below(self, node: ast.expr, module: str) -> str:
-        dotted = self.dotted(node)
-        prefix = f"neuronxcc.nki.{module}."
-        return dotted.removeprefix(prefix) if dotted.startswith(prefix) else ""
-
-
-@dataclass
-class _View:
-    """A translated operand: its text, and the text of each dimension of the result where it is known."""
-
-    text: str
-    counts: list[str] = field(default_factory=list)
-
-
-class ExpressionTranslation:
+class ExpressionTranslation(ABC):
     """Translates the expressions of one function. What has to come before the statement is put into ``before``."""
 
     def __init__(self, function: ast.FunctionDef, facts: FactTable, names: ModuleNames) -> None:
         self.facts, self.names = facts, names
-        assigned = _assigned(function, facts)
-        self.reader = IndexReader(assigned, lambda n: names.below(n, "language"), self.number)
-        self.masks = {
-            n.targets[0].id: n.value
-            for n in ast.walk(function)
-            if isinstance(n, ast.Assign)
-            and isinstance(n.targets[0], ast.Name)
-            and isinstance(n.value, (ast.Compare, ast.BoolOp, ast.BinOp))
-            and (not isinstance(n.value, ast.BinOp) or isinstance(n.value.op, ast.BitAnd))
-            and self.facts.tile(n.value) is None
-            and self.facts.kind(n.value) not in ("index", "number")
-            and self.reader.opens(n.value)
-        }
-        self.blocks: dict[str, int] = {}
         self._taken = {n.id for n in ast.walk(function) if isinstance(n, ast.Name)}
         self._before: list[str] = []
-        self._limits: dict[str, dict[int, str]] = {}
-        self._cut_here: dict[str, dict[int, str]] = {}
+        self.reader = IndexReader(
+            assigned_indices(function, facts), lambda n: names.below(n, "language"), self.value
+        )
+        self.masks = MaskTranslation(function, facts, self.reader, self._fresh, self._before)
+        self.views = ViewTranslation(facts, names, self.reader, self.value)
+        self.blocks: dict[str, int] = {}
 
     def _to_sbuf(self, node: ast.expr, clips: dict[int, str]) -> str:
         """Return a source of DMA: what lies in PSUM goes through SBUF."""
@@ -95,7 +48,7 @@ class ExpressionTranslation:
                 entries[axis] = f"0:{limit}"
         return text if all(e == ":" for e in entries) else f"{text}[{', '.join(entries)}]"
 
-    def view(self, node: ast.Subscript, clips: dict[int, str] | None = None) -> _View:
+    def view(self, node: ast.Subscript, clips: dict[int, str] | None = None) -> TensorView:
         """Translate ``tensor[indices]``: block dimensions to a list's, open axes to slices.
 
         Raises:
@@ -113,131 +66,10 @@ class ExpressionTranslation:
         entries = entries[blocks:]
         if not entries or all(isinstance(e, ast.Constant) and e.value is Ellipsis for e in entries):
             shape = self.facts.shape(node)
-            return _View(self._cut(base, shape, clips) if clips and shape else base)
+            return TensorView(self._cut(base, shape, clips) if clips and shape else base)
         owner = self.facts.of(node.value)
         sizes = owner.shapes[0][blocks:] if owner is not None and owner.shapes else []
-        shape, whole = self.facts.shape(node), max(0, len(sizes) - len(entries))
-        try:
-            return self._sliced(base, entries, shape, clips or {}, whole)
-        except UntranslatableError:
-            text = None if clips else self._pattern_view(base, entries, sizes, len(shape))
-            if text is None:
-                raise
-            return _View(text)
-
-    def _pattern_view(self, base: str, entries: list[ast.expr], sizes: list[int], rank: int) -> str | None:
-        """Return ``base.ap(...)`` for indices that are no slices, with the strides of the size that ran; None where
-        an index is not affine."""
-        if len(entries) != len(sizes):
-            return None
-        read = [
-            None if isinstance(entry, ast.Slice) or self.facts.tile(entry) else self.reader.read(entry)
-            for entry in entries
-        ]
-        rank = max([rank, *(-axis.axis for index in read if index is not None for axis in index.axes)])
-        steps = dict.fromkeys(range(-rank, 0), "0")
-        counts = dict.fromkeys(range(-rank, 0), "1")
-        offset = "0"
-        for at, index in enumerate(read):
-            stride = str(prod(sizes[at + 1 :]))
-            if index is None:
-                return None
-            offset = plus(offset, times(index.offset, stride))
-            for axis in index.axes:
-                steps[axis.axis] = plus(steps[axis.axis], times(axis.step, stride))
-                counts[axis.axis] = axis.count
-        pattern = ", ".join(f"[{steps[a]}, {counts[a]}]" for a in range(-rank, 0))
-        return f"{base}.ap(pattern=[{pattern}], offset={offset})"
-
-    def _sliced(
-        self, base: str, entries: list[ast.expr], shape: list[int], clips: dict[int, str], whole: int
-    ) -> _View:
-        """``whole`` dimensions of the tensor come after the indexed ones."""
-        texts: list[str] = []
-        order: list[int] = []
-        counts: list[str] = []
-        numbers: list[int] = []
-        for given in entries:
-            entry = self._plain_slice(given)
-            if isinstance(entry, ast.Slice):
-                axis = len(counts) - len(shape)
-                low = "0" if entry.lower is None else self.number(entry.lower)
-                if axis in clips and entry.step is None:
-                    texts.append(f"{low}:{plus(low, clips[axis])}")
-                else:
-                    texts.append(self._slice(entry))
-                counts.append("")
-                order.append(axis)
-                continue
-            if isinstance(entry, ast.Constant) and entry.value in (None, Ellipsis):
-                raise UntranslatableError("None or ... among the indices of a tensor")
-            if self.facts.tile(entry) is not None:
-                raise UntranslatableError("a tile as an index; today: .ap(vector_offset=...) in a dma_copy")
-            index = self.reader.read(entry)
-            if index is None:
-                raise UntranslatableError(f"the index {ast.unparse(entry)} is not affine")
-            text, axes, count = self._one(index, clips)
-            if not axes:
-                numbers.append(len(texts))
-            else:
-                counts.append(count)
-            texts.append(text)
-            order += axes
-        if order != sorted(order) or len({*order}) != len(order):
-            raise UntranslatableError(
-                "the axes of the indices are in another order than the dimensions; today: .permute or .ap"
-            )
-        self._keep_rank(texts, numbers, len(shape), len(order) + whole)
-        return _View(f"{base}[{', '.join(texts)}]", counts if len(counts) == len(shape) else [])
-
-    def _plain_slice(self, entry: ast.expr) -> ast.expr:
-        """Return ``start:start + size`` for ``nl.ds(start, size)``, other entries as they are."""
-        if not isinstance(entry, ast.Call) or self.names.below(entry.func, "language") not in (
-            "ds",
-            "dslice",
-        ):
-            return entry
-        start, size = (self._named(entry, ["start", "size"])[name] for name in ("start", "size"))
-        low = self.number(start)
-        return ast.Slice(_parsed(low), _parsed(plus(low, self.number(size))))
-
-    def _one(self, index: OpenIndex, clips: dict[int, str]) -> tuple[str, list[int], str]:
-        """Return one dimension's text, the result's axes in it, and the count."""
-        if not index.axes:
-            return index.offset, [], ""
-        axes = sorted(index.axes, key=lambda a: a.axis)
-        inner = axes[-1]
-        count, step = inner.count, inner.step
-        for outer in reversed(axes[:-1]):
-            if step != "1" or outer.step != count:
-                raise UntranslatableError("two open axes in one dimension that are not one run; today: .ap")
-            count = times(outer.count, count)
-            if outer.axis in clips:
-                raise UntranslatableError("a mask on one of two axes in one dimension")
-        if len(axes) == 1:
-            count = clips.get(inner.axis, count)
-        if step.startswith("-"):
-            raise UntranslatableError("an index that counts down; today: .ap with a negative step")
-        if step == "1":
-            return f"{index.offset}:{plus(index.offset, count)}", [a.axis for a in axes], inner.count
-        end = plus(
-            plus(index.offset, times(plus(count, "-1") if count.isdigit() else f"({count} - 1)", step)), "1"
-        )
-        return f"{index.offset}:{end}:{step}", [a.axis for a in axes], inner.count
-
-    def _keep_rank(self, texts: list[str], numbers: list[int], rank: int, slices: int) -> None:
-        """Turn numbers into slices of one, so that a tile keeps two dimensions."""
-        missing = min(rank, 2) - slices
-        opened = [n for n in range(len(texts)) if n not in numbers]
-        after = [n for n in numbers if not opened or n > opened[0]]
-        chosen = after or list(reversed(numbers))
-        for place in chosen[: max(0, missing)]:
-            texts[place] = f"{texts[place]}:{plus(texts[place], '1')}"
-
-    def _slice(self, node: ast.Slice) -> str:
-        parts = ["" if p is None else self.number(p) for p in (node.lower, node.upper)]
-        step = "" if node.step is None else f":{self.number(node.step)}"
-        return f"{parts[0]}:{parts[1]}{step}"
+        return self.views.indexed(base, entries, sizes, self.facts.shape(node), clips)
 
     def _is_grid_name(self, entries: list[ast.expr]) -> bool:
         return len(entries) == 1 and self._is_grid(entries[0])
@@ -253,76 +85,6 @@ class ExpressionTranslation:
         return self.facts.kind(node) in ("tile", "blocks") or (
             isinstance(node, ast.Name) and node.id in self.blocks
         )
-
-    def _mask(self, value: ast.expr) -> ast.expr | None:
-        for keyword in getattr(value, "keywords", []):
-            if keyword.arg == "mask" and not (
-                isinstance(keyword.value, ast.Constant) and keyword.value.value is None
-            ):
-                mask: ast.expr = keyword.value
-                return self.masks.get(mask.id, mask) if isinstance(mask, ast.Name) else mask
-        return None
-
-    def _clips(self, value: ast.expr) -> dict[int, str]:
-        """Return what a call's mask leaves of each axis: the number of positions."""
-        given = next((k.value for k in getattr(value, "keywords", []) if k.arg == "mask"), None)
-        if isinstance(given, ast.Name) and given.id in self._limits:
-            return self._limits[given.id]
-        mask = self._mask(value)
-        if mask is None:
-            return {}
-        known = self._cut_here.get(ast.unparse(mask))
-        if known is None:
-            known = {}
-            for axis, limit in self._bounds(mask).items():
-                known[axis] = limit if limit.isidentifier() else self._fresh("left")
-                if known[axis] != limit:
-                    self._before.append(f"{known[axis]} = {limit}")
-            self._cut_here[ast.unparse(mask)] = known
-        return known
-
-    def _mask_assignment(self, name: str, mask: ast.expr) -> list[str]:
-        """Return the statements that replace a mask with the number of positions that it leaves of each axis."""
-        bounds = self._bounds(mask)
-        places = {axis: name if len(bounds) == 1 else self._fresh(name) for axis in bounds}
-        self._limits[name] = places
-        return [f"{places[axis]} = {limit}" for axis, limit in bounds.items()]
-
-    def _bounds(self, mask: ast.expr) -> dict[int, str]:
-        bounds: dict[int, str] = {}
-        for part in (p for named in _conjunction(mask) for p in self._parts(named)):
-            axis, limit = self._bound(part)
-            bounds[axis] = f"min({bounds[axis]}, {limit})" if axis in bounds else limit
-        return bounds
-
-    def _parts(self, part: ast.expr) -> list[ast.expr]:
-        """Return the comparisons behind a name."""
-        if isinstance(part, ast.Name) and part.id in self.masks:
-            return [p for inner in _conjunction(self.masks[part.id]) for p in self._parts(inner)]
-        return [part]
-
-    def _bound(self, part: ast.expr) -> tuple[int, str]:
-        if not isinstance(part, ast.Compare) or len(part.ops) != 1:
-            raise UntranslatableError("a mask that is not made of comparisons of indices")
-        left, right = self.reader.read(part.left), self.reader.read(part.comparators[0])
-        operator = type(part.ops[0]).__name__
-        if left is None or right is None or len(left.axes) + len(right.axes) != 1 or operator not in _STRICT:
-            raise UntranslatableError("a mask over more than one axis, or none")
-        axis = (left.axes or right.axes)[0]
-        below = operator in ("Lt", "LtE")
-        rising = not axis.step.startswith("-")
-        if (left.axes != () and below == rising) or (right.axes != () and below != rising):
-            index, bound = (left, right) if left.axes else (right, left)
-            if axis.step not in ("1", "-1"):
-                raise UntranslatableError("a mask on an index with steps")
-            difference = (
-                plus(bound.offset, _negative(index.offset))
-                if rising
-                else plus(index.offset, _negative(bound.offset))
-            )
-            limit = difference if _STRICT[operator] else plus(difference, "1")
-            return axis.axis, f"min({axis.count}, {limit})"
-        raise UntranslatableError("a mask that cuts off the beginning of an axis")
 
     def value(self, node: ast.expr) -> str:
         """Translate an expression, and put what has to come first before the statement."""
@@ -344,10 +106,6 @@ class ExpressionTranslation:
             return f"({inner}{comma})" if isinstance(node, ast.Tuple) else f"[{inner}]"
         return self._plain(node)
 
-    def number(self, node: ast.expr) -> str:
-        """Translate an expression that is a number."""
-        return self.value(node)
-
     def _plain(self, node: ast.expr) -> str:
         if isinstance(node, ast.Attribute):
             engine = self.names.below(node, "isa")
@@ -358,7 +116,7 @@ class ExpressionTranslation:
             left, right = self.value(node.left), self.value(node.right)
             if (left, right) == (ast.unparse(node.left), ast.unparse(node.right)):
                 return ast.unparse(node)
-            copy = ast.BinOp(_parsed(left), node.op, _parsed(right))
+            copy = ast.BinOp(parse_expression(left), node.op, parse_expression(right))
             return ast.unparse(ast.fix_missing_locations(copy))
         return ast.unparse(node)
 
@@ -375,7 +133,7 @@ class ExpressionTranslation:
         nl = self._nl()
         if by_tile:
             return f"{nl}.multiply({left}, {nl}.reciprocal({right}))"
-        return f"{nl}.multiply({left}, 1.0 / {right if _is_atom(right) else f'({right})'})"
+        return f"{nl}.multiply({left}, 1.0 / {right if atom(right) else f'({right})'})"
 
     def _call(self, call: ast.Call) -> str:
         language, instruction = self.names.below(call.func, "language"), self.names.below(call.func, "isa")
@@ -385,7 +143,7 @@ class ExpressionTranslation:
             name = self._fresh("result")
             self._before += self.written_to(name, call)
             return name
-        if language and self._mask(call) is not None:
+        if language and self.masks.of(call) is not None:
             if self.facts.tile(call) is None:
                 raise UntranslatableError("a masked call that did not run")
             name = self._fresh("result")
@@ -424,20 +182,11 @@ class ExpressionTranslation:
         ]
         return f"{self.value(call.func)}({', '.join(sent)})"
 
-    def _named(self, call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.expr]:
-        named = dict(zip(parameters, call.args, strict=False))
-        if len(call.args) > len(parameters):
-            raise UntranslatableError("more arguments by position than the instruction has")
-        return named | {k.arg: k.value for k in call.keywords if k.arg}
-
     def _nl(self) -> str:
-        return self._module("neuronxcc.nki.language", "nl")
+        return self.names.module("neuronxcc.nki.language", "nl")
 
     def _nisa(self) -> str:
-        return self._module("neuronxcc.nki.isa", "nisa")
-
-    def _module(self, dotted: str, usual: str) -> str:
-        return next((name for name, module in self.names.names.items() if module == dotted), usual)
+        return self.names.module("neuronxcc.nki.isa", "nisa")
 
     def _fresh(self, name: str) -> str:
         number = 1
@@ -451,60 +200,6 @@ class ExpressionTranslation:
             return node.args[0]
         return None
 
+    @abstractmethod
     def written_to(self, name: str, call: ast.Call) -> list[str]:
         """Return the statements that make a tile ``name`` and let ``call`` write to it."""
-        raise NotImplementedError
-
-
-_STRICT = {"Lt": True, "Gt": True, "LtE": False, "GtE": False}
-
-
-def _negative(text: str) -> str:
-    if text == "0":
-        return "0"
-    return times(text, "-1") if text.lstrip("-").isdigit() else f"-{text if _is_atom(text) else f'({text})'}"
-
-
-def _is_atom(text: str) -> bool:
-    return not isinstance(_parsed(text), (ast.BinOp, ast.IfExp, ast.Compare, ast.BoolOp))
-
-
-def _parsed(text: str) -> ast.expr:
-    return parse_expression(text)
-
-
-def _conjunction(mask: ast.expr) -> list[ast.expr]:
-    if isinstance(mask, ast.BinOp) and isinstance(mask.op, ast.BitAnd):
-        return [*_conjunction(mask.left), *_conjunction(mask.right)]
-    if isinstance(mask, ast.BoolOp) and isinstance(mask.op, ast.And):
-        return [part for value in mask.values for part in _conjunction(value)]
-    return [mask]
-
-
-def _assigned(function: ast.FunctionDef, facts: FactTable) -> dict[str, ast.expr]:
-    """Return the index expressions that names of the function stand for; a name with two different ones is left out."""
-    found: dict[str, ast.expr] = {}
-    twice: set[str] = set()
-    for node in ast.walk(function):
-        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
-            continue
-        target, value = node.targets[0], node.value
-        pairs: list[tuple[str, ast.expr]] = []
-        if isinstance(target, ast.Name) and (facts.kind(value) == "index" or "mgrid" in ast.unparse(value)):
-            pairs = [(target.id, value)]
-        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
-            pairs = [
-                (t.id, v)
-                for t, v in zip(target.elts, value.elts, strict=False)
-                if isinstance(t, ast.Name) and facts.kind(v) == "index"
-            ]
-        elif isinstance(target, ast.Tuple) and "mgrid" in ast.unparse(value):
-            for at, name in enumerate(target.elts):
-                if isinstance(name, ast.Name):
-                    part = ast.Subscript(value, ast.Constant(at), ast.Load())
-                    pairs.append((name.id, ast.copy_location(part, value)))
-        for known, expression in pairs:
-            if known in found and ast.unparse(found[known]) != ast.unparse(expression):
-                twice.add(known)
-            found[known] = expression
-    return {name: value for name, value in found.items() if name not in twice}

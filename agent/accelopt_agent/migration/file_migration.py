@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from accelopt_agent.migration.expression_translation import TABLE, ModuleNames, UntranslatableError
 from accelopt_agent.migration.kernel_translation import KernelTranslation
 from accelopt_agent.migration.known_facts import FactTable
+from accelopt_agent.migration.spelling import TABLE, ModuleNames, UntranslatableError
 from accelopt_profiling.source_text import parse_python
 
 if TYPE_CHECKING:

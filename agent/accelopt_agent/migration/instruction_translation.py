@@ -5,8 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from accelopt_agent.migration.expression_translation import TABLE, ExpressionTranslation, UntranslatableError
+from accelopt_agent.migration.expression_translation import ExpressionTranslation
 from accelopt_agent.migration.open_index import plus
+from accelopt_agent.migration.spelling import TABLE, UntranslatableError, named_arguments
 
 
 class InstructionTranslation(ExpressionTranslation):
@@ -16,7 +17,7 @@ class InstructionTranslation(ExpressionTranslation):
         if kind in ("zeros_like", "empty_like"):
             return [f"{name} = {self._call(call)}"]
         parameters = ["shape", "fill_value", "dtype"] if kind == "full" else ["shape", "dtype"]
-        arguments = self._named(call, parameters)
+        arguments = named_arguments(call, parameters)
         shape = arguments.pop("shape")
         sizes = shape.elts if isinstance(shape, (ast.Tuple, ast.List)) else None
         buffer = arguments.pop("buffer", None)
@@ -131,18 +132,18 @@ class InstructionTranslation(ExpressionTranslation):
                 return self._binary_into(place, value, name, [value.left, value.right])
         if self.facts.kind(value) == "number" or isinstance(value, ast.Constant):
             return [f"{self._nisa()}.memset(dst={place}, value={self.value(value)})"]
-        clips = self._clips(value)
+        clips = self.masks.clips(value)
         at = self._clipped_place(place, value)
         if clips and isinstance(value, ast.Call):
             return [f"{self._nisa()}.tensor_copy(dst={at}, src={self._sent(value, clips)})"]
         return [f"{self._nisa()}.tensor_copy(dst={at}, src={self._operand(value, clips)})"]
 
     def _clipped_place(self, place: str, value: ast.expr) -> str:
-        clips = self._clips(value)
+        clips = self.masks.clips(value)
         return place if not clips or "[" in place else self._cut(place, self.facts.shape(value), clips)
 
     def _language_into(self, place: str, call: ast.Call, name: str, target: ast.expr | None) -> list[str]:
-        clips = self._clips(call)
+        clips = self.masks.clips(call)
         at = self._clipped_place(place, call)
         first = call.args[0] if call.args else call.keywords[0].value
         nisa, nl = self._nisa(), self._nl()
@@ -153,7 +154,7 @@ class InstructionTranslation(ExpressionTranslation):
         if name == "copy":
             return [f"{nisa}.tensor_copy(dst={at}, src={self._operand(first, clips)})"]
         if name == "matmul":
-            arguments = self._named(call, ["x", "y", "transpose_x"])
+            arguments = named_arguments(call, ["x", "y", "transpose_x"])
             turned = ast.unparse(arguments["transpose_x"]) == "True" if "transpose_x" in arguments else False
             left = self._operand(arguments["x"], {})
             if not turned:
@@ -164,7 +165,7 @@ class InstructionTranslation(ExpressionTranslation):
                 f"{nisa}.nc_matmul(dst={at}, stationary={left}, moving={self._operand(arguments['y'], clips)})"
             ]
         if name == "loop_reduce":
-            arguments = self._named(call, ["value", "op", "loop_indices"])
+            arguments = named_arguments(call, ["value", "op", "loop_indices"])
             counters = arguments["loop_indices"]
             if not isinstance(counters, (ast.List, ast.Tuple)):
                 raise UntranslatableError("the loops of loop_reduce are not listed where it is called")
@@ -180,7 +181,7 @@ class InstructionTranslation(ExpressionTranslation):
         return [f"{nisa}.activation(dst={at}, op={nl}.{name}, data={self._operand(first, clips)})"]
 
     def _binary_into(self, place: str, value: ast.expr, name: str, sides: Sequence[ast.expr]) -> list[str]:
-        clips = self._clips(value)
+        clips = self.masks.clips(value)
         at = self._clipped_place(place, value)
         nisa, op = self._nisa(), f"{self._nl()}.{name}"
         shapes = [self.facts.shape(s) for s in sides]
@@ -200,8 +201,8 @@ class InstructionTranslation(ExpressionTranslation):
         return [f"{nisa}.tensor_copy(dst={at}, src={op}({texts[0]}, {texts[1]}))"]
 
     def _instruction(self, place: str, call: ast.Call, name: str, target: ast.expr | None) -> list[str]:
-        arguments = self._named(call, TABLE["instructions"][name])
-        clips = self._clips(call)
+        arguments = named_arguments(call, TABLE["instructions"][name])
+        clips = self.masks.clips(call)
         nisa = self._nisa()
         at = self._clipped_place(place, call)
         if name == "memset":

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from accelopt_agent.migration.expression_translation import TABLE, UntranslatableError
 from accelopt_agent.migration.instruction_translation import InstructionTranslation
+from accelopt_agent.migration.spelling import TABLE, UntranslatableError, named_arguments
 
 
 class KernelTranslation(InstructionTranslation):
@@ -17,7 +17,8 @@ class KernelTranslation(InstructionTranslation):
         Raises:
             UntranslatableError: it cannot be moved by itself.
         """
-        self._before, self._cut_here = [], {}
+        self._before.clear()
+        self.masks.begin_statement()
         lines = self._statement(statement)
         if lines is None:
             return None
@@ -58,13 +59,13 @@ class KernelTranslation(InstructionTranslation):
         if indices and isinstance(target, (ast.Name, ast.Tuple)):
             return []
         if isinstance(target, ast.Name):
-            if self.masks.get(target.id) is value:
-                return self._mask_assignment(target.id, value)
+            if self.masks.named.get(target.id) is value:
+                return self.masks.assignment(target.id, value)
             call = value if isinstance(value, ast.Call) else None
             language = self.names.below(call.func, "language") if call else ""
             if call and language in ("ndarray", "zeros", "ones", "full", "zeros_like", "empty_like"):
                 return self._creation(target.id, call, language)
-            masked = call is not None and self._mask(call) is not None
+            masked = call is not None and self.masks.of(call) is not None
             instruction = self.names.below(call.func, "isa") if call else ""
             if call and (
                 instruction in TABLE["instructions"]
@@ -77,7 +78,7 @@ class KernelTranslation(InstructionTranslation):
                 return lines if name == target.id else [*lines, f"{target.id} = {name}"]
             return [f"{target.id} = {self.value(value)}"]
         if isinstance(target, ast.Subscript) and (self._is_tensor(target.value)):
-            return self._into(self.view(target, self._clips(value)).text, value, target)
+            return self._into(self.view(target, self.masks.clips(value)).text, value, target)
         names = ast.unparse(target)
         names = names[1:-1] if isinstance(target, ast.Tuple) and names.startswith("(") else names
         return [f"{names} = {self.value(value)}"]
@@ -89,7 +90,7 @@ class KernelTranslation(InstructionTranslation):
             return None
         if not isinstance(node.op, ast.Add):
             raise UntranslatableError("only += on a tile has a counterpart")
-        clips = self._clips(node.value)
+        clips = self.masks.clips(node.value)
         place = self.view(target, clips).text if isinstance(target, ast.Subscript) else ast.unparse(target)
         call = node.value if isinstance(node.value, ast.Call) else None
         if call and self._is_product(call):
@@ -106,8 +107,8 @@ class KernelTranslation(InstructionTranslation):
     def _expression(self, call: ast.Call) -> list[str] | None:
         language, instruction = self.names.below(call.func, "language"), self.names.below(call.func, "isa")
         if language == "store":
-            arguments = self._named(call, ["dst", "value"])
-            clips = self._clips(call)
+            arguments = named_arguments(call, ["dst", "value"])
+            clips = self.masks.clips(call)
             target = self._operand(arguments["dst"], clips)
             value = arguments["value"]
             if self.facts.tile(value) is None:
@@ -123,12 +124,12 @@ class KernelTranslation(InstructionTranslation):
                 ]
             return [f"{self._nisa()}.dma_copy(dst={target}, src={self._to_sbuf(value, clips)})"]
         if instruction == "dma_copy":
-            arguments = self._named(call, [])
+            arguments = named_arguments(call, [])
             if not {"dst_rmw_op", "oob_mode"}.isdisjoint(arguments):
                 raise UntranslatableError(
                     "an indirect or combining dma_copy; today: .ap(vector_offset=...), dma_compute"
                 )
-            clips = self._clips(call)
+            clips = self.masks.clips(call)
             return [
                 f"{self._nisa()}.dma_copy(dst={self._operand(arguments['dst'], clips)}, "
                 f"src={self._to_sbuf(arguments['src'], clips)})"

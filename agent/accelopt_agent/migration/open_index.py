@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from accelopt_agent.migration.known_facts import FactTable
 from accelopt_profiling.problems.inference.arguments import NoSizeError, evaluate
 from accelopt_profiling.source_text import parse_expression
 
@@ -36,8 +37,15 @@ def plus(a: str, b: str) -> str:
     if b.startswith("-"):
         inner = b[1:].strip()
         plain = inner[1:-1] if inner.startswith("(") and _is_multiplication(inner[1:-1]) else inner
-        return _folded(f"{a} - {plain}") if _atom(inner) or _is_multiplication(plain) else f"{a} + {b}"
+        return _folded(f"{a} - {plain}") if atom(inner) or _is_multiplication(plain) else f"{a} + {b}"
     return _folded(f"{a} + {b}")
+
+
+def negative(text: str) -> str:
+    """Negate a text."""
+    if text == "0":
+        return "0"
+    return times(text, "-1") if text.lstrip("-").isdigit() else f"-{_product(text)}"
 
 
 def _is_multiplication(text: str) -> bool:
@@ -60,10 +68,11 @@ def times(a: str, b: str) -> str:
 
 
 def _product(text: str) -> str:
-    return text if _atom(text) else f"({text})"
+    return text if atom(text) else f"({text})"
 
 
-def _atom(text: str) -> bool:
+def atom(text: str) -> bool:
+    """Return True for a text that needs no parentheses as an operand."""
     node = parse_expression(text)
     return not isinstance(node, (ast.BinOp, ast.IfExp, ast.Compare, ast.BoolOp))
 
@@ -179,3 +188,32 @@ class IndexReader:
 def _scaled(index: OpenIndex, factor: str) -> OpenIndex:
     axes = tuple(replace(a, step=times(a.step, factor)) for a in index.axes)
     return OpenIndex(times(index.offset, factor), axes)
+
+
+def assigned_indices(function: ast.FunctionDef, facts: FactTable) -> dict[str, ast.expr]:
+    """Return the index expressions that names of the function stand for; a name with two different ones is left out."""
+    found: dict[str, ast.expr] = {}
+    twice: set[str] = set()
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign) or len(node.targets) != 1:
+            continue
+        target, value = node.targets[0], node.value
+        pairs: list[tuple[str, ast.expr]] = []
+        if isinstance(target, ast.Name) and (facts.kind(value) == "index" or "mgrid" in ast.unparse(value)):
+            pairs = [(target.id, value)]
+        elif isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+            pairs = [
+                (t.id, v)
+                for t, v in zip(target.elts, value.elts, strict=False)
+                if isinstance(t, ast.Name) and facts.kind(v) == "index"
+            ]
+        elif isinstance(target, ast.Tuple) and "mgrid" in ast.unparse(value):
+            for at, name in enumerate(target.elts):
+                if isinstance(name, ast.Name):
+                    part = ast.Subscript(value, ast.Constant(at), ast.Load())
+                    pairs.append((name.id, ast.copy_location(part, value)))
+        for known, expression in pairs:
+            if known in found and ast.unparse(found[known]) != ast.unparse(expression):
+                twice.add(known)
+            found[known] = expression
+    return {name: value for name, value in found.items() if name not in twice}

@@ -25,11 +25,11 @@ from accelopt_profiling.receipt import Receipt
 T = TypeVar("T")
 
 #: The kinds of a run's events. ``BASELINE`` holds the measurement of the original. ``CANDIDATE_TRIED``,
-#: ``CANDIDATE_JUDGED`` and ``PROPOSER_ANSWERED`` hold what a resumed run does not pay for again;
-#: ``TRANSCRIPT_ENTRY`` is one call of an answer that takes several.
+#: ``CANDIDATE_JUDGED`` and ``TRANSCRIPT_ENTRY``, one call of a paid answer, hold what a resumed run does not pay for
+#: again.
 BASELINE = "baseline"
 CANDIDATE_TRIED, CANDIDATE_JUDGED = "candidate tried", "candidate judged"
-PROPOSER_ANSWERED, TRANSCRIPT_ENTRY = "answered", "said"
+TRANSCRIPT_ENTRY = "said"
 PAUSED, CONTINUED = "paused", "went on"
 
 #: The start of the key of a ``CANDIDATE_JUDGED`` event; the rewrite's fingerprint follows.

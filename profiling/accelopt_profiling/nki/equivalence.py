@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
-from accelopt_profiling.nki.emulator.machine import running_machine
-from accelopt_profiling.nki.frontend import jit
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.time_model.estimate import estimate
 from accelopt_profiling.nki.time_model.hardware import hardware
@@ -88,40 +87,21 @@ class _Run:
         self, problem: Problem, params: CompareParams, shape: Mapping[str, Any] | None, core: Any
     ) -> None:
         self._problem, self._params, self._shape, self._core = problem, params, shape, core
-        self.results: list[Any] = []
+        self.results: list[list[Array]] = []
         self.us: float | None = None
         self.faults: list[str] = []
 
     def perform(self, module: ModuleType) -> None:
-        call = jit.EmulatedKernel.__call__
-        results = self.results
-
-        def keep(kernel: Any, *arguments: Any, **named: Any) -> Any:
-            result = call(kernel, *arguments, **named)
-            if running_machine() is None:
-                written = [a for a in (*arguments, *named.values()) if kernel.writes_arguments]
-                results.append(_arrays([result, *written]))
-            return result
-
-        jit.EmulatedKernel.__call__ = keep  # type: ignore[method-assign, assignment]
-        try:
-            inputs = self._problem.inputs(self._params.seed, self._shape)
-            with emulated("full", limits=self._core.limits, sdk=False) as emulation:
-                self._problem.run(module, inputs)
-            self._estimate(emulation)
-        finally:
-            jit.EmulatedKernel.__call__ = call  # type: ignore[method-assign]
+        inputs = self._problem.inputs(self._params.seed, self._shape)
+        with emulated("full", limits=self._core.limits, sdk=False, results=True) as emulation:
+            self._problem.run(module, inputs)
+        self.results = [m.results or [] for m in emulation.machines]
+        self._estimate(emulation)
 
     def _estimate(self, emulation: Emulation) -> None:
         traces = [m.trace for m in emulation.machines if m.trace.instructions]
         self.us = sum(estimate(trace, self._core).us for trace in traces)
         self.faults = [f.message for m in emulation.machines for f in m.findings if f.severity == "error"]
-
-
-def _arrays(value: Any) -> list[np.ndarray]:
-    if isinstance(value, (tuple, list)):
-        return [array for item in value for array in _arrays(item)]
-    return [np.array(value)] if isinstance(value, np.ndarray) else []
 
 
 def _compared(
@@ -139,7 +119,9 @@ def _compared(
     return CaseComparison(case, not detail, detail, distance, before.us, after.us)
 
 
-def _difference(left: list[Any], right: list[Any], relative: float) -> tuple[float | None, str]:
+def _difference(
+    left: list[list[Array]], right: list[list[Array]], relative: float
+) -> tuple[float | None, str]:
     """Return the largest distance of two lists of launches' results, and what is wrong with it."""
     if [[a.shape for a in launch] for launch in left] != [[a.shape for a in launch] for launch in right]:
         return None, "the launches, or the shapes of their outputs, differ"

@@ -20,7 +20,8 @@ from accelopt_profiling.nki.sdk import real_packages, simulating
 @dataclass
 class Emulation:
     """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated;
-    ``order`` draws another order of the iterations of loops that promise to take any.
+    ``order`` draws another order of the iterations of loops that promise to take any. ``replaying``: loops may be
+    replayed from one iteration. ``results``: each machine keeps copies of what its launch returned or wrote.
     """
 
     mode: Mode = "full"
@@ -28,10 +29,16 @@ class Emulation:
     limits: CoreLimits = field(default_factory=CoreLimits)
     real: bool = False
     order: int | None = None
+    replaying: bool = True
+    results: bool = False
     machines: list[Machine] = field(default_factory=list)
 
     def launch(self, kernel: str) -> Machine:
         machine = Machine(self.mode, self.record, self.limits, self.order)
+        if not self.replaying:
+            machine.begin(replaying=False)
+        if self.results:
+            machine.results = []
         machine.trace.kernel = kernel
         self.machines.append(machine)
         return machine
@@ -58,6 +65,8 @@ def emulated(
     limits: CoreLimits | None = None,
     sdk: bool = True,
     order: int | None = None,
+    replaying: bool = True,
+    results: bool = False,
 ) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
 
@@ -66,7 +75,9 @@ def emulated(
     Raises:
         UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
-    emulation = Emulation(mode, record, limits or CoreLimits(), order=order)
+    emulation = Emulation(
+        mode, record, limits or CoreLimits(), order=order, replaying=replaying, results=results
+    )
     real = real_packages() if sdk else {}
     emulation.real = bool(real)
     modules = {

@@ -15,10 +15,10 @@ import numpy as np
 
 from accelopt_profiling.nki.data.index import Affine
 from accelopt_profiling.nki.emulator.block_array import BlockArray
-from accelopt_profiling.nki.emulator.machine import Machine, Mode, running_machine
+from accelopt_profiling.nki.emulator.machine import Mode, running_machine
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import taken
-from accelopt_profiling.nki.install import Emulation, emulated
+from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.time_model.hardware import hardware
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
@@ -105,16 +105,6 @@ class _ExpressionRecorder(ast.NodeTransformer):
         return ast.fix_missing_locations(ast.copy_location(hook, node))
 
 
-class _Unrolled(Emulation):
-    """Launches of which every iteration runs: what is predicted runs no expression."""
-
-    def launch(self, kernel: str) -> Machine:
-        machine = super().launch(kernel)
-        machine.begin(replaying=False)
-        machine.trace.kernel = kernel
-        return machine
-
-
 def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
     """Run the file on its problem's inputs, and return what its expressions were.
 
@@ -148,8 +138,7 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
 
 def _run(context: StepContext, params: FactsParams, mode: Mode) -> str:
     """Run the instrumented file on the problem's inputs; return why it ended early, "" where it did not."""
-    with emulated(mode, limits=hardware(params.target).limits, sdk=False) as emulation:
-        emulation.__class__ = _Unrolled
+    with emulated(mode, limits=hardware(params.target).limits, sdk=False, replaying=False):
         try:
             module = load_module(context)
         except StepFailedError as failed:

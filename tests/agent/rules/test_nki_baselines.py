@@ -62,6 +62,9 @@ PLAIN = {
     "nki-choose-engine": "adamw",
 }
 
+#: Rules that gain little where a compiler orders the work: the task whose baseline in today's dialect shows one.
+CURRENT = {"nki-split-loop": "bmm_softmax", "nki-work-ahead": "bmm_softmax"}
+
 #: The task, and what of its baseline is written in another way: the old lines and the new.
 CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
     "nki-rsqrt-activation": (
@@ -118,6 +121,8 @@ CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
 
 def version(rule: str) -> tuple[str, str]:
     """The task and the kernel file that show a rule."""
+    if rule in CURRENT:
+        return CURRENT[rule], tasks()[CURRENT[rule]].kernel("nki").read_text(encoding="utf-8")
     task, changes = (PLAIN[rule], []) if rule in PLAIN else CHANGED[rule]
     text = tasks()[task].kernel("beta1").read_text(encoding="utf-8")
     for old, new in changes:
@@ -144,28 +149,30 @@ def counters(task: str, text: str) -> dict[str, float]:
     (output,) = reference.transform_nki_outputs(result, expected)
     assert np.linalg.norm(output - expected) < tasks()[task].gate_tolerance * np.linalg.norm(expected)
     # A rule changes what the kernel asks for; what the compiler would make of it is not the question here.
-    found = quantities(estimate(emulation.machines[-1].trace, hardware("trn1"), AS_WRITTEN))
-    return {name: quantity.value for name, quantity in found.items() if quantity.value is not None}
+    answer = estimate(emulation.machines[-1].trace, hardware("trn1"), AS_WRITTEN)
+    found = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
+    return found | {"us": answer.us}
 
 
 NKI_RULES = [rule for rule in catalogue.rules() if rule.dialect == "nki"]
 
 
 def test_each_rule_is_shown_on_one_baseline() -> None:
-    assert sorted([*PLAIN, *CHANGED]) == sorted(rule.name for rule in NKI_RULES)
+    assert sorted([*PLAIN, *CURRENT, *CHANGED]) == sorted(rule.name for rule in NKI_RULES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", NKI_RULES, ids=lambda rule: rule.name)
 def test_the_counters_of_a_baseline_move_as_the_rule_says(rule: catalogue.Rule) -> None:
-    """The first rewrite moves every counter that it is said to move, strictly and in the direction said."""
+    """The first rewrite moves every counter that it is said to move, strictly and in the direction said; one that is
+    said to move none makes the kernel faster."""
     task, text = version(rule.name)
     (kernel,) = find_kernels(text).kernels
     bound = KernelMeasurement(kernel.name, kernel.line, "nki", "trn1", bound=rule.helps[0])
     candidates = catalogue.apply(rule.name, text, kernel, bound)
     assert candidates
     before, after = counters(task, text), counters(task, candidates[0].text)
-    for counter, way in candidates[0].expects.items():
+    for counter, way in (candidates[0].expects or {"us": "down"}).items():
         change = after.get(counter, 0.0) - before.get(counter, 0.0)
         assert change * (1 if way == "up" else -1) > 0, (counter, before.get(counter), after.get(counter))
 

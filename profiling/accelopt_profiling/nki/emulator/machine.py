@@ -54,6 +54,9 @@ class Machine:
         self.limits = limits or CoreLimits()
         self.order = order
         self.free_loops = False  # whether there was such a loop
+        self.results: list[Array] | None = (
+            None  # copies of what the launch returned or wrote, where they are kept
+        )
         self.begin(replaying=True)
 
     def begin(self, replaying: bool) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.process_settings import collection_paused
+from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.block_array import BlockArray
@@ -33,6 +34,8 @@ class EmulatedKernel:
     ``writes_arguments`` tells that the kernel's outputs are among its arguments, as before kernels returned them.
     """
 
+    __name__: str  # functools.update_wrapper sets it
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -54,7 +57,7 @@ class EmulatedKernel:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if running_machine() is not None:  # one kernel calls another: inlined
             return self.function(*args, **kwargs)
-        machine = self._launch(self.__name__)  # type: ignore[attr-defined]  # functools.update_wrapper sets it
+        machine = self._launch(self.__name__)
         with collection_paused():
             try:
                 return self._run(machine, args, kwargs)
@@ -66,7 +69,7 @@ class EmulatedKernel:
                         raise
                     raise first from error
                 machine.begin(replaying=False)
-                machine.trace.kernel = self.__name__  # type: ignore[attr-defined]  # functools.update_wrapper sets it
+                machine.trace.kernel = self.__name__
                 return self._run(machine, args, kwargs)
 
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -93,6 +96,8 @@ class EmulatedKernel:
                 machine.findings.append(finding)
         returned = _result(machine, result)
         _write_back(machine, written)
+        if machine.results is not None:
+            machine.results = _copies([returned, [array for _, array in written]])
         return returned
 
     def _argument(self, machine: Machine, value: Any, name: str, written: list[tuple[Tile, Any]]) -> Any:
@@ -124,6 +129,13 @@ def _write_back(machine: Machine, written: list[tuple[Tile, Any]]) -> None:
     for tile, array in written:
         if not tile.block.borrowed and tile.block.storage is not None:
             array[...] = tile.array()
+
+
+def _copies(value: Any) -> list[Array]:
+    """Return copies of the arrays in a nest of sequences, in order."""
+    if isinstance(value, (tuple, list)):
+        return [array for item in value for array in _copies(item)]
+    return [np.array(value)] if isinstance(value, np.ndarray) else []
 
 
 def _from_torch(tensor: Any) -> Any:
