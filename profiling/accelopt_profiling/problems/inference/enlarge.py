@@ -18,12 +18,12 @@ def enlarged_calls(call: InferredCall) -> Iterator[InferredCall]:
     last dimensions alone. Calls whose tensors are too large, or that are the call itself, are left out.
     """
     last = {tensor.dims[-1] for tensor in call.tensors if tensor.dims}
-    product = _is_product(call)
+    product, rows = _is_product(call), _row_counts(call)
     seen = [call.sizes]
     for chosen in (set(call.sizes), set(call.sizes) - last, set(call.sizes) & last):
         larger = deepcopy(call)
         larger.sizes = {
-            name: _larger(name, size, product) if name in chosen else size
+            name: _larger(name, size, product, rows) if name in chosen else size
             for name, size in call.sizes.items()
         }
         if larger.sizes not in seen and _fits(larger):
@@ -31,11 +31,22 @@ def enlarged_calls(call: InferredCall) -> Iterator[InferredCall]:
             yield larger
 
 
-def _larger(name: str, size: int, product: bool) -> int:
-    """Return the size by as much larger as its name has it in use; a size of a product is that of a square
-    one."""
+def _row_counts(call: InferredCall) -> set[str]:
+    """Return the batch sizes that are the rows of matrices and of nothing with more dimensions."""
+    rows = {tensor.dims[0] for tensor in call.tensors if len(tensor.dims) == 2}
+    deeper = {
+        d for tensor in call.tensors if len(tensor.dims) != 2 for d in tensor.dims[: len(tensor.dims) - 1]
+    }
+    return {name for name in rows - deeper if usual_size(name) == usual_size("batch")}
+
+
+def _larger(name: str, size: int, product: bool, rows: set[str]) -> int:
+    """Return the size by as much larger as its name has it in use; a size of a product is that of a square one, a
+    number of rows that of rows."""
     if product:
         return max(size, 2048)
+    if name in rows:
+        return max(size, size_in_use("rows"))
     return size * max(1, size_in_use(name) // usual_size(name))
 
 

@@ -88,6 +88,10 @@ GUESSED = {
         "def f(q, keys, values):\n B, M, D = q.shape\n _, N, _ = keys.shape\n k[(1,)](q, keys, values.stride(2), 2)",
         {"q": ["B", "M", "D"], "keys": ["B", "N", "D"], "values": ["B", "N", "D"]},
     ),
+    "rows with labels": (
+        "def f(x, target):\n BT, V = x.shape\n k[(1,)](x, target, target.stride(-1), 2)",
+        {"x": ["BT", "vocab"], "target": ["BT"]},
+    ),
     "a number of elements": (
         "def f(x, input_size):\n M, N = x.shape\n k[(1,)](x, x, input_size, 2)",
         {"x": ["M", "N"], "input_size": "M * N"},
