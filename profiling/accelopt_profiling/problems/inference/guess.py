@@ -248,7 +248,10 @@ def _tensor(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
         use.name, "tensor", guessing.shapes[use.name], firm=bool(dims) and use.rank is not None
     )
     made.dtype, made.fill = usual.get("dtype", "bfloat16"), usual.get("fill", "random")
-    if use.integers and not made.dtype.startswith("int"):
+    if use.byte_type:
+        made.dtype, made.fill = use.byte_type, "integers"
+        why = f"{why}, bytes since the kernel makes bytes of it".removeprefix(", ")
+    elif use.integers and not made.dtype.startswith("int"):
         made.dtype, made.fill = "int64" if made.dtype == "bfloat16" else "int32", "index"
         why = f"{why}, integers since it is used as an index".removeprefix(", ")
     elif use.packed and made.dtype == "bfloat16":

@@ -11,6 +11,7 @@ from accelopt_profiling.problems.inference.docstring_shapes import docstring_sha
 from accelopt_profiling.problems.inference.entries import entry_candidates
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.pointers import (
+    byte_pointers,
     integer_pointers,
     integer_scalars,
     packed_pointers,
@@ -138,6 +139,9 @@ def test_integers_of_a_kernel_are_those_that_offsets_meet() -> None:
     assert isinstance(kernel, ast.FunctionDef)
     assert integer_scalars(kernel) & {"n", "groups", "length", "eps"} == {"n", "groups", "length"}
     assert packed_pointers(kernel) == set()
+    (kernel,) = ast.parse("def k(x, o): tl.store(o, tl.load(x + 1, other=0).to(tl.uint8))").body
+    assert isinstance(kernel, ast.FunctionDef)
+    assert byte_pointers(kernel) == {"x": "uint8"}
 
 
 def test_equal_names_have_equal_sizes_and_different_ones_different_sizes() -> None:
