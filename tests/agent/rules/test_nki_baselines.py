@@ -62,7 +62,7 @@ PLAIN = {
     "nki-choose-engine": "adamw",
 }
 
-#: Rules that gain little where a compiler orders the work, or come after others there: the task whose baseline in today's dialect shows one.
+#: Rules that gain little in Beta 1, or come after others there: the task whose baseline in today's dialect shows one.
 CURRENT = {"nki-split-loop": "bmm_softmax", "nki-work-ahead": "bmm_softmax", "nki-bf16-parts": "bmm"}
 
 #: The task, and what of its baseline is written in another way: the old lines and the new.
