@@ -50,7 +50,7 @@ def test_beyond_the_budget_goes_what_is_of_least_use_and_no_decision(
             memory.add_trap(Trap(f"h{number}", "c", "trn1", "rule:x", "slower", "x" * 2000))
             memory.run_log.add_event(run, "step", {"text": "x" * 2000})
     assert tidy(memory, 100 << 20).deleted == {}
-    gone = tidy(memory, 800 << 10).deleted
+    gone = tidy(memory, 1200 << 10).deleted
     assert list(gone) == ["traps"], "the run has not ended: its steps are needed to go on with it"
     assert memory.traps()[-1].kernel_hash == "h199", "the oldest go first"
     memory.run_log.finish(run)

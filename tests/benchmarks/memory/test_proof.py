@@ -79,4 +79,4 @@ def test_what_is_told_helps_and_kernels_count_alike() -> None:
     assert told[0] < 1.0
     curve = learning_curve(kernels, 5)
     assert curve[2] < curve[0]
-    assert len(proof_rows(runs, curve)) == 9
+    assert len(proof_rows(runs, curve)) == 10
