@@ -61,6 +61,13 @@ def in_place(x, stage, out, n, turned: tl.constexpr, wait: tl.constexpr, B: tl.c
 
 
 @triton.jit
+def rotated_pairs(x, stage, out, n, turned: tl.constexpr, wait: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B // 2)
+    first, second = tl.load(x + at), tl.load(x + (at ^ 1))
+    tl.store(x + at, tl.where(at % 2 == 0, first - second, first + second))
+
+
+@triton.jit
 def rotated_halves(x, stage, out, n, turned: tl.constexpr, wait: tl.constexpr, B: tl.constexpr):
     at = tl.arange(0, B // 4)
     first, second = tl.load(x + at), tl.load(x + at + B // 4)
@@ -125,6 +132,7 @@ def test_a_lane_reads_what_it_stored_itself_and_a_warp_runs_in_step() -> None:
     assert lanes_of(back_and_forth) == []
     assert lanes_of(in_place) == []
     assert lanes_of(rotated_halves) == []
+    assert lanes_of(rotated_pairs) == []
     assert lanes_of(one_number) == []
     assert lanes_of(back_and_forth, turned=True, warps=1) == []
 

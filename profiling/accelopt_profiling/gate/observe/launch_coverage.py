@@ -161,7 +161,8 @@ class _LaneOrder:
 
     Accesses of blocks of one shape have one layout where they have one order of addresses, so that an element's lane is
     its place in the block. A single number belongs to all lanes. What is stored in another shape than it was loaded in
-    went through memory that lanes share, behind a barrier.
+    went through memory that lanes share, behind a barrier; and a warp, which holds neighbouring places, loads as one
+    before it stores.
     """
 
     def __init__(self, warps: int = 4) -> None:
@@ -188,8 +189,9 @@ class _LaneOrder:
         if active is None or theirs is None or active.size == 1:
             return False
         before, now = theirs[items][which], self._places(active)[which]
-        alike = (before >> _SHAPE) == (now >> _SHAPE)
-        return bool(((before != now) & (alike | (kind == "load"))).any())
+        if kind == "load":
+            return bool((before != now).any())
+        return bool(((before // _WARP != now // _WARP) & (before >> _SHAPE == now >> _SHAPE)).any())
 
     def _places(self, active: Array) -> Array:
         shape = tuple(n for n in active.shape if n > 1)
@@ -197,8 +199,9 @@ class _LaneOrder:
         return np.flatnonzero(active) + (number << _SHAPE)
 
 
-#: A place in a block has so many bits; those above tell the shape of the block.
-_SHAPE = 40
+#: A place in a block has so many bits; those above tell the shape of the block. A warp holds at least so many places in
+#: a row.
+_SHAPE, _WARP = 40, 32
 
 
 #: Places of atomic operations that are told apart in one access; of more, the whole tensor is one place.
