@@ -97,7 +97,9 @@ class ConditionSolver:
         if kind in (ast.Is, ast.IsNot) and isinstance(left, ast.Name) and isinstance(right, ast.Constant):
             if right.value is None and kind is ast.IsNot:
                 return self._subjects.make_tensor(left.id, f"needed in {self._why}")
-            return self._subjects.leave_out(left.id) if right.value is None else None
+            if right.value is not None:
+                return None
+            return self._subjects.leave_out(left.id) or self._subjects.make_value(left.id, self._why, "None")
         try:
             a, b = self._site.value(left), self._site.value(right)
         except NoValueError:
