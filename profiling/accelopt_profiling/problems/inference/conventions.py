@@ -18,7 +18,10 @@ def _table() -> dict[str, list[tuple[re.Pattern[str], Any]]]:
     return {
         kind: [(re.compile(pattern), value) for pattern, value, *_ in data[kind]]
         for kind in ("sizes", "values", "tensors")
-    } | {"sizes in use": [(re.compile(p), rest[-1]) for p, *rest in data["sizes"]]}
+    } | {
+        "size meanings": [(re.compile(pattern), value) for pattern, value in data["size meanings"]],
+        "sizes in use": [(re.compile(p), rest[-1]) for p, *rest in data["sizes"]],
+    }
 
 
 def _look_up(kind: str, name: str) -> Any:
@@ -36,6 +39,11 @@ def size_in_use(name: str) -> int:
     """Return the size that a dimension of this name has where such kernels are used; at least the one of
     ``usual_size``."""
     return int(_look_up("sizes in use", name) or _OTHER_SIZE)
+
+
+def meaning_of_size(name: str) -> str:
+    """Return what a dimension of this name is, the same for all names of it; "" where the name says nothing."""
+    return str(_look_up("size meanings", name) or "")
 
 
 def names_a_size(name: str) -> bool:

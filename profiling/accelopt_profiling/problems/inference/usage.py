@@ -170,7 +170,8 @@ def _read_unpacking(node: ast.Assign, parameters: dict[str, ParameterUse]) -> No
     if not isinstance(target, (ast.Tuple, ast.List)):
         return
     names = [
-        n.id if isinstance(n, ast.Name) else "*" if isinstance(n, ast.Starred) else "" for n in target.elts
+        n.id.strip("_") and n.id if isinstance(n, ast.Name) else "*" if isinstance(n, ast.Starred) else ""
+        for n in target.elts
     ]
     shaped = _shape_of(value, parameters)
     if shaped is not None:
