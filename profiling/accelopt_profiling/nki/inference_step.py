@@ -6,6 +6,7 @@ times. The best call is sent as it gets better, so that a crash or a time limit 
 
 from __future__ import annotations
 
+import sys
 import time
 from copy import deepcopy
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ import numpy as np
 
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.nki.data.dtypes import dtype_named
+from accelopt_profiling.nki.emulator.diagnostics import ValuesNeededError
+from accelopt_profiling.nki.emulator.machine import Mode
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.launch_subjects import LaunchSubjects
 from accelopt_profiling.nki.time_model.hardware import hardware
@@ -81,6 +84,7 @@ class _NkiInference:
         self._text = context.source.files[context.source.kernel]
         self._uses = function_uses(parse_python(self._text), set())
         self._entries = [f for f in entry_functions(self._text, params.kernels) if f.name in self._uses]
+        self._mode: Mode = "trace"
         self._best: tuple[tuple[bool, bool, bool], InferredProblem] | None = None
 
     def run(self) -> InferredProblem:
@@ -107,6 +111,10 @@ class _NkiInference:
             seen.add(text)
             trial = self._attempt(call)
             self._keep(call, trial, changes)
+            if isinstance(trial.error, ValuesNeededError) and self._mode == "trace":
+                self._mode = "full"
+                seen.clear()
+                continue
             if trial.error is None:
                 return trial.score[0]
             made = self._repair(call, trial)
@@ -120,9 +128,9 @@ class _NkiInference:
         self._attempts -= 1
         values: dict[str, Any] = {}
         error: BaseException | None = None
-        with emulated("trace", limits=self._limits, sdk=False) as emulation:
+        with emulated(self._mode, limits=self._limits, sdk=False) as emulation:
             try:
-                values = {a.name: _stand_in(a, call) for a in call.arguments}
+                values = {a.name: self._value(a, call) for a in call.arguments}
                 inputs = list(values.values())
                 style: CallStyle = "launch" if call.grid else "returns"
                 perform(self._module, Call(call.entry, style, keywords=call.keywords, grid=call.grid), inputs)
@@ -131,6 +139,14 @@ class _NkiInference:
             except BaseException as stop:  # user code: whatever it raises is what is to be repaired
                 error = stop
         return _Trial(error, emulation, values)
+
+    def _value(self, argument: InferredArgument, call: InferredCall) -> Any:
+        """Return an argument: of a tensor, where no values are needed, an array that takes no memory."""
+        if argument.kind == "tensor" and self._mode == "trace":
+            shape = tuple(call.shape(argument))
+            return np.broadcast_to(np.zeros((), dtype=dtype_named(argument.dtype)), shape)
+        known = {"np": np, "ml_dtypes": sys.modules.get("ml_dtypes"), **call.sizes}
+        return eval(argument_text(argument, call), known)  # noqa: S307  (written here, in the sandbox)
 
     def _repair(self, call: InferredCall, trial: _Trial) -> str | None:
         assert trial.error is not None
@@ -156,11 +172,3 @@ class _NkiInference:
         )  # fmt: skip
         self._best = (trial.score, problem)
         self._context.emit(problem)
-
-
-def _stand_in(argument: InferredArgument, call: InferredCall) -> Any:
-    """Return the argument: of a tensor an array that takes no memory, one zero seen everywhere."""
-    if argument.kind == "tensor":
-        return np.broadcast_to(np.zeros((), dtype=dtype_named(argument.dtype)), tuple(call.shape(argument)))
-    text = argument_text(argument, call)
-    return eval(text, {"np": np, **call.sizes})  # noqa: S307  (written here, in the sandbox)

@@ -22,10 +22,10 @@ from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost, Severity
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
+from accelopt_profiling.problems.loading.inferred import INFER_CPU_SECONDS, of_inferred, with_inferred
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import Quantity, estimated, executed
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton import hints
@@ -46,7 +46,6 @@ from accelopt_profiling.triton.estimation.scale import time_at_scale
 from accelopt_profiling.triton.findings import (
     compile_findings,
     execution_findings,
-    of_inferred,
     own_run_finding,
     smaller_check_finding,
 )
@@ -57,8 +56,6 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
-#: Seconds for the tries of a problem that is inferred, besides importing the file.
-INFER_CPU_SECONDS = 30.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -107,7 +104,7 @@ class _Profile:
         if ref is None:
             return [self._without_problem(known.kernel) for known in self.known.values()]
         if ref.kind == "inferred":
-            self._infer(ref)
+            self._infer()
         if ref.kind == "selfrun":
             self._self_run()
             self._compile(compile_launch)
@@ -128,22 +125,13 @@ class _Profile:
         finding = Finding("no-problem", kernel.line, "information", message, "create-problem")
         return KernelMeasurement(kernel.name, kernel.line, "triton", self.target.name, findings=[finding])
 
-    def _infer(self, ref: ProblemRef) -> None:
+    def _infer(self) -> None:
         """Infer the problem first, and go on as if it had been written down beside the kernel file."""
         from accelopt_profiling.problems.inference.infer_step import infer
         from accelopt_profiling.problems.inference.inferred import InferParams
 
         inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_CPU_SECONDS))
-        if not inferred.launched:
-            raise StepFailedError(StepError("no-problem", inferred.remaining))
-        self.context.emit({"inferred": inferred})
-        path = str(ref.path)
-        self.context.write_generated(path, inferred.text)
-        source = dataclasses.replace(
-            self.context.source, files={**self.context.source.files, path: inferred.text}
-        )
-        self.context = dataclasses.replace(self.context, source=source)
-        self.params = dataclasses.replace(self.params, problem=dataclasses.replace(ref, kind="module"))
+        self.context, self.params = with_inferred(self.context, self.params, inferred)
 
     # the runs
 

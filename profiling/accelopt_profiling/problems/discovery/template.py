@@ -10,6 +10,7 @@ from accelopt_profiling.problems.discovery.entry import launchable_kernels, laun
 from accelopt_profiling.problems.inference.arguments import InferredCall
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.guess import guess_call
+from accelopt_profiling.problems.inference.launch_grid import indexed_grid
 from accelopt_profiling.problems.inference.nki_problem_text import nki_problem_text
 from accelopt_profiling.problems.inference.stated_sizes import (
     apply_stated_relations,
@@ -44,6 +45,8 @@ def guessed_call(text: str, function: ast.FunctionDef) -> InferredCall:
     merge_alike_sizes(call)
     apply_stated_sizes(call, tree, function)
     bound_sizes(call, _MOST_ELEMENTS)
+    if function.name in {k.name for k in find_kernels(text).kernels}:
+        call.grid = indexed_grid(function)
     for tensor in call.tensors:
         tensor.dtype = {"bfloat16": "float32", "int64": "int32"}.get(tensor.dtype, tensor.dtype)
     return call

@@ -89,10 +89,11 @@ class ConditionSolver:
             return self.make(ast.BoolOp(ast.And(), list(parts)), wanted)
         kind = type(node.ops[0]) if wanted else _OPPOSITE[type(node.ops[0])]
         left, right = node.left, node.comparators[0]
-        if kind in (ast.Is, ast.IsNot) and isinstance(left, ast.Name) and isinstance(right, ast.Constant):
-            if right.value is None and kind is ast.IsNot:
+        missing = isinstance(right, ast.Constant) and right.value is None
+        if isinstance(left, ast.Name) and (missing or kind in (ast.Is, ast.IsNot)):
+            if missing and kind in (ast.IsNot, ast.NotEq):
                 return self._subjects.make_tensor(left.id, f"needed in {self._why}")
-            return self._subjects.leave_out(left.id) if right.value is None else None
+            return self._subjects.leave_out(left.id) if missing else None
         try:
             a, b = self._site.value(left), self._site.value(right)
         except NoValueError:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from math import prod
 
 from accelopt_profiling.problems.inference.arguments import InferredCall, names_in, rename
-from accelopt_profiling.problems.inference.conventions import meaning_of_size
+from accelopt_profiling.problems.inference.conventions import bare_name, meaning_of_size
 
 #: What kernels write for the sizes of the machine.
 _MACHINE = {"pmax": 128, "gemm_stationary_fmax": 128, "gemm_moving_fmax": 512, "psum_fmax": 512}
@@ -45,12 +45,12 @@ def _express(call: InferredCall, name: str, expression: str) -> None:
 
 
 def merge_alike_sizes(call: InferredCall) -> None:
-    """Make sizes one that mean the same, two names of a batch or of sequences: every such call is one that has to
-    work, and most functions ask for it in some way."""
+    """Make sizes one that mean the same, two names of a batch or of sequences: a call with all of them equal is the
+    one that works most often."""
     kept: dict[str, str] = {}
     for name in list(call.sizes):
-        meaning = meaning_of_size(name)
-        if meaning and (first := kept.setdefault(meaning, name)) != name:
+        meaning = meaning_of_size(name) or bare_name(name)
+        if (first := kept.setdefault(meaning, name)) != name:
             call.merge(first, name)
 
 

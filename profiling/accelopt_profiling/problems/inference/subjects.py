@@ -6,7 +6,12 @@ import ast
 import sys
 from typing import Any
 
-from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.arguments import (
+    InferredArgument,
+    InferredCall,
+    NoSizeError,
+    names_in,
+)
 from accelopt_profiling.problems.inference.conventions import usual_size
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.guess import add_argument, order_arguments
@@ -152,6 +157,12 @@ class CallSubjects:
                     if self._size(dimension) == current and dimension != goal:
                         tensor.dims[at], tensor.reason, changed = goal, why, True
             return f"{expression} is {goal}" if changed else None
+        if expression is not None:  # a product of sizes: its largest that can be scaled
+            for name in sorted(names_in(expression), key=lambda n: -self.call.sizes[n]):
+                scaled = self.call.sizes[name] * wanted
+                if scaled >= current and scaled % current == 0:
+                    self.call.sizes[name] = scaled // current
+                    return f"{name} is {scaled // current}"
         for argument in self.call.arguments:
             if argument.kind == "value" and self._number(argument) == current:
                 return self.set_value(argument, self.call.expression(wanted) or str(wanted), why)
