@@ -21,7 +21,7 @@ from accelopt_profiling.nki.emulator.machine import Mode
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.launch_subjects import LaunchSubjects
 from accelopt_profiling.nki.time_model.hardware import hardware
-from accelopt_profiling.problems.discovery.template import entry_functions, guessed_call
+from accelopt_profiling.problems.discovery.template import entry_functions, guessed_call, use_plain_types
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
@@ -121,6 +121,7 @@ class _NkiInference:
             if made is None:
                 return False
             changes.append(made)
+            use_plain_types(call)
             call.drop_unused_sizes()
         return False
 

@@ -105,6 +105,13 @@ class _Place:
                 return self.subjects.make_value(argument.name, f"no tensor in {self._line}", value)
         return None
 
+    def set_types(self, old: str, new: str) -> str | None:
+        """Give all tensors of one type another one."""
+        tensors = [t for t in self.subjects.call.tensors if t.dtype == old]
+        for tensor in tensors:
+            self.subjects.set_dtype(tensor, new, f"dtype from {self._line}")
+        return f"the tensors of type {old} are {new}" if tensors else None
+
     def shrink(self) -> str | None:
         """Halve the largest size that the statement's tensors have."""
         sizes = [n for node in self._site.expressions() for n in self._shape(node)]
@@ -180,6 +187,11 @@ def _flag(matched: re.Match[str], place: _Place) -> str | None:
     return place.replace_tensor("False")
 
 
+def _half(matched: re.Match[str], place: _Place) -> str | None:
+    """The kernel computes in bfloat16 what it takes for its arguments' type."""
+    return place.set_types("float32", "bfloat16")
+
+
 def _too_large(matched: re.Match[str], place: _Place) -> str | None:
     return place.shrink()
 
@@ -192,6 +204,8 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"index covers \d+ to (?P<last>\d+); the dimension has size (?P<size>\d+)", _covers),
     (r"An index reaches (?P<last>\d+); dimension \d+ has size (?P<size>\d+)", _covers),
     (r"Index (?P<last>\d+) is outside (?:block )?dimension \d+ of size (?P<size>\d+)", _covers),
+    (r"keeps the type: data is bfloat16, dst float32", _half),
+    (r"pattern reaches element (?P<last>\d+); the tensor has (?P<size>\d+)", _covers),
     (r"partition dimension is (?P<size>\d+); \w+ has (?P<most>\d+) partitions", _limit),
     (r"has (?P<size>\d+) columns; TensorE takes at most (?P<most>\d+)", _limit),
     (r"at most (?P<most>\d+) elements per partition, not (?P<size>\d+)", _limit),

@@ -13,6 +13,7 @@ from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.launch_grid import indexed_grid
 from accelopt_profiling.problems.inference.nki_problem_text import nki_problem_text
 from accelopt_profiling.problems.inference.stated_sizes import (
+    apply_defaults,
     apply_stated_relations,
     apply_stated_sizes,
     bound_sizes,
@@ -43,13 +44,20 @@ def guessed_call(text: str, function: ast.FunctionDef) -> InferredCall:
     call = guess_call(text, EntryCandidate(function.name, function.name, "function"), functions)
     apply_stated_relations(call, ast.get_source_segment(text, function) or "")
     merge_alike_sizes(call)
+    apply_defaults(call, function)
     apply_stated_sizes(call, tree, function)
     bound_sizes(call, _MOST_ELEMENTS)
     if function.name in {k.name for k in find_kernels(text).kernels}:
         call.grid = indexed_grid(function)
-    for tensor in call.tensors:
-        tensor.dtype = {"bfloat16": "float32", "int64": "int32"}.get(tensor.dtype, tensor.dtype)
+    use_plain_types(call)
     return call
+
+
+def use_plain_types(call: InferredCall) -> None:
+    """Make tensors float32 or int32, as NumPy has them, where nothing of the code said which type they have."""
+    for tensor in call.tensors:
+        if "dtype" not in tensor.reason:
+            tensor.dtype = {"bfloat16": "float32", "int64": "int32"}.get(tensor.dtype, tensor.dtype)
 
 
 def entry_functions(text: str, kernels: Sequence[Kernel]) -> list[ast.FunctionDef]:

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator
 from typing import Any
 
+from accelopt_profiling.problems.inference.arguments import InferredArgument
 from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 
@@ -121,6 +122,8 @@ class ConditionSolver:
 
     def _equal(self, left: ast.expr, right: ast.expr, a: Any, b: Any, one_way: bool = False) -> str | None:
         ways = [(left, a, b)] if one_way else [(left, a, b), (right, b, a)]
+        if (owner := self._shaped(left)) is not None and "from line" in owner.reason:
+            ways.reverse()  # what an earlier run said of the left one stays
         for node, value, goal in ways:
             if self._subjects.is_dtype(goal) and (made := self._set_dtype(node, goal)):
                 return made
@@ -227,9 +230,7 @@ class ConditionSolver:
         if not all(type(n) is int for n in goal):
             return None
         sliced = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
-        inner = node.value if isinstance(node, ast.Subscript) else node
-        owner = _owner(inner, "shape", "size")
-        argument = self._subjects.argument_of(self._value(owner)) if owner is not None else None
+        argument = self._shaped(node)
         if argument is None:
             return None
         shape = goal
@@ -238,6 +239,13 @@ class ConditionSolver:
             at = next((n for n in range(len(own) + 1) if own[n : n + len(value)] == value), 0)
             shape = [*own[:at], *goal, *own[at + len(value) :]]
         return self._subjects.set_dims(argument, shape, f"shape from {self._why}")
+
+    def _shaped(self, node: ast.expr) -> InferredArgument | None:
+        """Return the argument of ``x.shape``, of a slice of it or of ``tuple(x.shape)``."""
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("tuple", "list") and len(node.args) == 1:
+            node = node.args[0]
+        owner = _owner(node.value if isinstance(node, ast.Subscript) else node, "shape", "size")
+        return self._subjects.argument_of(self._value(owner)) if owner is not None else None
 
     def _value(self, node: ast.expr | None) -> Any:
         try:

@@ -6,6 +6,7 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument
@@ -252,10 +253,14 @@ def _key(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> s
 def _arguments_in(site: FailureSite, subjects: CallSubjects) -> Iterator[tuple[str, InferredArgument]]:
     """Yield the tensor arguments that a statement names, each with the name that it has there."""
     for node in site.expressions():
+        argument = None
         if isinstance(node, ast.Name):
             argument = subjects.argument_of(site.frame.f_locals.get(node.id))
-            if argument is not None:
-                yield node.id, argument
+        elif isinstance(node, ast.Attribute) and node.attr != "shape":  # of an object that holds arguments
+            with suppress(NoValueError):
+                argument = subjects.argument_of(site.value(node))
+        if argument is not None:
+            yield ast.unparse(node), argument
 
 
 def _plain_use(site: FailureSite, name: str) -> bool:

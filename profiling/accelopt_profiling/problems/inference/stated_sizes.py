@@ -44,6 +44,24 @@ def _express(call: InferredCall, name: str, expression: str) -> None:
             argument.value = rename(argument.value, name, f"({expression})")
 
 
+def apply_defaults(call: InferredCall, function: ast.FunctionDef) -> None:
+    """Give sizes the numbers that parameters of their name, or of one that means the same, have by default."""
+    arguments = function.args
+    given = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(given), reversed(arguments.defaults), strict=False)]
+    pairs += [
+        (a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
+    ]
+    for parameter, default in pairs:
+        number = _number(default, {})
+        meaning = meaning_of_size(parameter.arg) or parameter.arg
+        if number is None or number < 1:
+            continue
+        for name in call.sizes:
+            if name == parameter.arg or meaning_of_size(name) == meaning:
+                call.sizes[name] = number
+
+
 def merge_alike_sizes(call: InferredCall) -> None:
     """Make sizes one that mean the same, two names of a batch or of sequences: a call with all of them equal is the
     one that works most often."""

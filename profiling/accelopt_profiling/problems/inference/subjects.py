@@ -156,7 +156,8 @@ class CallSubjects:
                 for at, dimension in enumerate(tensor.dims):
                     if self._size(dimension) == current and dimension != goal:
                         tensor.dims[at], tensor.reason, changed = goal, why, True
-            return f"{expression} is {goal}" if changed else None
+            if changed:
+                return f"{expression} is {goal}"
         if expression is not None:  # a product of sizes: its largest that can be scaled
             for name in sorted(names_in(expression), key=lambda n: -self.call.sizes[n]):
                 scaled = self.call.sizes[name] * wanted
