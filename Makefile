@@ -39,10 +39,11 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 3 --dist worksteal -m "not editor and not slow"
 
-# The programs of the system come first: the tests of hosts and editors need them.
-test: tools check vsix
+# The programs of the system, which slow tests of hosts and editors need, are fetched beside the fast tests.
+test: setup
+	$(MAKE) --jobs=3 --output-sync=target check tools vsix
 	$(BIN)/pytest -q -n 3 --dist worksteal --durations=60 -m "slow and not editor"
-	$(BIN)/pytest -q -m editor
+	$(BIN)/pytest -q -n 2 --dist loadfile -m editor
 	cd vscode-extension && npm test
 
 tools: setup

@@ -27,3 +27,8 @@ def pytest_collection() -> Generator[None, Any, Any]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run tests that take minutes first: at the end of a run all workers still have something to do."""
+    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)

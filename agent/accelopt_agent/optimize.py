@@ -121,14 +121,7 @@ class RunSummary:
             return f"{which} no difference that is larger than noise"
         if tried or not self._searched:
             return ""
-        if all(_written_for_today(k) for k in self._searched) and not self._asks_a_model:
-            return "the rules rewrite neuronxcc.nki; kernels of today's nki need a model, see docs/how-to/models.md"
         return "no rewrite was proposed" if self._asks_a_model else "no rule applies"
-
-
-def _written_for_today(kernel: Kernel) -> bool:
-    """Return whether an NKI kernel is written in the current dialect, for which there are no rules."""
-    return kernel.dialect == "nki" and not any(d.startswith("neuronxcc.") for d in kernel.decorators)
 
 
 def optimize(

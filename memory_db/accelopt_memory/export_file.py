@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_memory.export_masks import masked
+from accelopt_memory.features import check_features
 from accelopt_memory.memory import TABLES, Memory
 from accelopt_memory.records import Pair, RecordKind, Rejection, Trap, content_id
 from accelopt_memory.rows import to_json
@@ -86,6 +87,15 @@ def _masked(kind: RecordKind, record: Any, receipts: dict[str, str]) -> Any:
     elif kind == "pair":
         shared = dataclasses.replace(shared, receipts=tuple(receipts.get(r, r) for r in record.receipts))
     return shared
+
+
+def is_export(path: Path) -> bool:
+    """Return whether a file begins as an export does, an empty one too. Raises OSError: it cannot be read."""
+    if path.is_dir():
+        return False
+    with path.open("rb") as file:
+        first = file.readline(LINE_BYTES)
+    return not first.strip() or f'"{FORMAT}"'.encode() in first
 
 
 def import_file(memory: Memory, path: Path) -> dict[str, int]:
@@ -175,6 +185,8 @@ def _checked(path: Path, number: int, line: dict[str, Any]) -> Any:
     try:
         record = from_plain(cls, line.get("data"))
         sound = record.id == line.get("id")
+        if isinstance(record, Pair):
+            check_features(record.features)
     except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
         raise MemoryImportError(path, number, f"not a {line['kind']} ({error})") from None
     if not sound:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from accelopt_profiling.source_text import parse_python
 #: sketch, A. Broder, "On the resemblance and containment of documents", 1997), in so many hexadecimal digits.
 SHINGLE_WIDTH = 4
 SHINGLES_KEPT, SHINGLE_DIGITS = 64, 8
+_SHINGLE = re.compile(rf"[0-9a-f]{{1,{SHINGLE_DIGITS}}}")
 
 _DTYPES = frozenset(
     [
@@ -56,6 +58,14 @@ class KernelFeatures:
     def __post_init__(self) -> None:
         kept = tuple(s[:SHINGLE_DIGITS] for s in self.shingles[:SHINGLES_KEPT])
         object.__setattr__(self, "shingles", kept)  # an older version kept more, and longer ones
+
+
+def check_features(features: KernelFeatures) -> None:
+    """Check features that another program wrote. Raises ValueError: a count is below 1, or a shingle is no hash."""
+    if min(features.calls.values(), default=1) < 1:
+        raise ValueError("a call that is counted less than once")
+    if not all(_SHINGLE.fullmatch(shingle) for shingle in features.shingles):
+        raise ValueError("a shingle that is no hexadecimal number")
 
 
 def kernel_features(text: str, kernel: str | None = None, bound: str | None = None) -> KernelFeatures:

@@ -140,6 +140,7 @@ def runs_nothing(page: Path) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.minutes
 @pytest.mark.parametrize("page", [p for p in PAGES if not runs_nothing(p)], ids=lambda p: p.stem)
 def test_the_commands_of_a_page_do_what_it_shows(page: Path, tmp_path: Path) -> None:
     home, folder = tmp_path / "home", tmp_path / "work"

@@ -69,6 +69,10 @@ def _changed(line: dict[str, Any], **data: Any) -> str:
     return json.dumps({**line, "data": {**line["data"], **data}})
 
 
+def _features(line: dict[str, Any], **data: Any) -> str:
+    return _changed(line, features={**line["data"]["features"], **data})
+
+
 @pytest.mark.parametrize(
     ("break_it", "why"),
     [
@@ -87,6 +91,8 @@ def _changed(line: dict[str, Any], **data: Any) -> str:
         ),
         (lambda lines: [lines[0], _changed(json.loads(lines[2]), steps="rm -rf")], "not a pair"),
         (lambda lines: [lines[0], _changed(json.loads(lines[2]), dialect="cuda")], "not a pair"),
+        (lambda lines: [lines[0], _features(json.loads(lines[2]), calls={"tl.load": -1})], "counted less"),
+        (lambda lines: [lines[0], _features(json.loads(lines[2]), shingles=["-0000001"])], "no hexadecimal"),
     ],
 )
 def test_a_wrong_file_is_refused_whole(

@@ -10,7 +10,6 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import Finished, SuggestionFound
 from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
@@ -19,7 +18,7 @@ from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.receipt import Receipt
-from support.toy_search import TEXT, ToyCost, ToyGate, ToyProposer, faster, request, start, us_of
+from support.toy_search import TEXT, ToyCost, ToyGate, ToyModel, ToyProposer, faster, request, start, us_of
 
 STEPS = 6
 START = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(STEPS)))
@@ -58,19 +57,16 @@ class Gate(ToyGate):
         return await super().check(text, kernel)
 
 
-class Model:
+class Model(ToyModel):
     """Says something new about a version each time, and the same about the same in every run."""
-
-    name = "model"
 
     def __init__(self, till: Till) -> None:
         self._till = till
 
-    async def propose(self, node: Node) -> list[Candidate]:
+    def write(self, node: Node) -> str:
         count = node.asked.get("model", 0)
         self._till.pay("answer", f"{file_fingerprint(node.text)}/{count}")
-        text = faster(node.text, 5).replace("return x", f"hint{count} = {count + 1}\n    return x")
-        return [Candidate("kernel", text, "model:toy", f"hint {count} at {us_of(node.text):g} us")]
+        return faster(node.text, 5).replace("return x", f"hint{count} = {count + 1}\n    return x")
 
 
 async def main(memory: Path, paid: Path) -> None:

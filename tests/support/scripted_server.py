@@ -38,7 +38,6 @@ from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.main import start
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.connection import Connection
-from accelopt_memory.location import default_path
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import Kernel
@@ -188,7 +187,7 @@ class Scripted:
 
 
 def _store(file: FileText, results: FileMeasurement) -> None:
-    connection = Connection(file.settings.memory_path or default_path())
+    connection = Connection(file.settings.memory_path)
     ProfileCache(connection).put(file.key, results)
     connection.close()
 

@@ -14,7 +14,8 @@ from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.proposer import Proposer
+from accelopt_agent.search.proposer import Proposer, ProposerError
+from accelopt_agent.search.transcript import Transcript
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import find_kernels
@@ -124,6 +125,28 @@ class ToyProposer:
             for rule, (old, new, percent) in self._rules.items()
             if old in node.text
         ]
+
+
+class ToyModel:
+    """A paid proposer that writes one version for each question; what it wrote is kept, as a team's answers are."""
+
+    name = "model"
+
+    def write(self, node: Node) -> str | None:
+        """Return a version of the file; None for an answer that cannot be read."""
+        raise NotImplementedError
+
+    async def propose(self, node: Node) -> list[Candidate]:
+        return await self.propose_with(node, Transcript())
+
+    async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
+        text = transcript.replay("coder", node)
+        if text is None:
+            text = self.write(node) or ""
+            await transcript.add("coder", node, text)
+        if not text:
+            raise ProposerError("The answer cannot be read.")
+        return [Candidate("kernel", text, "model:toy", "write it in another way")]
 
 
 WIDE = {"wide": ("wide = False", "wide = True", 30)}

@@ -22,13 +22,16 @@ async def learn_change(file: FileText, slow: str, kernel: str, profiles: HostPro
 
     Raises:
         HostUnavailableError: the host cannot be reached.
-        UserError: the change is not accepted, or not faster.
+        UserError: the change is not accepted, or not faster, or the file has no such kernel any more.
     """
     settings = file.settings
+    dialect = next((k.dialect for k in file.found.kernels if k.name == kernel), None)
+    if dialect is None:
+        raise UserError(f"The file has no kernel {kernel} any more; nothing was remembered.")
     request = OptimizeRequest(
         path=Path(file.path),
         text=slow,
-        target=settings.target_for(next(k.dialect for k in file.found.kernels if k.name == kernel)),
+        target=settings.target_for(dialect),
         root=settings.project_root,
         problem=settings.problem,
         kernel=kernel,

@@ -57,8 +57,9 @@ def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
             "key": key,
             "stored": profiles.get(Path(request["database"]), key),
         }
-    from accelopt_agent.suggestions.apply import ApplyRefusal, edits_for, holds
+    from accelopt_agent.suggestions.apply import edits_for, holds
     from accelopt_agent.suggestions.suggestion import Suggestion
+    from accelopt_agent.suggestions.text_edit import ApplyRefusal
 
     suggestion = from_plain(Suggestion, request["suggestion"])
     if request["do"] == "holds":

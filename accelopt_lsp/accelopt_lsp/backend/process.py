@@ -66,19 +66,15 @@ class _Child:
 
 
 class ProcessBackend:
-    """A ``Backend`` that lives in a child process: ``child``, if it was started already, or one that ``command``
-    starts."""
+    """A ``Backend`` that lives in a child process, which ``command`` starts."""
 
-    def __init__(
-        self, command: Sequence[str] = BACKEND, child: subprocess.Popen[bytes] | None = None
-    ) -> None:
+    def __init__(self, command: Sequence[str] = BACKEND) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
         self.isolation_problem: Callable[[str], None] = lambda line: None
         self.complete: Complete = no_models
         self._questions: dict[tuple[int, int], asyncio.Task[None]] = {}
         self._command = command
-        self._started = child
         self._process: _Child | None = None
         self._reading: asyncio.Task[None] | None = None
         self._starting = asyncio.Lock()
@@ -143,8 +139,6 @@ class ProcessBackend:
     async def close(self) -> None:
         """End the child; at the end of its input it ends what runs and closes the memory."""
         self._closed = True
-        if self._process is None and self._started is not None:
-            self._process = await _Child.of(self._started)
         process = self._process
         if process is None:
             return
@@ -187,10 +181,7 @@ class ProcessBackend:
             if self._closed:
                 raise UserError("The server is ending.")
             if self._process is None or self._process.popen.poll() is not None:
-                popen, self._started = self._started, None
-                if popen is None:
-                    popen = await asyncio.to_thread(_start, self._command)
-                self._process = await _Child.of(popen)
+                self._process = await _Child.of(await asyncio.to_thread(_start, self._command))
                 self._reading = asyncio.create_task(self._read(self._process))
             return self._process
 

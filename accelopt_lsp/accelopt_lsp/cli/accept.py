@@ -109,7 +109,8 @@ def _apply(suggestion: Suggestion) -> bool:
     Raises:
         CommandError: the file changed so that the suggestion no longer fits; it is left as it is.
     """
-    from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text, edits_for, holds
+    from accelopt_agent.suggestions.apply import edits_for, holds
+    from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
     from accelopt_profiling.source_text import read_regular
 
     path = Path(suggestion.file)

@@ -45,9 +45,8 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
     path = file.with_name(f"{file.stem}_problem.py")
     if path.exists():
         raise _exists(path)
-    known = (
-        examined.problem.ref
-    )  # a Triton file's own run has no reference, but its tensors are found by running it
+    known = examined.problem.ref
+    # a Triton file that runs itself still gets one: the run has no reference, and where its tensors come from is told
     if known is not None and (known.kind != "selfrun" or chosen[0].dialect == "nki"):
         if as_json:
             print_json({"path": None, "kernel": chosen[0].name, "problem": known.origin})

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text
+from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.connection import EditorConnection

@@ -8,7 +8,7 @@ from pathlib import Path
 from lsprotocol import types
 from pygls.workspace import PositionCodec
 
-from accelopt_agent.suggestions.apply import TextEdit
+from accelopt_agent.suggestions.text_edit import TextEdit
 from accelopt_lsp.features.actions import Action
 from accelopt_lsp.features.hints import Hint
 from accelopt_lsp.features.lens import Lens

@@ -1,7 +1,8 @@
 """Start the server on standard streams or a TCP address.
 
-On standard streams ``initialize`` is answered before the server itself is imported, and its child processes start
-beside that. Until then this module needs the standard library only.
+On standard streams ``initialize`` is answered before the server itself is imported, and the parser's process starts
+beside that. Until then this module needs the standard library only. The backend's process starts when all that is
+done: what it shows is not needed first, and beside the others it would slow them.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, BinaryIO
 
-from accelopt_lsp.own_process import BACKEND, PARSER
+from accelopt_lsp.own_process import PARSER
 from accelopt_lsp.server.first_message import answer_first, read_first
 
 if TYPE_CHECKING:
@@ -37,12 +38,11 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    backend_child = _child(BACKEND) if backend is None else None
     parser_child = _child(PARSER)
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         first = read_first(requests)
         answered = answer_first(first, answers)
-        server = _make(backend, backend_child, parser_child)
+        server = _make(backend, parser_child)
         import asyncio
 
         asyncio.run(_serve(server, first, answered, requests, answers))
@@ -53,11 +53,7 @@ def _child(command: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def _make(
-    backend: Backend | None,
-    backend_child: subprocess.Popen[bytes] | None = None,
-    parser_child: subprocess.Popen[bytes] | None = None,
-) -> AccelOptServer:
+def _make(backend: Backend | None, parser_child: subprocess.Popen[bytes] | None = None) -> AccelOptServer:
     gc.disable()  # nothing that is imported is ever garbage: collections would walk it again and again
     _import_asyncio()
     from accelopt_lsp.server.lsp_types import import_lsp_types
@@ -69,7 +65,7 @@ def _make(
     if backend is None:
         from accelopt_lsp.backend.process import ProcessBackend
 
-        backend = ProcessBackend(child=backend_child)
+        backend = ProcessBackend()
     server = build(backend, ParserProcess(parser_child))
     sys.setswitchinterval(0.0005)  # of 5 ms: an answer waits that long for a thread that is busy
     gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer

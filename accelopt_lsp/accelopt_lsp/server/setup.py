@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
-from accelopt_agent.suggestions.apply import ApplyRefusal
+from accelopt_agent.suggestions.text_edit import ApplyRefusal
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError
@@ -375,19 +375,21 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
         return started(parts.explanations.ask(args))
 
     async def remember(args: Arguments) -> dict[str, Any]:
-        trusted("remember")
+        trusted("check of a change")
         return started(parts.change_learning.remember(args))
 
     async def create_problem(args: Arguments) -> dict[str, Any]:
         return started(parts.problem_files.create(args))
 
     async def migrate(args: Arguments) -> dict[str, Any]:
+        trusted("migration")
         return started(parts.migrations.move(args))
 
     async def raise_limit(args: Arguments) -> dict[str, Any]:
         return started(parts.limit_fix.raise_limit(args))
 
     async def record(args: Arguments) -> dict[str, Any]:
+        trusted("test")
         return started(parts.recordings.record(args))
 
     on("profile", profile)

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from accelopt_agent.suggestions.apply import ApplyRefusal
 from accelopt_agent.suggestions.suggestion import REASONS, Suggestion
+from accelopt_agent.suggestions.text_edit import ApplyRefusal
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError

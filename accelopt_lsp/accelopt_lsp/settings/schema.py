@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 import re
@@ -145,5 +144,7 @@ def holds_secret(name: str) -> bool:
 
 def nearest(name: str, among: Iterable[str]) -> str:
     """Return "; did you mean X?" where a known name is close, else nothing."""
+    import difflib  # not at the top: the start has no time for it
+
     close = difflib.get_close_matches(name, list(among), n=1, cutoff=0.6)
     return f"; did you mean `{close[0]}`?" if close else ""

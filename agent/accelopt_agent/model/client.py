@@ -40,22 +40,16 @@ def retry_pause(attempt: int, backoff_seconds: float, asked: float | None) -> fl
     return own if asked is None else max(own, asked)
 
 
-#: A JSON schema and its name, for servers that can hold a model to one.
-Schema = tuple[str, dict[str, Any]]
-
-
 @dataclass(frozen=True)
 class ServerCapabilities:
-    """The parts of a request that a server accepts. ``structured``: ``response_format`` with a JSON schema. ``usage``:
-    ``stream_options``. ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``.
-    ``streams``: streaming."""
+    """The parts of a request that a server accepts. ``usage``: ``stream_options``. ``completion_limit``: it wants
+    ``max_completion_tokens`` in place of ``max_tokens``. ``streams``: streaming."""
 
-    structured: bool = True
     usage: bool = True
     completion_limit: bool = False
     streams: bool = True
 
-    def options(self, settings: ModelSettings, schema: Schema | None) -> dict[str, Any]:
+    def options(self, settings: ModelSettings) -> dict[str, Any]:
         """Return the request's fields beside model and messages."""
         limit = "max_completion_tokens" if self.completion_limit else "max_tokens"
         options: dict[str, Any] = {limit: settings.answer_tokens, "stream": self.streams}
@@ -63,12 +57,9 @@ class ServerCapabilities:
             options["stream_options"] = {"include_usage": True}
         if settings.temperature is not None:
             options["temperature"] = settings.temperature
-        if schema is not None and self.structured:
-            wanted = {"name": schema[0], "strict": True, "schema": schema[1]}
-            options["response_format"] = {"type": "json_schema", "json_schema": wanted}
         return options
 
-    def without_what(self, complaint: str, schema: Schema | None) -> ServerCapabilities | None:
+    def without_what(self, complaint: str) -> ServerCapabilities | None:
         """Drop the capability that a rejected request's ``complaint`` is about; None when it is about none of these, so
         that repeating the request is useless."""
         text = complaint.lower()
@@ -76,9 +67,6 @@ class ServerCapabilities:
             return replace(self, completion_limit=True)
         if "stream_options" in text and self.usage:
             return replace(self, usage=False)
-        about_format = any(word in text for word in ("response_format", "json_schema", "schema", "grammar"))
-        if about_format and schema is not None and self.structured:
-            return replace(self, structured=False)
         if "stream" in text and self.streams:
             return replace(self, streams=False)
         return None
@@ -157,7 +145,6 @@ class _Call:
 
     settings: ModelSettings
     messages: list[dict[str, str]]
-    schema: Schema | None
     openai: Any
     key: str | None = field(repr=False)
     spent: _TokensUsed = field(default_factory=_TokensUsed)
@@ -191,10 +178,10 @@ class _Call:
         while True:
             traits = known_capabilities(self.settings)
             try:
-                return await self._try(client, traits.options(self.settings, self.schema))
+                return await self._try(client, traits.options(self.settings))
             except (openai.BadRequestError, openai.UnprocessableEntityError) as error:
                 detail = without_key(str(getattr(error, "message", error)), self.key)
-                lesser = traits.without_what(str(getattr(error, "message", error)), self.schema)
+                lesser = traits.without_what(str(getattr(error, "message", error)))
                 if lesser is None:
                     message = f"{self.where} rejects the request (HTTP {error.status_code}): {detail}"
                     raise self.spent.fault(message, final=True) from None
@@ -307,7 +294,6 @@ class ModelQuery(Protocol):
         user: str,
         *,
         backoff_seconds: float = 1.0,
-        schema: Schema | None = None,
     ) -> Answer:
         """As ``query_model``. Raises ModelCallError."""
 
@@ -318,14 +304,12 @@ async def query_model(
     user: str,
     *,
     backoff_seconds: float = 1.0,
-    schema: Schema | None = None,
 ) -> Answer:
     """Query a model once, streaming; a server that is busy or out of reach is tried again, ``settings.attempts`` times
     in all, with pauses that double from ``backoff_seconds`` or are as long as it demands. Never another model or
     address.
 
-    With a ``schema`` the server is asked to enforce it; one that cannot is asked without, so the answer must still be
-    read with care (``structured.read_object``). Cancelling closes the connection, which ends the server's work.
+    Cancelling closes the connection, which ends the server's work.
 
     Raises:
         ModelCallError: the package is missing, the server does not answer, or the answer is empty, refused, cut off or
@@ -341,7 +325,7 @@ async def query_model(
         raise ModelCallError(message, final=True)
     openai, key, client = await asyncio.to_thread(_open, settings)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-    call = _Call(settings, messages, schema, openai, key)
+    call = _Call(settings, messages, openai, key)
     async with client:
         return await call.answer(client, backoff_seconds)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from accelopt_agent.model.answer import Answer, repeats_itself
-from accelopt_agent.model.client import ModelCallError, Schema, query_model
+from accelopt_agent.model.client import ModelCallError, query_model
 from accelopt_agent.model.editor_request import FAULTS, Complete, EditorModelReply, EditorModelRequest
 from accelopt_agent.model.keys import without_key
 from accelopt_agent.model.settings import EDITOR, ModelSettings
@@ -29,7 +29,6 @@ class EditorModels:
         user: str,
         *,
         backoff_seconds: float = 1.0,
-        schema: Schema | None = None,
     ) -> Answer:
         """As ``client.ask``. An editor's model is asked once: the editor itself tries again where that helps.
 
@@ -37,7 +36,7 @@ class EditorModels:
             ModelCallError: there is no usable answer.
         """
         if settings.base_url != EDITOR:
-            return await query_model(settings, system, user, backoff_seconds=backoff_seconds, schema=schema)
+            return await query_model(settings, system, user, backoff_seconds=backoff_seconds)
         where = f"The editor's model {settings.model}"
         question = EditorModelRequest(settings.model, system, user, settings.answer_tokens)
         try:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 from accelopt_agent.events import ModelCall
-from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
+from accelopt_agent.model.client import ModelQuery, query_model
 from accelopt_agent.model.digest import digest, number
-from accelopt_agent.model.ledger import ledger_entry
+from accelopt_agent.model.ledger import query_booked
 from accelopt_agent.model.prompt_templates import render
 from accelopt_agent.model.role_context import change, kernel_alone
 from accelopt_agent.model.settings import ModelSettings, Share
@@ -41,15 +40,9 @@ async def explain(
     """
     system = render(f"{suggestion.dialect}/summarizer", target=suggestion.target)
     user = summarizer_user(suggestion, versions, settings.share)
-    started = time.monotonic()
     booked = book or (lambda call: None)
-    try:
-        answer = await asked(settings, system, user, backoff_seconds=backoff_seconds)
-    except ModelCallError as fault:
-        booked(ledger_entry("summarizer", settings, fault, time.monotonic() - started))
-        raise
-    booked(ledger_entry("summarizer", settings, answer, time.monotonic() - started))
-    return answer.text.strip()
+    text, _ = await query_booked(asked, "summarizer", settings, system, user, booked, backoff_seconds)
+    return text.strip()
 
 
 def summarizer_user(suggestion: Suggestion, versions: MeasuredVersions, share: Share = "file") -> str:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import ast
-import re
-import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
-from accelopt_agent.model.ledger import ledger_entry
+from accelopt_agent.model.ledger import query_booked
 from accelopt_agent.model.prompt_templates import fenced, render
+from accelopt_agent.model.rewrite import fenced_blocks
 from accelopt_agent.model.team import ModelTeam, Role
 from accelopt_agent.search.budget import Meter
 from accelopt_profiling.source_text import parse_python
-
-_BLOCK = re.compile(r"^[ \t]*(`{3,}|~{3,})[\w+ -]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,9 @@ async def write_first_kernel(
         role: Role = "debugger" if last else "coder"
         user = _question(reference, last, faults[-1] if faults else "")
         try:
-            answer = await _ask(team, role, system, user, meter, backoff_seconds, asked)
+            answer, _ = await query_booked(
+                asked, role, team.of(role), system, user, meter.book, backoff_seconds
+            )
         except ModelCallError as error:
             faults.append(str(error))
             if error.final:
@@ -72,8 +71,7 @@ async def write_first_kernel(
 
 def module_in(answer: str) -> str | None:
     """Return the largest block of the answer that is Python and defines ``ModelNew``; None without one."""
-    blocks = [match[2] for match in _BLOCK.finditer(answer)] or [answer]
-    for text in sorted(blocks, key=len, reverse=True):
+    for text in fenced_blocks(answer) or [answer]:
         try:
             body = parse_python(text).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -87,23 +85,3 @@ def _question(reference: str, file: str, error: str) -> str:
     if not file:
         return render("first_kernel_user", reference=fenced(reference))
     return render("first_kernel_again_user", reference=fenced(reference), file=fenced(file), error=error)
-
-
-async def _ask(
-    team: ModelTeam,
-    role: Role,
-    system: str,
-    user: str,
-    meter: Meter,
-    backoff_seconds: float,
-    asked: ModelQuery,
-) -> str:
-    settings = team.of(role)
-    started = time.monotonic()
-    try:
-        answer = await asked(settings, system, user, backoff_seconds=backoff_seconds)
-    except ModelCallError as fault:
-        meter.book(ledger_entry(role, settings, fault, time.monotonic() - started))
-        raise
-    meter.book(ledger_entry(role, settings, answer, time.monotonic() - started))
-    return answer.text

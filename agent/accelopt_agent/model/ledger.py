@@ -1,13 +1,14 @@
-"""The ledger of a run's model calls: one entry per call, and sums per role and model."""
+"""The ledger of a run's model calls: each is booked when it is made; sums per role and model."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from accelopt_agent.events import ModelCall
 from accelopt_agent.model.answer import Answer
-from accelopt_agent.model.client import ModelCallError
+from accelopt_agent.model.client import ModelCallError, ModelQuery
 from accelopt_agent.model.settings import ModelSettings
 
 
@@ -21,6 +22,32 @@ def ledger_entry(
         role, settings.model, outcome.tokens_in, outcome.tokens_out, seconds, money, fault,
         tokens_cached=outcome.tokens_cached, estimated=outcome.estimated,
     )  # fmt: skip
+
+
+async def query_booked(
+    asked: ModelQuery,
+    role: str,
+    settings: ModelSettings,
+    system: str,
+    user: str,
+    book: Callable[[ModelCall], None],
+    backoff_seconds: float = 1.0,
+) -> tuple[str, ModelCall]:
+    """Send a query by ``asked``; return the answer's text and the entry that ``book`` got, which gets one of a fault
+    too.
+
+    Raises:
+        ModelCallError: as ``asked``.
+    """
+    started = time.monotonic()
+    try:
+        answer = await asked(settings, system, user, backoff_seconds=backoff_seconds)
+    except ModelCallError as fault:
+        book(ledger_entry(role, settings, fault, time.monotonic() - started))
+        raise
+    call = ledger_entry(role, settings, answer, time.monotonic() - started)
+    book(call)
+    return answer.text, call
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 import textwrap
-import time
 from collections import Counter
 from collections.abc import Callable
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.experience.source import ExperienceSource
-from accelopt_agent.model.attacks import attack
-from accelopt_agent.model.briefing import Briefing
+from accelopt_agent.model.briefing import Briefing, attack, problem_text
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
 from accelopt_agent.model.edits import InvalidAnswerError
 from accelopt_agent.model.explain import lesson_user
-from accelopt_agent.model.ledger import ledger_entry
+from accelopt_agent.model.ledger import query_booked
 from accelopt_agent.model.plan import Plan, apply_answer, parse_plan
-from accelopt_agent.model.problem_text import problem_text
 from accelopt_agent.model.prompt_templates import render
 from accelopt_agent.model.role_prompts import (
     coder_user,
@@ -206,23 +203,18 @@ class ModelProposer:
         if spent := self._meter.model_spent():
             raise ModelCallError(f"The model is not asked any more: {spent}.", final=True)
         system = system_prompt(role, node, self._target)
-        started = time.monotonic()
         tokens = (len(system) + len(user)) // CHARACTERS_PER_TOKEN
         self._meter.tell(f"asking the {role} (about {tokens} tokens)")
-        try:
-            answer = await self._asked(settings, system, user, backoff_seconds=self._backoff)
-        except ModelCallError as fault:
-            self._meter.book(ledger_entry(role, settings, fault, time.monotonic() - started))
-            raise
-        call = ledger_entry(role, settings, answer, time.monotonic() - started)
-        self._meter.book(call)
+        text, call = await query_booked(
+            self._asked, role, settings, system, user, self._meter.book, self._backoff
+        )
         about = "~" if call.estimated else ""
         self._meter.tell(
             f"the {role} answered after {call.seconds:.1f} s "
             f"({about}{call.tokens_in} tokens read, {about}{call.tokens_out} written)"
         )
-        await transcript.add(role, node, answer.text)
-        return answer.text
+        await transcript.add(role, node, text)
+        return text
 
     def _candidate(self, node: Node, text: str, plan: str) -> Candidate:
         return Candidate(node.kernel.name, text, f"model:{self._team.coder.model}", _summary(plan))

@@ -11,9 +11,7 @@ from accelopt_agent.syntax.lines import split_lines
 from accelopt_agent.syntax.module_parts import ModuleParts, name_of, read_parts
 from accelopt_profiling.source_text import parse_python
 
-_FENCED = re.compile(
-    r"^[ \t]*(`{3,}|~{3,})[ \t]*[\w+-]*[ \t]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL
-)
+_FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[\w+ \t-]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
 
 def apply_code(base_text: str, answer: str, bounds: Bounds) -> str:
@@ -31,9 +29,14 @@ def apply_code(base_text: str, answer: str, bounds: Bounds) -> str:
     return _without_unused(_merged(base_text, code), base_text, bounds)
 
 
+def fenced_blocks(answer: str) -> list[str]:
+    """Return what stands between fences, the longest first."""
+    return sorted((match[2] for match in _FENCED.finditer(answer)), key=len, reverse=True)
+
+
 def _code(answer: str) -> str:
     """Return the answer's largest block that is Python and defines something; the whole answer where it has none."""
-    blocks = sorted((m[2] for m in _FENCED.finditer(answer)), key=len, reverse=True)
+    blocks = fenced_blocks(answer)
     fault: SyntaxError | None = None
     for text in blocks or [answer]:
         try:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Sequence
 
 from accelopt_agent.model.anchors import Anchor
+from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.model.settings import Share
 from accelopt_agent.search.node import Node
 from accelopt_agent.syntax.lines import split_lines
@@ -177,8 +178,6 @@ def kernel_alone(text: str, name: str) -> str:
 def change(before: str, after: str, most: int = LINES_SHOWN) -> str:
     """Return the changed lines of a rewrite, with one line around them, at most ``most``, as a fenced diff; where they
     are more, the added ones first, since the others stand in the file before."""
-    from accelopt_agent.model.prompt_templates import fenced
-
     old, new = split_lines(before).texts, split_lines(after).texts
     lines = [
         line for line in difflib.unified_diff(old, new, lineterm="", n=1)

@@ -12,7 +12,6 @@ from accelopt_agent.search.recorder import (
     CANDIDATE_JUDGED,
     CANDIDATE_TRIED,
     PROCESS,
-    PROPOSER_ANSWERED,
     TRANSCRIPT_ENTRY,
 )
 from accelopt_agent.search.resumable_run import ResumableRun
@@ -118,9 +117,6 @@ def _step(event: RunEvent) -> PastStep | None:
             why = "; ".join(str(reason["message"]) for reason in verdict["reasons"])
             outcome = "proved right" if verdict["accepted"] else f"refused by the gate: {why}"
             return PastStep(number, at, f"checked {data['summary']}", outcome)
-        if event.kind == PROPOSER_ANSWERED:
-            count = len(data["candidates"])
-            return PastStep(number, at, "asked the model", f"{count} rewrite{'' if count == 1 else 's'}")
         if event.kind == TRANSCRIPT_ENTRY:
             return PastStep(number, at, f"heard the {data['turn']['role']}")
         if event.kind == "suggestion":

@@ -28,7 +28,6 @@ from accelopt_agent.search.recorder import (
     CANDIDATE_TRIED,
     CONTINUED,
     PAUSED,
-    PROPOSER_ANSWERED,
     TRANSCRIPT_ENTRY,
     VERDICT_KEY,
     Recorder,
@@ -36,7 +35,6 @@ from accelopt_agent.search.recorder import (
 from accelopt_agent.search.resume import ResumedResults, answer_key
 from accelopt_agent.search.scheduler import Concurrency, StepScheduler
 from accelopt_agent.search.strategies.strategy import (
-    PAID,
     AskProposer,
     CandidateMeasured,
     Capacity,
@@ -99,6 +97,7 @@ class KernelSearch:
         self._failed_steps: set[tuple[str, str]] = set()
         self._taught: list[Pair] = []
         self._gone: set[str] = set()  # proposers that answer nothing any more
+        self._told_faults: set[str] = set()
         self._offered: dict[str, Suggestion] = {}
         self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
 
@@ -229,17 +228,13 @@ class KernelSearch:
         """Return the rewrites of an answer that are not known yet. Raises ProposerError."""
         node, proposer = step.node, self._proposers[step.proposer]
         key = answer_key(node.fingerprint, proposer.name, count)
-        candidates = self._resumed.answers.get(key)
-        if candidates is None:
-            if isinstance(proposer, TranscriptProposer):
-                transcript = Transcript(
-                    self._resumed.transcripts.get(key, ()), lambda entry: self._store_entry(key, entry)
-                )
-                candidates = await proposer.propose_with(node, transcript)
-            else:
-                candidates = await proposer.propose(node)
-            if proposer.name in PAID:
-                await self._recorder.event(PROPOSER_ANSWERED, {"candidates": candidates}, key=key)
+        if isinstance(proposer, TranscriptProposer):
+            transcript = Transcript(
+                self._resumed.transcripts.get(key, ()), lambda entry: self._store_entry(key, entry)
+            )
+            candidates = await proposer.propose_with(node, transcript)
+        else:
+            candidates = await proposer.propose(node)
         if len(candidates) > FEW:
             trials = await asyncio.to_thread(self._trials, candidates, node)
         else:
@@ -251,17 +246,26 @@ class KernelSearch:
         await self._recorder.event(TRANSCRIPT_ENTRY, {"answer": key, "turn": entry})
 
     async def _take_proposals(self, step: AskProposer, task: asyncio.Task[list[Trial]]) -> list[Event]:
+        """Pass an answer on to the strategy. The same fault is told once, however often it is met."""
+        name, kernel = step.proposer, step.node.kernel.name
+        was_asked, lines = self.strategy.usable(name), list[str]()
         try:
             trials = task.result()
         except ProposerError as error:
-            await self._recorder.event("proposer failed", {"proposer": step.proposer, "why": str(error)})
+            await self._recorder.event("proposer failed", {"proposer": name, "why": str(error)})
             if error.final:
-                self._gone.add(step.proposer)
+                self._gone.add(name)
+            if str(error) not in self._told_faults:
+                self._told_faults.add(str(error))
+                lines.append(str(error))
             self.strategy.observe(ProposalsReceived(step, (), silent=error.final, answered=False))
-            return [ProgressText(str(error))]
-        self.strategy.observe(ProposalsReceived(step, trials))
-        count = f"{len(trials)} rewrite{'' if len(trials) == 1 else 's'}"
-        return [ProgressText(f"{step.node.kernel.name}: {count} from {step.proposer}")] if trials else []
+        else:
+            self.strategy.observe(ProposalsReceived(step, trials))
+            if trials:
+                lines.append(f"{kernel}: {len(trials)} rewrite{'' if len(trials) == 1 else 's'} from {name}")
+        if was_asked and name not in self._gone and not self.strategy.usable(name):
+            lines.append(f"{kernel}: the {name} is asked no more: too many answers in a row were of no use")
+        return [ProgressText(line) for line in lines]
 
     def _trials(self, candidates: Sequence[Candidate], node: Node) -> list[Trial]:
         return [trial for c in candidates if (trial := self._trial(c, node)) is not None]

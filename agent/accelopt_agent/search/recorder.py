@@ -16,6 +16,7 @@ from accelopt_agent.suggestions.lesson import keep_explanation
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.features import kernel_features
+from accelopt_memory.forgetting import Forgotten, tidy
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_memory.records import Pair, RunStatus, Trap
@@ -25,11 +26,11 @@ from accelopt_profiling.receipt import Receipt
 T = TypeVar("T")
 
 #: The kinds of a run's events. ``BASELINE`` holds the measurement of the original. ``CANDIDATE_TRIED``,
-#: ``CANDIDATE_JUDGED`` and ``PROPOSER_ANSWERED`` hold what a resumed run does not pay for again;
-#: ``TRANSCRIPT_ENTRY`` is one call of an answer that takes several.
+#: ``CANDIDATE_JUDGED`` and ``TRANSCRIPT_ENTRY``, one call of a paid answer, hold what a resumed run does not pay for
+#: again.
 BASELINE = "baseline"
 CANDIDATE_TRIED, CANDIDATE_JUDGED = "candidate tried", "candidate judged"
-PROPOSER_ANSWERED, TRANSCRIPT_ENTRY = "answered", "said"
+TRANSCRIPT_ENTRY = "said"
 PAUSED, CONTINUED = "paused", "went on"
 
 #: The start of the key of a ``CANDIDATE_JUDGED`` event; the rewrite's fingerprint follows.
@@ -95,6 +96,7 @@ class Recorder:
         if run is not None:
             plain = to_plain(result)
             await self._write(lambda m: m.run_log.finish(run, status, plain), None)
+            await self._write(tidy, Forgotten())
 
     async def receipt(self, receipt: Receipt) -> None:
         await self._write(lambda m: m.add_receipt(receipt), "")

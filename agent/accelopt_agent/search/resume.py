@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.search.recorder import (
     CANDIDATE_JUDGED,
     CANDIDATE_TRIED,
-    PROPOSER_ANSWERED,
     RESUMES,
     TRANSCRIPT_ENTRY,
     VERDICT_KEY,
@@ -30,14 +28,12 @@ def answer_key(fingerprint: str, proposer: str, count: int) -> str:
 
 @dataclass
 class ResumedResults:
-    """Measurements, failures and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``),
-    answers to paid queries by ``answer_key``, and the transcripts of answers, complete or not. ``run`` is the
-    interrupted run."""
+    """Measurements, failures and verdicts by the fingerprint of the rewrite (``fingerprint.rewrite_fingerprint``), and
+    the transcripts of paid answers, complete or not, by ``answer_key``. ``run`` is the interrupted run."""
 
     costs: dict[str, KernelMeasurement] = field(default_factory=dict)
     failures: dict[str, CostUnavailableError] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
-    answers: dict[str, list[Candidate]] = field(default_factory=dict)
     transcripts: dict[str, list[TranscriptEntry]] = field(default_factory=dict)
     run: str | None = None
 
@@ -64,8 +60,6 @@ async def resumed_results(recorder: Recorder, kernel_hash: str, target: str, hos
             elif event.kind == CANDIDATE_JUDGED and event.key:
                 verdict = from_plain(Verdict, event.data["verdict"])
                 found.verdicts[event.key.removeprefix(VERDICT_KEY)] = verdict
-            elif event.kind == PROPOSER_ANSWERED and event.key:
-                found.answers[event.key] = [from_plain(Candidate, c) for c in event.data["candidates"]]
             elif event.kind == TRANSCRIPT_ENTRY:
                 entry = from_plain(TranscriptEntry, event.data["turn"])
                 found.transcripts.setdefault(str(event.data["answer"]), []).append(entry)

@@ -9,7 +9,6 @@ from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.whole_time import REST, REST_AT_SCALE
 from accelopt_agent.events import CandidateOutcome
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.search.net_summary import net_summary
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.speedup import clearly_faster, direction, speedup
@@ -18,8 +17,12 @@ from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import content_id
 from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known
+
+#: So many steps are told one by one.
+STEPS_TOLD = 3
 
 
 def node_of_trial(
@@ -157,3 +160,32 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         fast_bound=node.measurement.bound,
         moved=MeasuredVersions(base.measurement, node.measurement).moves(),
     )
+
+
+def net_summary(base_text: str, text: str, summary: str) -> str:
+    """Return ``summary``, the steps from ``base_text`` to ``text``, as one sentence: repeated steps once, many counted,
+    and before them which kernels stand in the place of which."""
+    steps = list(dict.fromkeys(_bare(step) for step in summary.split("; then: ")))
+    told = "; then: ".join(steps[:STEPS_TOLD])
+    if len(steps) > STEPS_TOLD:
+        told += f"; and {len(steps) - STEPS_TOLD} more"
+    before, after = (
+        {k.name for k in find_kernels(t).kernels if not k.device_function} for t in (base_text, text)
+    )
+    gone, added = sorted(before - after), sorted(after - before)
+    if not gone:
+        return told
+    return (
+        f"{_listed(added)} in place of {_listed(gone)}: {told}"
+        if added
+        else f"without {_listed(gone)}: {told}"
+    )
+
+
+def _bare(step: str) -> str:
+    step = step.strip()
+    return step if step.endswith("...") else step.rstrip(".")
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -6,10 +6,9 @@ import pytest
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.whole_time import ALL_LAUNCHES, REST, time_of, total, whole
-from accelopt_agent.search.net_summary import net_summary
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.trial import Trial, VersionTexts
-from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial
+from accelopt_agent.search.trial_result import candidate_outcome, net_summary, node_of_trial
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, estimated

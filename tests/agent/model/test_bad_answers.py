@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,6 +21,7 @@ from accelopt_agent.request import Budget
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
+from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 
 PLAN = says("LINES 7-8\nMake it wide, so that fewer loads are waited for.")
@@ -99,6 +103,33 @@ async def test_an_edit_that_misses_the_planned_lines_by_one_goes_to_the_debugger
     assert roles == ["planner", "coder", "debugger"]
     assert "reaches out of the planned lines, to line 9" in said[2]
     assert [us_of(text) for text in found] == [60]
+
+
+async def test_what_could_not_be_used_before_an_interruption_is_told_after_it(tmp_path: Path) -> None:
+    with (
+        playing([says("Make it wide."), PLAN, WIDE]) as played,
+        Memory.open(tmp_path / "memory.db") as memory,
+    ):
+        settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
+
+        def start(resume: bool) -> AsyncGenerator[Event, None]:
+            asked = replace(request(TEXT, Budget(candidates=2)), calls=1, resume=resume)
+            return drive(
+                asked, ToyCost(), ToyGate(), memory, "toy",
+                lambda meter: [ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)],
+            )  # fmt: skip
+
+        async with aclosing(start(resume=False)) as events:
+            async for event in events:
+                if isinstance(event, CandidateTried):
+                    break
+        paid = len(played.asked)
+        async with aclosing(start(resume=True)) as events:
+            async for _ in events:
+                pass
+        asked = ["\n".join(m["content"] for m in question["messages"]) for question in played.asked]
+    assert "You plan" in asked[paid]  # the answers before the interruption are not asked for again
+    assert "no usable plan, the plan names no lines" in asked[paid]
 
 
 async def searched(replies: list[Reply], budget: Budget) -> list[Event]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import email.utils
-import json
 from typing import Any
 
 import pytest
@@ -18,9 +17,6 @@ from accelopt_agent.model.client import ModelCallError, query_model, retry_after
 from accelopt_agent.model.keys import without_key
 from accelopt_agent.model.ledger import accounts, ledger_entry, total
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_agent.model.structured import NoJsonObjectError, read_object
-
-SCHEMA = ("plan", {"type": "object", "properties": {"step": {"type": "string"}}, "required": ["step"]})
 
 
 def settings(url: str, **options: Any) -> ModelSettings:
@@ -55,7 +51,6 @@ async def test_what_was_thought_aloud_is_no_part_of_the_answer() -> None:
 @pytest.mark.parametrize(
     ("complaint", "sent_first", "sent_then"),
     [
-        ("response_format json_schema is not supported", "response_format", None),
         (
             "Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens'.",
             "max_tokens",
@@ -69,19 +64,12 @@ async def test_what_a_server_does_not_know_is_left_out_once_and_for_all(
 ) -> None:
     with playing([error(400, complaint), says("{}")]) as played:
         for _ in range(2):
-            await query_model(settings(played.url), "s", "u", schema=SCHEMA)
+            await query_model(settings(played.url), "s", "u")
     assert sent_first in played.asked[0]
     for later in played.asked[1:]:
         assert sent_first not in later
         assert sent_then is None or later[sent_then] == 8192
     assert len(played.asked) == 3
-
-
-async def test_a_server_with_structured_output_is_held_to_the_schema() -> None:
-    with playing([says('{"step": "x"}')]) as played:
-        answer = await query_model(settings(played.url), "s", "u", schema=SCHEMA)
-    assert played.asked[0]["response_format"]["json_schema"]["schema"] == SCHEMA[1]
-    assert read_object(answer.text, ("step",)) == {"step": "x"}
 
 
 async def test_a_model_that_is_not_there_is_answered_with_those_that_are() -> None:
@@ -163,42 +151,6 @@ def test_kernels_and_tables_are_no_repetition() -> None:
     assert not repeats_itself(lines)
     assert not repeats_itself("-" * 5000)
     assert not repeats_itself("x = 1\n" * 7)
-
-
-@pytest.mark.parametrize(
-    "answer",
-    [
-        '{"step": "wide"}',
-        'Sure:\n```json\n{"step": "wide"}\n```\nDone.',
-        'The set {1, 2} is fine. {"step": "wide"} is my plan.',
-        '```\n{"other": 1}\n```\n~~~\n{"step": "wide",}\n~~~',
-        '{"step": "wide"} {"step": "second"}',
-        '```json\n{"step": "wide"}',
-    ],
-)
-def test_an_object_is_found_whatever_stands_around_it(answer: str) -> None:
-    assert read_object(answer, ("step",)) == {"step": "wide"}
-
-
-def test_code_fences_inside_a_value_stay() -> None:
-    code = "```python\nx = {1: 2}\n```"
-    assert read_object("```json\n" + json.dumps({"step": code}) + "\n```", ("step",)) == {"step": code}
-
-
-@pytest.mark.parametrize(
-    ("answer", "says_so"), [('{"step": ', "invalid"), ("no", "no JSON object"), ("{}", "with step")]
-)
-def test_an_answer_without_the_object_says_what_is_missing(answer: str, says_so: str) -> None:
-    with pytest.raises(NoJsonObjectError, match=says_so):
-        read_object(answer, ("step",))
-
-
-@given(st.text(alphabet='{}[]",:`\n ab1\\', max_size=120))
-def test_no_text_breaks_the_reader_of_objects(answer: str) -> None:
-    try:
-        assert isinstance(read_object(answer), dict)
-    except NoJsonObjectError:
-        return
 
 
 @given(

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_agent.model.attacks import attack
+from accelopt_agent.model.briefing import attack, problem_text
 from accelopt_agent.model.dialect_text import CHARACTERS, dialect_functions, dialect_text
 from accelopt_agent.model.edit_bounds import bounds_of
-from accelopt_agent.model.problem_text import problem_text
 from accelopt_agent.model.target_text import target_text
 from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import find_kernels

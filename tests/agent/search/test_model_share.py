@@ -7,37 +7,34 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.toy_search import TEXT, ToyCost, ToyProposer, play, request, start
+from support.toy_search import TEXT, ToyCost, ToyModel, ToyProposer, play, request, start
 
 from accelopt_agent.candidate import Candidate
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.events import CandidateTried, SuggestionFound
 from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.proposer import ProposerError
+from accelopt_agent.search.transcript import Transcript
 from accelopt_memory.memory import Memory
+from accelopt_profiling.measurement import KernelMeasurement
 
 #: Steps of which the first gains, so that all promise something, and the others nothing.
 MANY = {f"r{k}": ("return x", f"r = {k}\n    return x", 5 if k == 0 else 0) for k in range(40)}
 UNCLEAR = {f"r{k}": ("return x", f"r = {k}\n    return x", 0) for k in range(40)}
 
 
-class Author:
+class Author(ToyModel):
     """Writes what ``writes`` says of the node and the number of the question."""
-
-    name = "model"
 
     def __init__(self, writes: Callable[[Node, int], str | None]) -> None:
         self.writes, self.asked = writes, 0
         self.repairs: list[str] = []
 
-    async def propose(self, node: Node) -> list[Candidate]:
+    def write(self, node: Node) -> str | None:
         self.asked += 1
         if node.failure is not None:
             self.repairs.append(node.failure.message)
-        text = self.writes(node, self.asked)
-        if text is None:
-            raise ProposerError("The answer cannot be read.")
-        return [Candidate("kernel", text, "model:toy", f"Repair: {self.asked % 2}")]
+        return self.writes(node, self.asked)
 
 
 def idle(node: Node, count: int) -> str:
@@ -84,9 +81,9 @@ async def test_what_failed_is_mended_wherever_it_stands() -> None:
     """Of two samples one fails and the other is faster: the repair is not of anything below the fastest version."""
 
     class Twice(Author):
-        async def propose(self, node: Node) -> list[Candidate]:
+        async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
             if node.failure is not None or self.asked:
-                return await super().propose(node)
+                return await super().propose_with(node, transcript)
             texts = [
                 node.text.replace("return x", "raise ValueError"),
                 node.text.replace("time_us = 100", "time_us = 60"),
@@ -109,9 +106,7 @@ async def test_what_failed_is_mended_wherever_it_stands() -> None:
 
 async def test_a_limit_is_not_repaired() -> None:
     class Slow(ToyCost):
-        async def cost(self, text: str, kernel: str):  # type: ignore[no-untyped-def]
-            from accelopt_agent.evaluation.evaluators import CostUnavailableError
-
+        async def cost(self, text: str, kernel: str) -> KernelMeasurement:
             raise CostUnavailableError("timeout", "It took too long.", lasting=False)
 
     author = Author(idle)

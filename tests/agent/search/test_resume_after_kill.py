@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from accelopt_agent.search.recorder import CANDIDATE_JUDGED, CANDIDATE_TRIED, PROPOSER_ANSWERED
+from accelopt_agent.search.recorder import CANDIDATE_JUDGED, CANDIDATE_TRIED, TRANSCRIPT_ENTRY
 from accelopt_memory.memory import Memory
 
 TESTS = Path(__file__).parents[2]
@@ -51,10 +51,9 @@ def paid(folder: Path) -> Counter[str]:
 def written(folder: Path) -> int:
     """How many costs, verdicts and answers the memory has."""
     with Memory.open(folder / "memory.db") as memory:
-        kinds = [(e.key, e.kind) for run in memory.run_log.runs() for e in memory.run_log.events(run.id)]
-    return len(
-        {key for key, kind in kinds if key and kind in (CANDIDATE_TRIED, CANDIDATE_JUDGED, PROPOSER_ANSWERED)}
-    )
+        events = [e for run in memory.run_log.runs() for e in memory.run_log.events(run.id)]
+    results = {e.key for e in events if e.key and e.kind in (CANDIDATE_TRIED, CANDIDATE_JUDGED)}
+    return len(results) + len({e.data["answer"] for e in events if e.kind == TRANSCRIPT_ENTRY})
 
 
 @pytest.mark.slow

@@ -12,8 +12,9 @@ from accelopt_agent.events import CandidateTried, Event, Finished, SuggestionFou
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestions.accept import accept
-from accelopt_agent.suggestions.apply import ApplyRefusal, apply_to_text, edits_for
+from accelopt_agent.suggestions.apply import edits_for
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.local import LocalHost
 

@@ -13,6 +13,7 @@ from support.toy_search import (
     WIDE,
     WRONG,
     ToyCost,
+    ToyModel,
     ToyProposer,
     faster,
     play,
@@ -28,32 +29,27 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.search.strategies import STRATEGIES
 from accelopt_memory.memory import Memory
-from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
 NAMES = sorted(STRATEGIES)
 
 
-class Writer:
+class Writer(ToyModel):
     """A model that makes the version 10 % faster each time, and every ``wrong``-th time wrong."""
-
-    name = "model"
 
     def __init__(self, wrong: int = 0) -> None:
         self.wrong, self.asked = wrong, 0
         self.about: list[str] = []
 
-    async def propose(self, node: Node) -> list[Candidate]:
+    def write(self, node: Node) -> str:
         self.asked += 1
         self.about.append(node.text)
         if node.failure is not None:
-            return [self._said(node, node.text.replace("wrong = 1\n    ", ""))]
+            return node.text.replace("wrong = 1\n    ", "")
         text = faster(node.text, 10).replace("return x", f"step{self.asked} = 1\n    return x")
         if self.wrong and self.asked % self.wrong == 0:
             text = text.replace("return x", "wrong = 1\n    return x")
-        return [self._said(node, text)]
-
-    def _said(self, node: Node, text: str) -> Candidate:
-        return Candidate("kernel", text, "model:toy", f"step {self.asked}")
+        return text
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -138,7 +134,7 @@ async def test_a_model_thinks_while_the_device_works() -> None:
     class Works(ToyCost):
         working = asyncio.Event()
 
-        async def cost(self, text: str, kernel: str):  # type: ignore[no-untyped-def]
+        async def cost(self, text: str, kernel: str) -> KernelMeasurement:
             self.working.set()
             await release.wait()
             return await super().cost(text, kernel)
@@ -175,7 +171,7 @@ async def test_a_search_ends_at_the_percent_of_peak_that_is_enough() -> None:
             known = await super().baseline()
             return replace(known, kernels=[replace(k, percent_of_peak=40.0) for k in known.kernels])
 
-        async def cost(self, text: str, kernel: str):  # type: ignore[no-untyped-def]
+        async def cost(self, text: str, kernel: str) -> KernelMeasurement:
             return replace(await super().cost(text, kernel), percent_of_peak=4000 / us_of(text))
 
     rules = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 20) for k in range(6)}
@@ -203,11 +199,9 @@ async def test_hybrid_goes_deep_before_wide() -> None:
 
 async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:
     class Idle(Writer):
-        async def propose(self, node: Node) -> list[Candidate]:
+        def write(self, node: Node) -> str:
             self.asked += 1
-            return [
-                Candidate("kernel", node.text + f"# {self.asked}\nN{self.asked} = 1\n", "model:toy", "idle")
-            ]
+            return node.text + f"# {self.asked}\nN{self.asked} = 1\n"
 
     idle = Idle()
     await play([ToyProposer(WIDE), idle], asked=replace(request(), strategy_options={"model_share": 0.0}))

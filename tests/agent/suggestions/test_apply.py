@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_agent.suggestions.apply import ApplyRefusal, TextEdit, apply_to_text, edits_for
+from accelopt_agent.suggestions.apply import edits_for
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_agent.suggestions.text_edit import ApplyRefusal, TextEdit, apply_to_text
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import find_kernels

@@ -1,4 +1,4 @@
-"""Arguments of NKI kernels are inferred by tracing them: what the emulator and the code's own checks ask for is changed."""
+"""Arguments of NKI kernels are inferred by tracing them: what faults and assertions ask for is changed."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import TypeVar
 import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
-from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_profiling.source_text import parse_expression, parse_python
 
 Node = TypeVar("Node", bound=cst.CSTNode)
@@ -102,6 +102,12 @@ class ParsedSource:
     def code(self, node: cst.CSTNode) -> str:
         """Return the node's text as written, without parentheses around it."""
         return self.data[self.start(node) : self.end(node)].decode()
+
+    def edited(self, node: cst.CSTNode, *edits: ByteEdit) -> str:
+        """Return the node's text after edits that all lie within it."""
+        start = self.start(node)
+        moved = [ByteEdit(e.start - start, e.end - start, e.text) for e in edits]
+        return apply_edits(self.data[start : self.end(node)], moved).decode()
 
     def key(self, node: cst.CSTNode) -> str:
         """Equal for two expressions that mean the same up to layout."""

@@ -9,7 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, reduction, scalar_steps
 from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.nki.list_of_tiles import hoisted, kept_chains, only_loads
+from accelopt_agent.rules.analysis.nki.list_of_tiles import hoisted
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
@@ -20,13 +20,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     if kernel is None:
         return
     if kernel.dialect.mutates:
-        for chain in kept_chains(kernel):
-            if not only_loads(kernel, chain) and (edits := hoisted(kernel, chain)):
-                over = kernel.source.code(chain.outer.target)
-                name = chain.last.target_name
-                yield Rewrite(
-                    edits, f"Compute {name} once before the loop over {over}, which does not change it."
-                )
+        yield from hoisted(kernel, "Compute", loads=False)
         return
     for statement in kernel.flow.simple():
         if statement.loops and _computes(kernel, statement):

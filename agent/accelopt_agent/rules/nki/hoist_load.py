@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.nki.kernel import INDEXING, open_nki
-from accelopt_agent.rules.analysis.nki.list_of_tiles import hoisted, kept_chains, only_loads
+from accelopt_agent.rules.analysis.nki.list_of_tiles import hoisted
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
@@ -15,13 +15,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     if kernel is None:
         return
     if kernel.dialect.mutates:
-        for chain in kept_chains(kernel):
-            if only_loads(kernel, chain) and (edits := hoisted(kernel, chain)):
-                over = kernel.source.code(chain.outer.target)
-                name = chain.last.target_name
-                yield Rewrite(
-                    edits, f"Load {name} once before the loop over {over}, which does not change it."
-                )
+        yield from hoisted(kernel, "Load", loads=True)
         return
     for load in kernel.of("nl.load"):
         if load.statement is not None and (found := departure(kernel.flow, load.statement, INDEXING)):

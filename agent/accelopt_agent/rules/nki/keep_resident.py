@@ -103,8 +103,7 @@ def _keep_tensor(kernel: NkiKernel, load: NkiCall, outer: cst.For, inner: list[c
         if subscript is not target:
             edits.append(_without_index(kernel, subscript, position))
     cut = _without_index(kernel, target, position)
-    code, start = source.code(statement.node).encode(), source.start(statement.node)
-    moved = (code[: cut.start - start] + code[cut.end - start :]).decode()
+    moved = source.edited(statement.node, cut)
     edits.append(
         ByteEdit(source.start(shape.elements[position]), source.start(shape.elements[position + 1]), "")
     )

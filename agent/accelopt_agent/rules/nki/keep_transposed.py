@@ -9,7 +9,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
-from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chain
+from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chains
 from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
@@ -22,7 +22,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     if kernel is None:
         return
     for statement in kernel.flow.simple():
-        found = chain(kernel, statement)
+        found = next(chains(kernel, statement), None)
         if found is not None and has_load(kernel, found):
             rewrite = _loaded(kernel, found)
             if rewrite is not None:

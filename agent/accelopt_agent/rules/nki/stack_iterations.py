@@ -272,18 +272,14 @@ def _stacked_in_place(kernel: NkiKernel, body: _StackableLoop) -> Rewrite:
         if name not in loaded:
             edits.append(rows)
             continue
-        start = source.start(statement.node)
-        text = source.data[start : source.end(statement.node)]
-        moved = (text[: rows.start - start] + rows.text.encode() + text[rows.end - start :]).decode()
-        allocated.append(source.with_comment(statement.node, moved))
+        allocated.append(source.with_comment(statement.node, source.edited(statement.node, rows)))
         edits.append(source.moved(statement.node))
     for call, lines in [*((load, loading) for load, _ in body.loads), *((s, storing) for s in body.stores)]:
         assert call.statement is not None
         on_chip = call.destination if lines is loading else call["src"]
         assert on_chip is not None
-        start, at = source.start(call.statement.node), source.end(on_chip)
-        text = source.data[start : source.end(call.statement.node)]
-        stacked = (text[: at - start] + part.encode() + text[at - start :]).decode()
+        at = source.end(on_chip)
+        stacked = source.edited(call.statement.node, ByteEdit(at, at, part))
         lines.append(source.with_comment(call.statement.node, stacked))
         edits.append(source.moved(call.statement.node))
     positions = [source.with_comment(s.node) for s in body.positions]

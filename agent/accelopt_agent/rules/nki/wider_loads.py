@@ -77,13 +77,8 @@ def _sliced(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
         if isinstance(source.parent(use), (cst.Attribute, cst.Subscript)):
             return None
         edits.append(source.replace(use, part))
-    start = source.start(allocation.value)
-    whole_sizes = f"({shape.rows}, {found.length})"
-    code, cut = (
-        source.data[start : source.end(allocation.value)],
-        source.replace_with_parentheses(sizes, whole_sizes),
-    )
-    value = (code[: cut.start - start] + cut.text.encode() + code[cut.end - start :]).decode()
+    whole_sizes = source.replace_with_parentheses(sizes, f"({shape.rows}, {found.length})")
+    value = source.edited(allocation.value, whole_sizes)
     load = kernel.spell("nisa.dma_copy", row, found.whole)
     lines = [
         source.with_comment(allocation.node, f"{row} = {value}"),

@@ -105,10 +105,8 @@ def _sliced(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
         return None
     if too_large(kernel, [shape.rows, found.length]):
         return None
-    start = source.start(allocation.value)
-    code = source.data[start : source.end(allocation.value)]
-    cut = source.replace_with_parentheses(sizes, f"({shape.rows}, {found.length})")
-    whole = (code[: cut.start - start] + cut.text.encode() + code[cut.end - start :]).decode()
+    whole_sizes = source.replace_with_parentheses(sizes, f"({shape.rows}, {found.length})")
+    whole = source.edited(allocation.value, whole_sizes)
     edits = [source.before(loop, source.with_comment(allocation.node, f"{row} = {whole}"))]
     edits += [source.moved(allocation.node), source.moved(statement.node)]
     edits += [

@@ -110,6 +110,7 @@ class Frontier(ABC):
         return None
 
     def usable(self, name: str) -> bool:
+        """Return whether the proposer may still be asked."""
         return name in self.sources and name not in self.silent
 
     def has_begun(self, kind: type[SearchStep]) -> bool:

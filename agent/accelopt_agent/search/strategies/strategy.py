@@ -92,6 +92,9 @@ class Strategy(Protocol):
     def observe(self, result: StepResult) -> None:
         """Take in the result of a step."""
 
+    def usable(self, name: str) -> bool:
+        """Return whether the proposer may still be asked."""
+
     def best(self) -> Node:
         """Return the fastest node that may be offered: a proved one, or the original."""
 

@@ -94,7 +94,9 @@ class ConditionSolver:
         if isinstance(left, ast.Name) and (missing or kind in (ast.Is, ast.IsNot)):
             if missing and kind in (ast.IsNot, ast.NotEq):
                 return self._subjects.make_tensor(left.id, f"needed in {self._why}")
-            return self._subjects.leave_out(left.id) if missing else None
+            if not missing:
+                return None
+            return self._subjects.leave_out(left.id) or self._subjects.make_value(left.id, self._why, "None")
         try:
             a, b = self._site.value(left), self._site.value(right)
         except NoValueError:

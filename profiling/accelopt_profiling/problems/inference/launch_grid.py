@@ -50,18 +50,61 @@ def _programs(kernel: ast.FunctionDef) -> dict[int, str]:
 
 
 def _axis(kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: list[str]) -> str:
+    assigned = _single_assignments(kernel)
     for node in ast.walk(kernel):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            sides = [ast.unparse(node.left), ast.unparse(node.right)]
-            tile = next((s for s in sides if values.get(s, "").isdigit() and s in values), None)
-            if tile and (program in sides or any("program_id" in s for s in sides)):
-                bound = _bound(kernel, sizes, tile)
-                return f"cdiv({bound}, {tile})" if bound else "1"
+            sides = [node.left, node.right]
+            for one, tile in (sides, sides[::-1]):
+                is_program = ast.unparse(one) == program or "program_id" in ast.unparse(one)
+                product = _factors(tile, assigned) if is_program else []
+                if product and all(values.get(f, f).isdigit() for f in product):
+                    product += _later_factors(kernel, node, assigned, values)
+                    bound = _bound(kernel, sizes)
+                    return f"cdiv({bound}, {' * '.join(product)})" if bound else "1"
     rows = next((n for n in sizes if values[n] == "rows"), None)
     return rows or "512"
 
 
-def _bound(kernel: ast.FunctionDef, sizes: list[str], tile: str) -> str | None:
+def _single_assignments(kernel: ast.FunctionDef) -> dict[str, ast.expr]:
+    """Return the values of the names that are assigned once."""
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(kernel):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(target, ast.Name) and node.value:
+            values.setdefault(target.id, []).append(node.value)
+    return {name: found[0] for name, found in values.items() if len(found) == 1}
+
+
+def _factors(node: ast.expr, assigned: dict[str, ast.expr]) -> list[str]:
+    """Return the names and numbers whose product a tile is, through names that hold such products; [] for another
+    expression."""
+    if isinstance(node, ast.Name):
+        inner = _factors(assigned[node.id], {}) if node.id in assigned else []
+        return inner or [node.id]
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return [str(node.value)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = _factors(node.left, assigned), _factors(node.right, assigned)
+        return left + right if left and right else []
+    return []
+
+
+def _later_factors(
+    kernel: ast.FunctionDef, start: ast.BinOp, assigned: dict[str, ast.expr], values: dict[str, str]
+) -> list[str]:
+    """Return what a program's first tile is multiplied by where offsets are made of it: ``block * BLOCK``."""
+    holder = next((name for name, value in assigned.items() if value is start), None)
+    for node in ast.walk(kernel):
+        if holder and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            sides = [node.left, node.right]
+            for one, other in (sides, sides[::-1]):
+                factors = _factors(other, assigned) if ast.unparse(one) == holder else []
+                if factors and all(values.get(f, f).isdigit() for f in factors):
+                    return factors
+    return []
+
+
+def _bound(kernel: ast.FunctionDef, sizes: list[str]) -> str | None:
     """Return the size that offsets are compared with."""
     for node in ast.walk(kernel):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt):
