@@ -378,7 +378,7 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
         return started(parts.explanations.ask(args))
 
     async def remember(args: Arguments) -> dict[str, Any]:
-        trusted("remember")
+        trusted("check of a change")
         return started(parts.change_learning.remember(args))
 
     async def show_memory(args: Arguments) -> dict[str, Any]:
@@ -391,12 +391,14 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
         return started(parts.problem_files.create(args))
 
     async def migrate(args: Arguments) -> dict[str, Any]:
+        trusted("migration")
         return started(parts.migrations.move(args))
 
     async def raise_limit(args: Arguments) -> dict[str, Any]:
         return started(parts.limit_fix.raise_limit(args))
 
     async def record(args: Arguments) -> dict[str, Any]:
+        trusted("test")
         return started(parts.recordings.record(args))
 
     on("profile", profile)
