@@ -51,16 +51,31 @@ def settings_for(start: Path, flags: Mapping[str, Any] | None = None, preset: st
 
 def memory_path(settings: Settings | None = None) -> Path:
     """Return where the memory is, for the working folder's settings unless others are given."""
-    from accelopt_memory.location import default_path
-
-    return (settings or settings_for(Path.cwd())).memory_path or default_path()
+    return (settings or settings_for(Path.cwd())).memory_path
 
 
-def open_memory(settings: Settings | None = None, *, read_only: bool = False) -> Memory:
-    """Open the memory. Raises MemoryUnavailableError, which ends the command with exit code 3."""
+def open_memory(
+    settings: Settings | None = None, *, read_only: bool = False, to_keep: bool = False
+) -> Memory:
+    """Open the memory that the settings name, by default those of the working folder.
+
+    Raises:
+        MemoryUnavailableError: it ends the command with exit code 3.
+        UserError: something is ``to_keep``, and nothing is kept.
+    """
     from accelopt_memory.memory import Memory
 
-    return Memory.open(memory_path(settings), read_only=read_only)
+    settings = settings or settings_for(Path.cwd())
+    if to_keep and settings.memory.mode == "off":
+        raise UserError(
+            "The setting `memory.mode` is `off`: nothing is kept. Set it to `local` or `project`."
+        )
+    project = settings.memory_project
+    memory = Memory.open(settings.memory_path, read_only=read_only and project is None, project=project)
+    if not memory.connection.read_only:
+        for file in memory.refresh():
+            _say_once(f"Not read: {file}")
+    return memory
 
 
 def open_host(settings: Settings) -> Host:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from accelopt_memory.database import Database
 from accelopt_memory.errors import MemoryUnavailableError, explain
+from accelopt_memory.location import NOWHERE
 
 #: Seconds to wait for another process that is writing; its transactions take milliseconds.
 BUSY_SECONDS = 2.0
@@ -26,9 +27,9 @@ NEWEST_MIGRATION = "m015_packed_pairs"
 class Connection:
     """The database at ``path``, created and migrated when ``read_only`` is false.
 
-    Read-only, a file that does not exist reads as an empty memory and is not created, and a file of an
-    older version is migrated in a copy that lives in memory. A file that may be read and not written is opened
-    read-only whatever was asked for: then only saving fails.
+    ``location.NOWHERE`` is a database in this process alone. Read-only, a file that does not exist reads as an empty
+    memory and is not created, and a file of an older version is migrated in a copy that lives in memory. A file that
+    may be read and not written is opened read-only whatever was asked for: then only saving fails.
 
     Raises:
         MemoryUnavailableError: it is locked, corrupt, not writable, out of reach, or its disk is full.
@@ -105,6 +106,8 @@ class Connection:
         return db
 
     def _open_to_write(self) -> Database:
+        if self.path == NOWHERE:
+            return _migrated(Database(sqlite3.connect(":memory:", check_same_thread=False)))
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileExistsError):
             os.close(os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))  # kernels are private

@@ -89,6 +89,15 @@ def _masked(kind: RecordKind, record: Any, receipts: dict[str, str]) -> Any:
     return shared
 
 
+def is_export(path: Path) -> bool:
+    """Return whether a file begins as an export does, an empty one too. Raises OSError: it cannot be read."""
+    if path.is_dir():
+        return False
+    with path.open("rb") as file:
+        first = file.readline(LINE_BYTES)
+    return not first.strip() or f'"{FORMAT}"'.encode() in first
+
+
 def import_file(memory: Memory, path: Path) -> dict[str, int]:
     """Add the records of an export and return how many new ones of each kind there were; all of them or, on error,
     none.

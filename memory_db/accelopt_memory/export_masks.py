@@ -35,9 +35,17 @@ _PATH = re.compile(
 
 def masked_text(text: str) -> str:
     """Return ``text`` with secrets replaced and of each absolute path only its last name."""
+    return _PATH.sub(r"\1", _without_secrets(text))
+
+
+def holds_secret(text: str) -> bool:
+    """Return whether something in ``text`` looks like a secret."""
+    return _without_secrets(text) != text
+
+
+def _without_secrets(text: str) -> str:
     text = _IN_ADDRESS.sub(rf"\1{SECRET}@", _FORMS.sub(SECRET, text))
-    text = _VARIABLE.sub(rf"\1{SECRET}", _QUOTED.sub(rf"\1{SECRET}", text))
-    return _PATH.sub(r"\1", text)
+    return _VARIABLE.sub(rf"\1{SECRET}", _QUOTED.sub(rf"\1{SECRET}", text))
 
 
 def masked(data: Any) -> Any:

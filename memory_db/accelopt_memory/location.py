@@ -6,6 +6,9 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+#: Stands for a memory that is kept in the process alone and gone with it.
+NOWHERE = Path(":memory:")
+
 
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
     """Return the path of the user's database: the file that ``ACCELOPT_DB`` names, else one in the user's
@@ -16,3 +19,13 @@ def default_path(environ: Mapping[str, str] | None = None) -> Path:
     import platformdirs
 
     return platformdirs.user_data_path("accelopt", appauthor=False) / "memory.db"
+
+
+def project_path(root: Path) -> Path:
+    """Return the path of the database of a project's own, in the user's data folder."""
+    import hashlib
+
+    import platformdirs
+
+    name = f"{root.name}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}.db"
+    return platformdirs.user_data_path("accelopt", appauthor=False) / "projects" / name

@@ -19,8 +19,9 @@ from typing import Any, TypeVar
 from accelopt_memory.connection import BUSY_SECONDS, Connection
 from accelopt_memory.features import KernelFeatures
 from accelopt_memory.kernel_sketches import KernelSketches
-from accelopt_memory.location import default_path
+from accelopt_memory.location import NOWHERE, default_path
 from accelopt_memory.outcomes import OutcomeTable
+from accelopt_memory.pair_folder import PairFolder
 from accelopt_memory.pair_index import PairIndex
 from accelopt_memory.pair_rows import pair_columns, pair_of_row
 from accelopt_memory.profile_cache import ProfileCache
@@ -70,8 +71,10 @@ class Memory:
     ``MemoryUnavailableError`` when the database cannot be used (locked, read-only, corrupt, full disk).
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, folder: PairFolder | None = None) -> None:
         self.connection = connection
+        self._folder = folder
+        self._folder_stamp: int | None = -1
         self.run_log = RunLog(connection)
         self.profile_cache = ProfileCache(connection)
         self.outcomes = OutcomeTable(connection)
@@ -80,14 +83,21 @@ class Memory:
 
     @classmethod
     def open(
-        cls, path: Path | None = None, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS
+        cls,
+        path: Path | None = None,
+        *,
+        read_only: bool = False,
+        busy_seconds: float = BUSY_SECONDS,
+        project: Path | None = None,
     ) -> Memory:
         """Open the database at ``path``, by default ``location.default_path()``; created when missing.
 
-        Read-only, nothing is created: a missing file reads as an empty memory.
+        Read-only, nothing is created: a missing file reads as an empty memory. Its accepted pairs are also files below
+        the root of ``project``, and those that stand there are pairs of the memory (``refresh``).
         """
-        where = (path or default_path()).expanduser().absolute()
-        return cls(Connection(where, read_only=read_only, busy_seconds=busy_seconds))
+        where = path if path == NOWHERE else (path or default_path()).expanduser().absolute()
+        connection = Connection(where, read_only=read_only, busy_seconds=busy_seconds)
+        return cls(connection, PairFolder(project) if project is not None else None)
 
     @property
     def path(self) -> Path:
@@ -111,12 +121,31 @@ class Memory:
     ) -> None:
         self.close()
 
+    def refresh(self) -> list[str]:
+        """Take in the pairs of the project's folder that came since the last time, and drop imported ones whose files
+        are gone; return the files that cannot be read, with the reason."""
+        if self._folder is None or (stamp := self._folder.stamp) == self._folder_stamp:
+            return []
+        with self.connection.writing() as db:
+            ids = self._folder.ids()
+            known = dict(db.execute("SELECT id, imported FROM pairs WHERE proved = 0").fetchall())
+            for gone in [name for name, imported in known.items() if imported and name not in set(ids)]:
+                db.execute("DELETE FROM pairs WHERE id = ?", [gone])
+            found = self._folder.read(name for name in ids if name not in known)
+            for pair in found.pairs:
+                insert_record(db, "pairs", pair, **pair_columns(pair))
+        self._folder_stamp = stamp
+        return list(found.unread)
+
     # Slow-fast pairs
 
     def add_pair(self, pair: Pair) -> str:
         """Save a pair and return its id; saving the same pair again changes nothing."""
         with self.connection.writing() as db:
-            return insert_record(db, "pairs", pair, **pair_columns(pair))
+            added = insert_record(db, "pairs", pair, **pair_columns(pair))
+            if self._folder is not None and not pair.proved:
+                self._folder.write(pair)
+        return added
 
     def pairs(self, proved: bool = False) -> list[Pair]:
         """Return the accepted pairs, oldest first; with ``proved`` those too that were only proved."""
@@ -340,6 +369,8 @@ class Memory:
     def _delete(self, kind: RecordKind, entry_id: str) -> bool:
         with self.connection.writing() as db:
             if kind == "pair":
+                if self._folder is not None:
+                    self._folder.remove(entry_id)
                 evidence = "SELECT r.value FROM pairs, json_each(receipts_json) r WHERE pairs.id"
                 db.execute(
                     f"DELETE FROM receipts WHERE id IN ({evidence} = ?) AND id NOT IN ({evidence} <> ?)",

@@ -54,15 +54,21 @@ def test_a_file_without_a_problem_is_profiled_with_inferred_arguments(accelopt: 
     assert not (home / "k_problem.py").exists()
 
 
-def test_errors_say_what_to_change(accelopt: Command, home: Path) -> None:
-    (home / "k.py").write_text(FILE, encoding="utf-8")
-    written = accelopt("problem", "k.py", "--json")
+@pytest.mark.parametrize("folder", [".", "ops/triton"])
+def test_errors_say_what_to_change(accelopt: Command, home: Path, folder: str) -> None:
+    place = home / folder
+    place.mkdir(parents=True, exist_ok=True)
+    for package in [] if folder == "." else [home / "ops", place]:
+        (package / "__init__.py").write_text("", encoding="utf-8")
+    file = f"{folder}/k.py"
+    (home / file).write_text(FILE, encoding="utf-8")
+    written = accelopt("problem", file, "--json")
     assert written.code == 0, written.err
     assert written.object["entry"] == "leaky_relu"
     assert written.object["complete"], written.object["remaining"]
-    text = (home / "k_problem.py").read_text(encoding="utf-8")
+    text = (place / "k_problem.py").read_text(encoding="utf-8")
     assert "def reference" not in text
-    profiled = accelopt("profile", "k.py", "--target", "h100", "--json")
+    profiled = accelopt("profile", file, "--target", "h100", "--json")
     (kernel,) = profiled.object["kernels"]
     assert profiled.code == 0, profiled.out
     assert kernel["latency"]["us"] > 0

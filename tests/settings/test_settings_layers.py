@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from accelopt_lsp.settings.approvals import Approvals
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.settings.schema import all_settings
+from accelopt_memory.location import NOWHERE
 
 Load = Callable[..., Settings]
 
@@ -140,6 +141,17 @@ def test_variables_are_read_as_their_type(load: Load) -> None:
     assert (found.limits.seconds, found.limits.memory_mb) == (2.5, 128)
     assert (found.editor.lens, found.editor.hints) == (False, True)
     assert found.memory_path == Path("/m.db")
+
+
+def test_a_projects_memory_is_read_where_a_person_trusts_the_project(load: Load, tmp_path: Path) -> None:
+    project = '[memory]\nmode = "project"'
+    found = load(project=project)
+    assert (found.memory.mode, found.memory_project) == ("project", found.project_root)
+    assert found.memory_path.parent.name == "projects"
+    assert load(project=project, environ={"ACCELOPT_DB": "/m.db"}).memory_path == Path("/m.db")
+    for other in (load(project=project, trusted=False), load(user=project, project="", trusted=False)):
+        assert (other.memory.mode, other.memory_project) == ("local", None)
+    assert load(user='[memory]\nmode = "off"').memory_path == NOWHERE
 
 
 def test_an_unknown_name_is_reported_with_the_nearest(load: Load) -> None:

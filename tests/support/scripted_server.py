@@ -38,7 +38,6 @@ from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.main import start
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.connection import Connection
-from accelopt_memory.location import default_path
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import Kernel
@@ -135,6 +134,15 @@ class Scripted:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
         return InferredProblem(problem_template(file.text, chosen), chosen.name)
 
+    async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
+        return f"# Remembered changes: {kernel}\n\nlimited by {bound}\n"
+
+    async def memory_with_words(self, words: str, settings: Settings) -> str:
+        return f"# Remembered changes: {words}\n\nnone\n"
+
+    async def forget(self, pair: str, settings: Settings) -> str:
+        return f"Forgot the pair {pair}."
+
     async def past_runs(self, path: str, settings: Settings) -> str:
         return f"# Searches in {Path(path).name}\n\n1 finished\n"
 
@@ -188,7 +196,7 @@ class Scripted:
 
 
 def _store(file: FileText, results: FileMeasurement) -> None:
-    connection = Connection(file.settings.memory_path or default_path())
+    connection = Connection(file.settings.memory_path)
     ProfileCache(connection).put(file.key, results)
     connection.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,10 +12,11 @@ from typing import TypeVar
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.errors import MemoryUnavailableError
-from accelopt_memory.location import default_path
 from accelopt_memory.memory import Memory
 
 T = TypeVar("T")
+
+log = logging.getLogger(__name__)
 
 
 class MemoryExecutor:
@@ -30,8 +32,7 @@ class MemoryExecutor:
         Raises:
             UserError: the database cannot be used; it says why and what to do.
         """
-        path = settings.memory_path or default_path()
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._call, path, call)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._call, settings, call)
 
     async def opened(self, settings: Settings) -> Memory:
         """Return the memory itself, for a search, which calls it from threads too. Raises UserError."""
@@ -41,14 +42,19 @@ class MemoryExecutor:
         await asyncio.get_running_loop().run_in_executor(self._thread, self._close)
         self._thread.shutdown(wait=False)
 
-    def _call(self, path: Path, call: Callable[[Memory], T]) -> T:
+    def _call(self, settings: Settings, call: Callable[[Memory], T]) -> T:
+        path, project = settings.memory_path, settings.memory_project
         try:
             if path not in self._open:
-                self._open[path] = Memory.open(path)
-            return call(self._open[path])
+                self._open[path] = Memory.open(path, project=project)
+            memory = self._open[path]
+            if not memory.connection.read_only:
+                for file in memory.refresh():
+                    log.warning("not read: %s", file)
+            return call(memory)
         except MemoryUnavailableError as error:
-            if (memory := self._open.pop(path, None)) is not None:
-                memory.close()
+            if (broken := self._open.pop(path, None)) is not None:
+                broken.close()
             raise UserError(str(error)) from None
 
     def _close(self) -> None:

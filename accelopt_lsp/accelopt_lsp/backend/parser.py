@@ -25,7 +25,6 @@ from accelopt_lsp.backend.cache_key import run_conditions
 from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.own_process import PARSER
 from accelopt_lsp.settings.load import Settings
-from accelopt_memory.location import default_path
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import FileMeasurement, Finding
@@ -68,7 +67,7 @@ class ParserProcess:
             "root": str(root) if root else None,
             "problem": dict(problem) if isinstance(problem, Mapping) else problem,
             "conditions": run_conditions(settings),
-            "database": str(settings.memory_path or default_path()),
+            "database": str(settings.memory_path),
         }
 
         def read(answer: dict[str, Any]) -> FileText:

@@ -24,6 +24,7 @@ from accelopt_lsp.cli.options import (
     target_option,
 )
 from accelopt_lsp.cli.terminal import print_json
+from accelopt_lsp.features.wording import duration
 from accelopt_lsp.resources import open_host, targets_for
 from accelopt_lsp.search_plan import search_plan
 from accelopt_lsp.stderr import say
@@ -228,7 +229,7 @@ class _KernelSetRun:
 
 
 def _line(result: SetResult) -> str:
-    time = "" if result.latency.us is None else f", {result.latency.us:.4g} us {result.latency.known.value}"
+    time = "" if result.latency.us is None else f", {duration(result.latency)}"
     gain = (
         ""
         if result.speedup is None or not result.tried

@@ -224,6 +224,8 @@ def database(settings: Settings) -> Check:
     from accelopt_memory.memory import Memory
 
     path = memory_path(settings)
+    if settings.memory.mode == "off":
+        return Check("memory", "ok", "nothing is kept: `memory.mode` is `off`")
     try:
         with Memory.open(path, read_only=True) as memory:
             stats = memory.stats()

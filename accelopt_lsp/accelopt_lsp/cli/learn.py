@@ -61,7 +61,7 @@ def learn(
     try:
         name = changed_kernel(before, after, kernel)
         request = search_request(path, settings, name, target, budget_of(settings, None), before)
-        with open_memory(settings) as memory:
+        with open_memory(settings, to_keep=True) as memory:
             what = summary.strip() or f"A change to {name} by a person."
             suggestion, pair = asyncio.run(_learn(settings, request, after, memory, what))
     except NotLearnedError as error:

@@ -10,10 +10,11 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json
-from accelopt_lsp.resources import memory_path, open_memory
+from accelopt_lsp.resources import memory_path, open_memory, settings_for
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
+    from accelopt_lsp.settings.load import Settings
     from accelopt_memory.memory import Memory
     from accelopt_memory.records import RecordKind
 
@@ -139,7 +140,7 @@ def _show_learned(as_json: bool) -> None:
 def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
     """Delete entries for good, and the evidence that only they have."""
     forgotten: list[dict[str, str]] = []
-    with open_memory() as opened:
+    with open_memory(to_keep=True) as opened:
         for kind, full in [_the_one(opened, entry_id) for entry_id in entry_ids]:
             opened.forget(full)
             forgotten.append({"kind": kind, "id": full})
@@ -172,21 +173,46 @@ def export(file: Path, no_sources: bool, as_json: bool) -> None:
 
 
 @memory.command(name="import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, path_type=Path))
 @json_option
 def import_(file: Path, as_json: bool) -> None:
-    """Add what an export holds: all of it, or on a wrong line nothing."""
-    from accelopt_memory.export_file import import_file
+    """Add what an export holds: all of it, or on a wrong line nothing.
 
-    with open_memory() as opened:
+    FILE may also be an experience list of AccelOpt, or the folder of a FlashInfer-Bench dataset. Of these a pair is
+    made of each change to one kernel; the times that they state are shown and not believed.
+    """
+    from accelopt_memory.export_file import import_file, is_export
+
+    left_out: tuple[str, ...] = ()
+    settings = settings_for(Path.cwd())
+    with open_memory(settings, to_keep=True) as opened:
         try:
-            added = import_file(opened, file)
+            if is_export(file):
+                added = import_file(opened, file)
+            else:
+                added, left_out = _add_foreign(opened, file, settings)
         except OSError as error:
             raise wrong_input(f"{file} cannot be read: {error.strerror}.") from None
     if as_json:
-        print_json({"path": str(file), "added": added})
-    else:
-        click.echo("Added " + ", ".join(f"{count} {kind}s" for kind, count in added.items()) + ".")
+        print_json({"path": str(file), "added": added, "left_out": left_out})
+        return
+    for line in left_out:
+        say(f"Left out: {line}")
+    click.echo("Added " + ", ".join(f"{count} {kind}s" for kind, count in added.items()) + ".")
+
+
+def _add_foreign(opened: Memory, path: Path, settings: Settings) -> tuple[dict[str, int], tuple[str, ...]]:
+    from accelopt_agent.suggestions.foreign_pairs import ForeignFormatError, read_foreign
+
+    try:
+        found = read_foreign(path, {"triton": settings.target.triton, "nki": settings.target.nki})
+    except ForeignFormatError as error:
+        raise wrong_input(f"{error}.") from None
+    before = opened.stats().pairs
+    with opened.transaction():
+        for pair in found.pairs:
+            opened.add_pair(pair)
+    return {"pair": opened.stats().pairs - before}, found.left_out
 
 
 @memory.command()
@@ -213,6 +239,53 @@ def eval(neighbours: int, as_json: bool) -> int:  # the command's name
     else:
         say(f"{result.pairs} pairs, and no two share a rewrite: nothing can be said yet.")
     return Exit.DONE if result.asked else Exit.NO
+
+
+@memory.command()
+@click.option(
+    "-o", "--output", default="accelopt-memory.html", show_default=True, type=click.Path(path_type=Path)
+)
+@json_option
+def report(output: Path, as_json: bool) -> None:
+    """Write what was learned as one HTML file: by operator and target, by rule and change, with the learning curve."""
+    from accelopt_lsp.cli.memory_report_page import page
+    from accelopt_memory.learning_curve import learning_curve
+
+    with open_memory(read_only=True) as opened:
+        pairs, items = opened.pairs(proved=True), opened.outcomes.summaries()
+        curve = learning_curve(opened.outcomes.all())
+    try:
+        output.write_text(page(pairs, items, curve), encoding="utf-8")
+    except OSError as error:
+        raise wrong_input(f"{output} cannot be written: {error.strerror}.") from None
+    if as_json:
+        print_json({"path": str(output), "pairs": len(pairs), "kernels": len(curve)})
+    else:
+        click.echo(f"Wrote {output}.")
+
+
+@memory.command()
+@click.option(
+    "--megabytes", type=click.IntRange(1), default=512, show_default=True, help="What the memory may hold."
+)
+@json_option
+def tidy(megabytes: int, as_json: bool) -> None:
+    """Forget what stopped helping, and beyond a size what is of least use; each search ends with it.
+
+    An edit that helped on none of the last six kernels that it was tried on is withdrawn, or, where a person accepted
+    it, shown and no longer applied. For want of room go, the oldest first: steps of ended searches, suggestions that
+    nobody decided, traps, outcomes, pairs that nobody accepted, and evidence that no pair has.
+    """
+    from accelopt_memory.forgetting import tidy as forget_stale
+
+    with open_memory(to_keep=True) as opened:
+        gone = forget_stale(opened, megabytes << 20)
+    if as_json:
+        print_json(gone)
+        return
+    click.echo(f"Withdrew {gone.withdrawn} pairs; {gone.examples} more are no longer applied.")
+    for table, count in gone.deleted.items():
+        click.echo(f"Deleted {count} {table.replace('_', ' ')}.")
 
 
 @memory.command()

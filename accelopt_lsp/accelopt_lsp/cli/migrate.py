@@ -14,6 +14,7 @@ from accelopt_lsp.cli.options import host_option, json_option, kernel_file, prob
 from accelopt_lsp.cli.terminal import err, print_json
 from accelopt_lsp.resources import open_host, read_source, settings_for
 from accelopt_lsp.stderr import printable, say
+from accelopt_profiling.duration import duration_text
 
 if TYPE_CHECKING:
     from accelopt_agent.migration.proof import ProvedMigration
@@ -86,7 +87,7 @@ def _print(path: Path, moved: ProvedMigration) -> None:
     for case in moved.cases:
         times = ""
         if case.before_us is not None and case.after_us is not None:
-            times = f"; est. {case.before_us:.3g} us before, {case.after_us:.3g} us after"
+            times = f"; est. {duration_text(case.before_us)} before, {duration_text(case.after_us)} after"
         outcome = "equal" if case.equal else f"not equal: {case.detail}"
         say(printable(f"{case.case}: {outcome}{times}"))
     if moved.stopped:

@@ -25,7 +25,7 @@ from accelopt_lsp.cli.options import (
     target_option,
 )
 from accelopt_lsp.cli.terminal import err, out, print_json
-from accelopt_lsp.resources import memory_path, open_host, read_source, targets_for
+from accelopt_lsp.resources import open_host, open_memory, read_source, targets_for
 from accelopt_lsp.search_plan import search_budget, search_plan
 from accelopt_lsp.stderr import say
 
@@ -215,10 +215,9 @@ async def _search(settings: Settings, request: OptimizeRequest, team: ModelTeam 
 def _memory(settings: Settings) -> Memory | None:
     """Return the memory, or None with a remark: a search works without one."""
     from accelopt_memory.errors import MemoryUnavailableError
-    from accelopt_memory.memory import Memory
 
     try:
-        return Memory.open(memory_path(settings))
+        return open_memory(settings)
     except MemoryUnavailableError as error:
         say(f"Nothing of this search will be remembered. {error}")
         return None

@@ -22,6 +22,7 @@ from accelopt_lsp.cli.options import (
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import printable, say
+from accelopt_profiling.duration import duration_text
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
@@ -101,7 +102,8 @@ def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:
     for kernel in shown:
         timeline = kernel.timeline
         if timeline is not None and timeline.shown_us < timeline.us:
-            say(f"{kernel.name}: the trace shows the first {timeline.shown_us:.0f} of {timeline.us:.0f} us.")
+            first, whole = duration_text(timeline.shown_us), duration_text(timeline.us)
+            say(f"{kernel.name}: the trace shows the first {first} of {whole}.")
 
 
 def request_for(

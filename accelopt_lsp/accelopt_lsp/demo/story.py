@@ -21,6 +21,7 @@ from rich.text import Text
 
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.demo.editor import Editor
+from accelopt_lsp.features.wording import duration_interval, speedup, times
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair
 from accelopt_profiling.kernels import find_kernels
@@ -143,7 +144,7 @@ async def _second_kernel(
             label,
             str(search.candidates),
             f"{search.seconds:.1f}",
-            _speedup(search.first),
+            speedup(search.first.speedup),
             search.first.origin,
         )
     console.print(table)
@@ -252,28 +253,19 @@ def _line(console: Console, *parts: str | tuple[str, str]) -> None:
 
 def _diff(console: Console, before: str, after: str) -> None:
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
-    console.print(Syntax("\n".join(lines), "diff", theme="ansi_dark", background_color="default"))
+    text = Syntax("", "diff", theme="ansi_dark", background_color="default").highlight("\n".join(lines))
+    console.print(text, soft_wrap=True)
 
 
 def _numbers(console: Console, suggestion: Suggestion) -> None:
     title = Text(f"\n{suggestion.summary} ({suggestion.origin})")
     console.print(title, soft_wrap=True)
-    table = Table("what", "value", "how it is known")
-    for label, time_ in (("before", suggestion.slow), ("after", suggestion.fast)):
-        table.add_row(
-            f"time {label}",
-            f"{time_.us:,.0f} us ({time_.low_us:,.0f}-{time_.high_us:,.0f})",
-            str(time_.known),
-        )
-    table.add_row("speedup", _speedup(suggestion), str(suggestion.speedup.known))
-    checks = suggestion.gate.checks
-    table.add_row("gate", f"accepted, {len(checks)} checks", "executed")
+    table = Table("what", "value")
+    table.add_row("time before", duration_interval(suggestion.slow))
+    table.add_row("time after", duration_interval(suggestion.fast))
+    table.add_row("speedup", speedup(suggestion.speedup))
+    table.add_row("gate", f"accepted, {len(suggestion.gate.checks)} checks executed")
     console.print(table)
-
-
-def _speedup(suggestion: Suggestion) -> str:
-    s = suggestion.speedup
-    return f"{s.value:.2f}x ({s.low:.2f}-{s.high:.2f})"
 
 
 def _row(console: Console, pair: Pair) -> None:
@@ -290,6 +282,6 @@ def _row(console: Console, pair: Pair) -> None:
         "created",
     ):
         table.add_row(name, str(getattr(pair, name)))
-    table.add_row("speedup", f"{pair.speedup:.2f}x ({pair.fast.known})" if pair.speedup else "not measured")
+    table.add_row("speedup", f"{times(pair.speedup)} ({pair.fast.known})" if pair.speedup else "not measured")
     table.add_row("receipts", ", ".join(pair.receipts))
     console.print(table)

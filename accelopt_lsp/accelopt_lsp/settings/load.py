@@ -81,6 +81,7 @@ class ConfiguredModel:
 
 @dataclass(frozen=True)
 class MemorySettings:
+    mode: Literal["off", "local", "project"]
     path: str
 
 
@@ -156,9 +157,20 @@ class Settings:
         return self.target.nki if dialect == "nki" else self.target.triton
 
     @property
-    def memory_path(self) -> Path | None:
-        """The database of the memory; None for the one in the user's data folder."""
-        return Path(self.memory.path).expanduser().absolute() if self.memory.path else None
+    def memory_path(self) -> Path:
+        """The database of the memory."""
+        from accelopt_memory.location import NOWHERE, default_path, project_path
+
+        if self.memory.mode == "off":
+            return NOWHERE
+        if self.memory.path:
+            return Path(self.memory.path).expanduser().absolute()
+        return project_path(self.memory_project) if self.memory_project else default_path()
+
+    @property
+    def memory_project(self) -> Path | None:
+        """The root of the project that the memory belongs to; None: to the person."""
+        return self.project_root if self.memory.mode == "project" else None
 
     @property
     def job_limits(self) -> Limits:
@@ -215,6 +227,9 @@ def load_settings(
             values["problem"] = _absolute(layer.values["problem"], layer.folder)
     complaints = [complaint for layer in layers for complaint in layer.complaints]
     complaints += _drop_incomplete_hosts(values, origins)
+    allowed = trusted or origins.get("memory.mode") == project.name  # a project's own setting was approved
+    if values["memory.mode"] == "project" and (not allowed or project.folder is None):
+        values["memory.mode"] = "local"
     nested = {"hosts": {}, **_nested(values)}
     if values["host"] != "local" and values["host"] not in nested["hosts"]:
         message = f"names {values['host']!r}, but there is no [hosts.{values['host']}]; kernels run locally."

@@ -91,20 +91,22 @@ def _call(problem: Problem, seed: int) -> Callable[[], Any]:
 def _measured(torch: Any, problem: Problem, params: TorchParams) -> TorchTimes:
     """Time the reference on the device, cold caches before each run (not yet run on hardware)."""
     inputs = [to_device(value) for value in problem.inputs(params.seed)]
-    if isinstance(problem, KernelBenchProblem):
-        model = problem.model().cuda()
-        eager: Callable[[Any], Any] = lambda given: model(*given)  # noqa: E731
-        compiled: Callable[[Any], Any] = torch.compile(model)
-    else:
-        model, eager = None, problem.reference
-        compiled = torch.compile(eager)
+    eager, compiled = _calls(torch, problem)
     device, why = TorchDevice(torch), ""
     with torch.no_grad():
         runs = measure(device, {"eager": eager}, lambda: inputs, params.plan, time.perf_counter)
         try:
-            call = (lambda given: compiled(*given)) if model is not None else compiled
-            runs |= measure(device, {"compiled": call}, lambda: inputs, params.plan, time.perf_counter)
+            runs |= measure(device, {"compiled": compiled}, lambda: inputs, params.plan, time.perf_counter)
         except Exception as error:
             why = " ".join(f"torch.compile failed: {type(error).__name__}: {error}".split())[:400]
     times = {name: latency(found.times_us) for name, found in runs.items()}
     return TorchTimes(times["eager"], times.get("compiled", Latency()), why=why)
+
+
+def _calls(torch: Any, problem: Problem) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
+    """Return the reference eager and compiled, each as a call of the list of inputs."""
+    if not isinstance(problem, KernelBenchProblem):
+        return problem.reference, torch.compile(problem.reference)
+    model = problem.model().cuda()
+    compiled = torch.compile(model)
+    return lambda given: model(*given), lambda given: compiled(*given)

@@ -17,7 +17,7 @@ from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES, LaunchC
 #: Below this share of used bytes per sector a line is worth a finding, above this masked share too. Our choice.
 POOR_SECTOR_USE = 0.5
 MANY_MASKED = 0.25
-#: Memory operations of fewer lanes than this are scalars and flags, whatever their pattern.
+#: Memory operations of fewer lanes than this are single numbers and flags, whatever their pattern.
 FEW_LANES = 32
 #: The widest access of one thread; narrower ones on lines that matter are mentioned.
 FULL_ACCESS_BYTES = 16
@@ -147,7 +147,7 @@ def _text(line: LineCounts, scale: Scale, unique: float | None, again: bool, sam
     if line.lanes and line.masked / line.lanes >= 0.01:
         parts.append(f"masked {100 * line.masked / line.lanes:.0f} %")
     use = sector_use(line)
-    if use is not None and use < 0.9 and line.lanes >= FEW_LANES * sampled:
+    if use is not None and use < 0.9 and line.widest >= FEW_LANES:
         parts.append(f"{100 * use:.0f} % of sectors used")
     for dtype, flops in line.mma_flops.items():
         parts.append(f"{about}{amount(flops * scale.factor)}FLOP {dtype}")
@@ -185,7 +185,7 @@ def line_findings(counts: LaunchCounts) -> list[Finding]:
     """Return the findings ``uncoalesced`` and ``masked-lanes``, for operations wide enough to matter."""
     found = []
     for number, line in sorted(counts.lines.items()):
-        if not number or line.lanes < FEW_LANES * counts.sampled:
+        if not number or line.widest < FEW_LANES:
             continue
         use = sector_use(line)
         if use is not None and use < POOR_SECTOR_USE:
@@ -304,7 +304,7 @@ def _cause(cost: LineCost, line: LineCounts, facts: CompiledFacts | None) -> str
     if line.atomics:
         return "atomics"
     use = sector_use(line)
-    if use is not None and use < POOR_SECTOR_USE:
+    if use is not None and use < POOR_SECTOR_USE and line.widest >= FEW_LANES:
         return "strided"
     if line.lanes and line.masked / line.lanes >= MANY_MASKED:
         return f"masked {100 * line.masked / line.lanes:.0f} %"

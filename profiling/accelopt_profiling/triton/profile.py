@@ -18,47 +18,29 @@ from accelopt_profiling.comparison.inplace_outputs import returned
 from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.comparison.outputs import check_outputs
 from accelopt_profiling.jobs import ProfileParams, StepError
-from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost, Severity
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
+from accelopt_profiling.problems.loading.inferred import INFER_CPU_SECONDS, with_inferred
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.quantity import Quantity, estimated, executed
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
-from accelopt_profiling.triton import hints
-from accelopt_profiling.triton.capture.launch import (
-    describe_arguments,
-    describe_configuration,
-    largest_tensor,
-)
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, emulated, interpreter
 from accelopt_profiling.triton.check_size import CheckSize, check_size
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
 from accelopt_profiling.triton.estimation import autotune
-from accelopt_profiling.triton.estimation.causes import cost_findings
-from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
-from accelopt_profiling.triton.estimation.scale import time_at_scale
-from accelopt_profiling.triton.findings import (
-    compile_findings,
-    execution_findings,
-    of_inferred,
-    own_run_finding,
-    smaller_check_finding,
-)
+from accelopt_profiling.triton.findings import own_run_finding, smaller_check_finding
 from accelopt_profiling.triton.interpreter import coverage
+from accelopt_profiling.triton.kernel_results import KernelResults
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
-#: Seconds for the tries of a problem that is inferred, besides importing the file.
-INFER_CPU_SECONDS = 30.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -76,25 +58,10 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     return _Profile(context, params, target).run()
 
 
-@dataclasses.dataclass
-class _KernelResults:
-    """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared."""
-
-    kernel: Kernel
-    executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
-    checks: list[LaunchExecution] = dataclasses.field(default_factory=list)
-    tried: list[LaunchExecution] = dataclasses.field(default_factory=list)
-    configurations: list[autotune.AutotuneConfiguration] = dataclasses.field(default_factory=list)
-    chosen: autotune.AutotuneConfiguration | None = None
-    compiled: CompiledFacts | None = None
-    correctness: Correctness = dataclasses.field(default_factory=Correctness)
-    stage: str = "traced"
-
-
 class _Profile:
     def __init__(self, context: StepContext, params: ProfileParams, target: GpuTarget) -> None:
         self.context, self.params, self.target = context, params, target
-        self.known = {k.name: _KernelResults(k) for k in params.kernels}
+        self.known = {k.name: KernelResults(k, target) for k in params.kernels}
         self._modules: tuple[ModuleType, Problem] | None = None
         self._broke_off: Finding | None = None
         self._case = ProblemCase()
@@ -105,9 +72,9 @@ class _Profile:
     def run(self) -> list[KernelMeasurement]:
         ref = self.params.problem
         if ref is None:
-            return [self._without_problem(known.kernel) for known in self.known.values()]
+            return [known.without_problem() for known in self.known.values()]
         if ref.kind == "inferred":
-            self._infer(ref)
+            self._infer()
         if ref.kind == "selfrun":
             self._self_run()
             self._compile(compile_launch)
@@ -123,27 +90,13 @@ class _Profile:
             self._compile(_with_machine_code)
         return self.measurements()
 
-    def _without_problem(self, kernel: Kernel) -> KernelMeasurement:
-        message = f"No problem was found for {kernel.name}; write `get_inputs` and `reference` for it."
-        finding = Finding("no-problem", kernel.line, "information", message, "create-problem")
-        return KernelMeasurement(kernel.name, kernel.line, "triton", self.target.name, findings=[finding])
-
-    def _infer(self, ref: ProblemRef) -> None:
+    def _infer(self) -> None:
         """Infer the problem first, and go on as if it had been written down beside the kernel file."""
         from accelopt_profiling.problems.inference.infer_step import infer
         from accelopt_profiling.problems.inference.inferred import InferParams
 
         inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_CPU_SECONDS))
-        if not inferred.launched:
-            raise StepFailedError(StepError("no-problem", inferred.remaining))
-        self.context.emit({"inferred": inferred})
-        path = str(ref.path)
-        self.context.write_generated(path, inferred.text)
-        source = dataclasses.replace(
-            self.context.source, files={**self.context.source.files, path: inferred.text}
-        )
-        self.context = dataclasses.replace(self.context, source=source)
-        self.params = dataclasses.replace(self.params, problem=dataclasses.replace(ref, kind="module"))
+        self.context, self.params = with_inferred(self.context, self.params, inferred)
 
     # the runs
 
@@ -151,7 +104,7 @@ class _Profile:
         """Count and compile, on zeros for inputs where each kernel runs with them; compare nothing."""
         if self.params.extent == "cost":
             self._hollow_run()
-        if not all(_counted(known) for known in self.known.values()):
+        if not all(known.counted for known in self.known.values()):
             self._sampled_run()
         self._compile(compile_launch)
         self._tune()
@@ -315,10 +268,9 @@ class _Profile:
     def _compile(self, how: Callable[[Any, GpuTarget], CompiledFacts]) -> None:
         """Compile the representative launch of each kernel."""
         for known in self.known.values():
-            chosen = self._representative(known)
+            chosen = known.representative()
             if chosen is not None:
                 known.compiled = how(chosen[0].launch, self.target)
-                known.stage = "compiled" if known.stage != "checked" else known.stage
         self._emit("compiled")
 
     def _tune(self) -> None:
@@ -332,134 +284,28 @@ class _Profile:
         if tuned:
             self._emit("compiled")
 
-    # measurements
-
-    def _representative(self, known: _KernelResults) -> tuple[LaunchExecution, LaunchEstimate | None] | None:
-        """Return the launch with the longest estimate; of an autotuned kernel the chosen configuration."""
-        if known.chosen is not None:
-            return known.chosen.execution, self._estimate(known.chosen.execution, known.compiled)
-        best: tuple[LaunchExecution, LaunchEstimate | None] | None = None
-        for execution in known.executions:
-            made = self._estimate(execution, known.compiled)
-            if best is None or (made and (best[1] is None or _us(made) > _us(best[1]))):
-                best = (execution, made)
-        return best
-
-    def _estimate(self, execution: LaunchExecution, compiled: CompiledFacts | None) -> LaunchEstimate | None:
-        counts = execution.counts
-        if counts is None or counts.sampled < 1:
-            return None
-        return estimate(counts, compiled, self.target)
-
     def _emit(self, stage: str) -> None:
-        order = ["traced", "executed", "compiled", "checked"]
         for known in self.known.values():
-            if known.executions and order.index(stage) > order.index(known.stage):
-                known.stage = stage
+            known.reach(stage)
         if any(known.executions for known in self.known.values()):
             self.context.emit({"kernels": self.measurements()})
 
     def measurements(self) -> list[KernelMeasurement]:
         """Return the present results of every kernel."""
-        return [self._measurement(known) for known in self.known.values()]
+        return [
+            known.measurement(self._case.chosen, self._inferred, self._run_findings(known))
+            for known in self.known.values()
+        ]
 
-    def _measurement(self, known: _KernelResults) -> KernelMeasurement:
-        kernel = known.kernel
-        measurement = KernelMeasurement(
-            kernel.name,
-            kernel.line,
-            "triton",
-            self.target.name,
-            correctness=known.correctness,
-            content_hash=kernel.content_hash,
-            stage=known.stage,
-        )
-        chosen = self._representative(known)
-        if chosen is None:
-            run = "with the inferred arguments" if self._inferred else "by the problem's run"
-            message = f"{kernel.name} was not launched {run}, so nothing is known about its cost."
-            severity: Severity = "information" if self._inferred else "warning"
-            finding = Finding("never-launched", kernel.line, severity, message)
-            return dataclasses.replace(measurement, findings=[finding])
-        execution, made = chosen
-        findings = [f for e in known.checks or known.executions for f in execution_findings(e)]
+    def _run_findings(self, known: KernelResults) -> list[Finding]:
+        """Return what the run tells at a kernel's line: that it broke off, once, and that a check was smaller."""
+        findings = []
         if self._broke_off is not None and known is next(iter(self.known.values())):
             findings.append(self._broke_off)
-        quantities = {"launches": executed(len(known.executions), "launches")}
-        if known.tried:
-            quantities["autotune_configurations"] = executed(len(known.tried), "configurations")
         if self._smaller and self._check is not None:
             compared = known.correctness.status != "not checked"
-            findings.append(smaller_check_finding(self._check, self._smaller, kernel.line, compared))
-        findings += autotune.configuration_findings(known.configurations, kernel.line)
-        lines: list[LineCost] = []
-        if execution.counts is not None:
-            quantities |= hints.launch_quantities(execution, execution.counts)
-            lines = hints.line_costs(execution, execution.counts)
-            outside = {fault.line for fault in execution.faults}
-            findings += [f for f in hints.line_findings(execution.counts) if f.line not in outside]
-        if known.compiled is not None:
-            lines = hints.with_code(lines, known.compiled)
-        if made is not None and execution.counts is not None:
-            lines = hints.with_hints(lines, execution.counts, known.compiled, made)
-        if known.chosen is not None:
-            lines.insert(0, known.chosen.line(known.configurations, len(known.tried), kernel.line))
-        if known.compiled is not None:
-            if execution.error is None:  # the compiler would say the same again
-                findings += compile_findings(known.compiled, kernel.line)
-            quantities |= known.compiled.quantities()
-        if known.correctness.status == "failed":
-            findings.append(Finding("wrong-result", kernel.line, "error", known.correctness.detail))
-        if made is not None and execution.counts is not None:
-            findings += cost_findings(execution.counts, made, self.target, kernel.line)
-            quantities |= made.quantities
-            quantities["percent_of_peak"] = made.percent_of_peak
-            quantities["time_at_scale"] = time_at_scale(execution.counts, known.compiled, self.target)
-            if (together := self._all_launches(known)) is not None:
-                quantities["all_launches_time"] = together
-            measurement = dataclasses.replace(
-                measurement,
-                case=self._case_text(execution),
-                configuration=describe_configuration(execution.launch),
-                arguments=describe_arguments(execution.launch),
-                latency=made.latency,
-                bound=made.bound,
-                waiting=hints.latency_cause(made),
-                percent_of_peak=made.percent_of_peak.value,
-            )
-        return dataclasses.replace(
-            measurement,
-            quantities=quantities,
-            lines=lines,
-            findings=list(dict.fromkeys(map(of_inferred, findings) if self._inferred else findings)),
-            toolchain=known.compiled.toolchain if known.compiled else {},
-        )
-
-    def _all_launches(self, known: _KernelResults) -> Quantity | None:
-        """Return the time of all launches of a kernel together; None of one alone, or where one has no estimate."""
-        made = [self._estimate(e, known.compiled) for e in known.executions]
-        times = [m.latency for m in made if m is not None and m.latency.us is not None]
-        if known.chosen is not None or not 1 < len(known.executions) == len(times):
-            return None
-        ends = [
-            sum(t or 0.0 for t in end)
-            for end in zip(*((t.us, t.low_us, t.high_us) for t in times), strict=True)
-        ]
-        return estimated(ends[0], ends[1], ends[2], "us")
-
-    def _case_text(self, execution: LaunchExecution) -> str:
-        chosen = f" ({self._case.chosen})" if self._case.chosen else ""
-        return largest_tensor(execution.launch) + chosen
-
-
-def _counted(known: _KernelResults) -> bool:
-    """Return whether every launch of a kernel ran to its end inside its tensors and was counted."""
-    ran = [e for e in known.executions if e.counts is not None and e.error is None and not e.faults]
-    return bool(ran) and len(ran) == len(known.executions)
-
-
-def _us(made: LaunchEstimate) -> float:
-    return made.latency.us or 0.0
+            findings.append(smaller_check_finding(self._check, self._smaller, known.kernel.line, compared))
+        return findings
 
 
 def _with_machine_code(launch: Any, target: GpuTarget) -> CompiledFacts:

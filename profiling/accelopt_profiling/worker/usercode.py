@@ -13,6 +13,7 @@ from types import ModuleType
 
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES
+from accelopt_profiling.problems.inference.failure_site import error_text
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.package_members import enter_package, member_name
@@ -123,7 +124,7 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         BaseException
     ) as error:  # KeyboardInterrupt and the like come from user code here: this process runs nothing else
         file, line = user_line(context, error)
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        what = error_text(error)
         detail = "".join(traceback.format_exception(error))[-4000:]
         raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
 

@@ -17,10 +17,12 @@ from accelopt_agent.rules import catalogue
 from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.nki.data.instruction import TENSOR
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.report import quantities
 from accelopt_profiling.nki.time_model.estimate import estimate
+from accelopt_profiling.nki.time_model.explain import waits
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, hardware
 from nkibench.task import tasks
 
@@ -61,6 +63,9 @@ PLAIN = {
     "nki-balance-engines": "adamw",
     "nki-choose-engine": "adamw",
 }
+
+#: Rules that gain little in Beta 1, or come after others there: the task whose baseline in today's dialect shows one.
+CURRENT = {"nki-split-loop": "bmm_softmax", "nki-work-ahead": "bmm_softmax", "nki-bf16-parts": "bmm"}
 
 #: The task, and what of its baseline is written in another way: the old lines and the new.
 CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
@@ -118,6 +123,8 @@ CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
 
 def version(rule: str) -> tuple[str, str]:
     """The task and the kernel file that show a rule."""
+    if rule in CURRENT:
+        return CURRENT[rule], tasks()[CURRENT[rule]].kernel("nki").read_text(encoding="utf-8")
     task, changes = (PLAIN[rule], []) if rule in PLAIN else CHANGED[rule]
     text = tasks()[task].kernel("beta1").read_text(encoding="utf-8")
     for old, new in changes:
@@ -144,15 +151,17 @@ def counters(task: str, text: str) -> dict[str, float]:
     (output,) = reference.transform_nki_outputs(result, expected)
     assert np.linalg.norm(output - expected) < tasks()[task].gate_tolerance * np.linalg.norm(expected)
     # A rule changes what the kernel asks for; what the compiler would make of it is not the question here.
-    found = quantities(estimate(emulation.machines[-1].trace, hardware("trn1"), AS_WRITTEN))
-    return {name: quantity.value for name, quantity in found.items() if quantity.value is not None}
+    answer = estimate(emulation.machines[-1].trace, hardware("trn1"), AS_WRITTEN)
+    found = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
+    # A measurement tells the waits of the busiest engine only.
+    return found | {"TensorE waits": sum(wait.ns for wait in waits(answer.schedule, TENSOR)) / 1000}
 
 
 NKI_RULES = [rule for rule in catalogue.rules() if rule.dialect == "nki"]
 
 
 def test_each_rule_is_shown_on_one_baseline() -> None:
-    assert sorted([*PLAIN, *CHANGED]) == sorted(rule.name for rule in NKI_RULES)
+    assert sorted([*PLAIN, *CURRENT, *CHANGED]) == sorted(rule.name for rule in NKI_RULES)
 
 
 @pytest.mark.slow

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from support.gate_checker import Checker, running_checker
 
+from accelopt_profiling.gate.inputs import cases
 from accelopt_profiling.gate.inputs.lopsided import offset
 from accelopt_profiling.gate.inputs.range_ends import end_integers, far_elements
+from accelopt_profiling.gate.request import FAR_ELEMENTS, CaseOptions
 
 RNG = np.random.default_rng(3)
 NORMAL = RNG.standard_normal((6, 20)).astype(np.float32)
@@ -67,3 +71,48 @@ def test_arrays_whose_distances_are_taken_move_alike() -> None:
     assert (one - NORMAL).mean() == pytest.approx((other + NORMAL[:4]).mean(), abs=1e-3)
     assert np.array_equal(same, weight)
     assert offset([NORMAL], {"sum", "power", "add"})[1] is False
+
+
+SOFTMAX_PROBLEM = """
+import numpy as np
+
+tolerance = 2e-5
+
+def get_inputs(m=512, k=64, n=2048):
+    return [np.random.normal(size=shape).astype(np.float32) for shape in ((m, k), (k, n))]
+
+def reference(x, y):
+    z = x @ y
+    powers = np.exp(z - z.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+"""
+#: A product summed one term at a time, as a kernel does whose terms cancel at far elements.
+SOFTMAX = """
+import numpy as np
+
+def kernel(x, y):
+    z = np.zeros((len(x), y.shape[1]), np.float32)
+    for k in range(len(y)):
+        z += x[:, k, None] * y[k]
+    powers = np.exp(z - z.max(axis=1, keepdims=True))
+    return powers / powers.sum(axis=1, keepdims=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def checker() -> Iterator[Checker]:
+    with running_checker() as running:
+        yield running
+
+
+@pytest.mark.slow
+def test_terms_that_cancel_at_far_elements_are_not_held_against_an_order_of_sums(
+    checker: Checker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cases, "_seed", lambda: 0)
+    options = CaseOptions(["original", FAR_ELEMENTS], repeats=0, seeds=1)
+    verdict, _ = checker.numpy(SOFTMAX, SOFTMAX_PROBLEM, SOFTMAX, options)
+    assert verdict.accepted, verdict.reasons
+    overflowing = SOFTMAX.replace("z - z.max(axis=1, keepdims=True)", "z")
+    verdict, _ = checker.numpy(overflowing, SOFTMAX_PROBLEM, overflowing, options)
+    assert not verdict.accepted

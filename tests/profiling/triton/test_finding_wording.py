@@ -14,9 +14,16 @@ from accelopt_profiling.triton.interpreter.counting import LaunchCounts, LineCou
     ("masked", "begins"), [(1024, "All lanes are masked off"), (512, "50 % of the lanes are masked off")]
 )
 def test_a_line_that_does_nothing_is_told_from_one_that_does_half(masked: int, begins: str) -> None:
-    counts = LaunchCounts(1, 1, {7: LineCounts(lanes=1024, masked=masked)})
+    counts = LaunchCounts(1, 1, {7: LineCounts(lanes=1024, masked=masked, widest=1024)})
     (finding,) = line_findings(counts)
     assert finding.message.startswith(begins)
+
+
+def test_a_single_number_read_in_a_loop_is_not_strided() -> None:
+    line = LineCounts(load_bytes=4 * 64, load_sectors=64, lanes=64, widest=1)
+    assert line_findings(LaunchCounts(1, 1, {7: line})) == []
+    line.widest = 64
+    assert [f.code for f in line_findings(LaunchCounts(1, 1, {7: line}))] == ["uncoalesced"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.list_of_tiles import listed
 from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chains
-from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep
+from accelopt_agent.rules.analysis.nki.resident_tiles import keep, read_kept
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
@@ -66,23 +66,6 @@ def _kept(kernel: NkiKernel, found: Chain) -> Rewrite | None:
     edits += [source.before(found.outer, lines), *removed(kernel, found)]
     over = source.code(found.outer.target)
     return Rewrite(tuple(edits), f"Make {name} once before the loop over {over} and keep it in SBUF.")
-
-
-def read_kept(kernel: NkiKernel, kept: ResidentTiles, uses: list[cst.Name]) -> list[ByteEdit]:
-    """Return the edits that read the kept tile where ``uses`` read the variable; none where one reads it in
-    another way."""
-    source, edits = kernel.source, []
-    for use in uses:
-        parent = source.parent(use)
-        if isinstance(parent, cst.Attribute):
-            return []
-        if isinstance(parent, cst.Subscript) and parent.value is use:
-            at = source.start(parent.slice[0])
-            edits.append(source.replace(use, kept.name))
-            edits.append(ByteEdit(at, at, "".join(f"{index}, " for index in kept.indices(kernel))))
-        else:
-            edits.append(source.replace(use, kept.place(kernel)))
-    return edits
 
 
 def removed(kernel: NkiKernel, found: Chain) -> list[ByteEdit]:

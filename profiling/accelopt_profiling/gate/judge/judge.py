@@ -16,7 +16,7 @@ from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
 from accelopt_profiling.gate.judge.zero_rows import lost_of_zero_rows
-from accelopt_profiling.gate.request import HELD_BY_ORIGINAL, LONG_SUMS, OFFSET
+from accelopt_profiling.gate.request import FAR_ELEMENTS, HELD_BY_ORIGINAL, LONG_SUMS, OFFSET
 from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, JudgeParams, OutputVerdict, ReferenceRule
 from accelopt_profiling.gate.steps.case_files import (
     ABOUT,
@@ -31,7 +31,12 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
 from accelopt_profiling.worker.step_context import StepContext
 
-#: Where digits cancel, an error of so many times what is allowed tells one algorithm from another.
+#: Inputs on which digits cancel, and where; there an error of so many times what is allowed tells one algorithm from
+#: another.
+_CANCELLING = {
+    OFFSET: "the mean is far larger than the spread",
+    FAR_ELEMENTS: "some elements are far larger than the others",
+}
 _CANCELLED = 4.0
 
 
@@ -162,11 +167,10 @@ class _Case:
         if comparison.fault == "wrong-result" and self.answers.sums:
             message = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
             self._fail("low-precision", message)
+        elif comparison.fault and (note := self._excused(mine, comparison)):
+            self.notes.append(note)
         elif comparison.fault and self.distribution == OFFSET:
-            self._cancelled(mine, comparison)
-        elif comparison.fault and self.distribution in HELD_BY_ORIGINAL and not self._held(alone=True):
-            message = f"On {self.distribution} the original is wrong too; {difference(mine, comparison)}"
-            self.notes.append(Reason("range-ends", message))
+            self._fail("low-precision", self._cancelled(mine, comparison))
         elif comparison.fault:
             self._fail(*self._unwritten(mine) or (comparison.fault, difference(mine, comparison)))
         elif self.distribution == "rows" and known is None:
@@ -180,25 +184,25 @@ class _Case:
             mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, ratio
         )
 
-    def _cancelled(self, mine: Leaf, comparison: OutputComparison) -> None:
-        """Judge what is wrong where the mean is far larger than the spread: only beside an original that is right
-        there, and by more than an honest order of sums can be off.
+    def _excused(self, mine: Leaf, comparison: OutputComparison) -> Reason | None:
+        """Return a note in place of a reason where inputs are of the gate's making, which nobody promised: digits
+        cancel, and the error is one that an honest order of sums can make; or what a candidate replaces is wrong there
+        too. With a mean far larger than the spread, a candidate that replaces nothing is excused as well.
         """
-        worst = _worst(comparison)
-        message = (
-            f"{mine.where}: digits cancel where the mean is far larger than the spread: {comparison.detail}."
-        )
-        if self._held() and worst > _CANCELLED:
-            self._fail("low-precision", message)
-        else:
-            self.notes.append(Reason("cancellation", message))
+        if self.distribution not in HELD_BY_ORIGINAL:
+            return None
+        if self.distribution in _CANCELLING and _worst(comparison) <= _CANCELLED:
+            return Reason("cancellation", self._cancelled(mine, comparison))
+        alone = self.params.alone and self.distribution != OFFSET
+        if self.params.replaces or alone or self._original_right():
+            return None
+        if self.distribution == OFFSET:
+            return Reason("cancellation", self._cancelled(mine, comparison))
+        message = f"On {self.distribution} the original is wrong too; {difference(mine, comparison)}"
+        return Reason("range-ends", message)
 
-    def _held(self, alone: bool = False) -> bool:
-        """Check whether a candidate has to be right on inputs of the gate's making: what it replaces is the reference,
-        or an original that is right there, or with ``alone`` nothing.
-        """
-        nothing = alone and self.params.alone
-        return self.params.replaces or nothing or bool(self._original_right())
+    def _cancelled(self, mine: Leaf, comparison: OutputComparison) -> str:
+        return f"{mine.where}: digits cancel where {_CANCELLING[self.distribution]}: {comparison.detail}."
 
     def _of_zero_rows(self, mine: Leaf, number: int) -> None:
         expected, native = self.answers.expected[number], self.answers.native[number]

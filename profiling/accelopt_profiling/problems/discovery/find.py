@@ -235,7 +235,7 @@ class _ProblemSearch:
 
     def _none(self) -> ProblemLookup:
         findings: list[Finding] = []
-        if self.own and self.own.names & {"get_inputs", "reference", "forward"} and self.own.kind is None:
+        if self.own and self.own.names & _PARTS and self.own.kind is None:
             message = f"The problem in this file cannot be used: {self.own.fault}."
             findings.append(Finding("problem-invalid", self.own.line, "warning", message))
         stem = self.path.stem
@@ -287,6 +287,10 @@ class _ProblemSearch:
             return self.project_root if all(f.is_relative_to(self.project_root) for f in files) else None
         around = _imported_from(self.path, self.source)
         return Path(os.path.commonpath([around, *(f.parent for f in files)]))
+
+
+#: What stands in a file that was to be its own problem; a `forward` alone is any library's.
+_PARTS = {"get_inputs", "reference", "transform_to_nki_inputs", "transform_nki_outputs"}
 
 
 def _options(recognised: Recognised) -> dict[str, Any]:

@@ -14,11 +14,12 @@ _NO_SIZES = frozenset(
 )
 
 
-def docstring_shapes(function: ast.FunctionDef) -> dict[str, list[str]]:
-    """Return the dimensions by argument that the function's docstring states, ``x: [B, T, H, K]`` in its many ways."""
+def docstring_shapes(function: ast.FunctionDef) -> dict[str, list[list[str]]]:
+    """Return the dimensions by argument that the function's docstring states, ``x: [B, T, H, K]`` in its many ways; all
+    of them in order where it offers several, ``(M, N) or (B, M, N)``."""
     text = ast.get_docstring(function) or ""
     names = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
-    shapes: dict[str, list[str]] = {}
+    shapes: dict[str, list[list[str]]] = {}
     current: list[str] = []
     for line in text.splitlines():
         matched = _PARAMETER.match(line)
@@ -26,28 +27,30 @@ def docstring_shapes(function: ast.FunctionDef) -> dict[str, list[str]]:
         if matched and any(n in names for n in listed):
             current, rest = [n for n in listed if n in names], matched[2]
             typed = line[: line.index(":")]
-            rest = rest if parse_shape(rest) else f"{rest} {typed[typed.find('(') :] if '(' in typed else ''}"
+            rest = (
+                rest if parse_shapes(rest) else f"{rest} {typed[typed.find('(') :] if '(' in typed else ''}"
+            )
         elif not line.strip() or re.match(r"\s*(Returns?|Args|Parameters|Raises|Examples?|Note)\b", line):
             current, rest = [], ""
         else:
             rest = line
-        if current and (dims := parse_shape(rest)):
+        if current and (stated := parse_shapes(rest)):
             for name in current:
-                shapes.setdefault(name, dims)
+                shapes.setdefault(name, stated)
     return shapes
 
 
-def comment_shapes(text: str, function: ast.FunctionDef) -> dict[str, list[str]]:
+def comment_shapes(text: str, function: ast.FunctionDef) -> dict[str, list[list[str]]]:
     """Return the dimensions that comments beside the parameters state: ``x: torch.Tensor,  # [M, K]``."""
     lines = text.splitlines()
-    shapes: dict[str, list[str]] = {}
+    shapes: dict[str, list[list[str]]] = {}
     for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         line = lines[argument.lineno - 1] if argument.lineno <= len(lines) else ""
         at = line.find("#")
-        if at >= 0 and (dims := parse_shape(line[at:])):
-            shapes[argument.arg] = dims
+        if at >= 0 and (stated := parse_shapes(line[at:])):
+            shapes[argument.arg] = stated
         if isinstance(argument.annotation, ast.Subscript) and (dims := _annotated(argument.annotation)):
-            shapes[argument.arg] = dims
+            shapes[argument.arg] = [dims]
     return shapes
 
 
@@ -58,14 +61,17 @@ def _annotated(annotation: ast.Subscript) -> list[str]:
     return words[0] if words and all(w.isidentifier() or w.isdigit() for w in words[0]) else []
 
 
-def parse_shape(text: str) -> list[str]:
-    """Return the dimensions of the first shape in ``text``, [] without one. Braces and "..." give none."""
+def parse_shapes(text: str) -> list[list[str]]:
+    """Return the dimensions of each shape in ``text``, in order. Braces and "..." give none."""
+    shapes = []
     for matched in _SHAPE.finditer(text):
         dims = [d.strip() for d in matched[1].split(",")]
         dims = dims[:-1] if dims and not dims[-1] else dims
         if dims and all(_is_dimension(d) for d in dims):
-            return [d.replace(" ", "_") if " " in d and not re.search(r"[*/+\-]", d) else d for d in dims]
-    return []
+            shapes.append(
+                [d.replace(" ", "_") if " " in d and not re.search(r"[*/+\-]", d) else d for d in dims]
+            )
+    return shapes
 
 
 def _is_dimension(text: str) -> bool:

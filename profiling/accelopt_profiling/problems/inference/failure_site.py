@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sysconfig
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.util import find_spec
 from types import FrameType
 from typing import Any
 
-_NOT_THEIRS = ("/torch/", "/triton/", "accelopt_profiling", "/numpy/")
+#: Packages whose statements tell nothing about the user's arguments.
+_NOT_THEIRS = ("torch", "triton", "numpy", "accelopt_profiling")
 
 
 class NoValueError(Exception):
@@ -45,9 +48,23 @@ class FailureSite:
                     yield node
 
     @property
+    def file(self) -> str:
+        return self.frame.f_code.co_filename
+
+    @property
     def function(self) -> ast.AST | None:
         """The function around the statement."""
         return next((p for p in self.parents if isinstance(p, ast.FunctionDef)), None)
+
+
+def error_text(error: BaseException) -> str:
+    """Return the type and the message of an exception; of an ``assert`` without a message what it asserts."""
+    message = str(error)
+    if not message and isinstance(error, AssertionError):
+        asserted = next(iter(failure_sites(error)), None)
+        if asserted is not None and isinstance(asserted.statement, ast.Assert):
+            message = f"{ast.unparse(asserted.statement.test)} does not hold"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def failure_sites(error: BaseException) -> list[FailureSite]:
@@ -63,10 +80,16 @@ def failure_sites(error: BaseException) -> list[FailureSite]:
 
 
 def _is_theirs(file: str) -> bool:
-    if any(part in file for part in _NOT_THEIRS) or file.startswith("<"):
+    if file.startswith((*_library_folders(), "<")):
         return False
     standard = sysconfig.get_paths()["stdlib"]
     return not file.startswith(standard) or "site-packages" in file
+
+
+@cache
+def _library_folders() -> tuple[str, ...]:
+    specs = [spec for name in _NOT_THEIRS if (spec := find_spec(name)) is not None]
+    return tuple(os.path.join(place, "") for spec in specs for place in spec.submodule_search_locations or ())
 
 
 def _statement(file: str, line: int) -> list[ast.stmt] | None:

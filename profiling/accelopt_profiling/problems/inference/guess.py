@@ -28,6 +28,10 @@ _BY_RANK = {
 _LIKE_MAIN = re.compile(
     r"(d|grad_?)?(o|y|out|output|x|input|inp|hidden_states|residual|r|res|z)(_ptr|put)?|do|dy|dx|grad\w*"
 )
+#: The part of a name that says values, beside a name that says keys: ``v``, ``value_cache``.
+_VALUES = re.compile(r"(?<![a-z])(values?|v)(?![a-z])", re.IGNORECASE)
+#: Names of the number of elements of a tensor.
+_ELEMENTS = re.compile(r"(\w*_)?elem(ent)?s|n(um)?_?elem\w*|x?numel|input_size|total_size")
 
 
 @dataclass
@@ -36,7 +40,16 @@ class _Guessing:
     use: FunctionUse
     call: InferredCall
     shapes: dict[str, list[str]]
-    docs: dict[str, list[str]]
+    alternatives: dict[str, list[list[str]]]
+
+    def __post_init__(self) -> None:
+        """Take of the shapes that the documentation offers those of the rank that the code has."""
+        unpacked = [p for p in self.use.parameters.values() if p.rank is not None and any(p.dims)]
+        fitting = (
+            n for p in unpacked for n, d in enumerate(self.alternatives.get(p.name, [])) if len(d) == p.rank
+        )
+        chosen = next(fitting, 0)
+        self.docs = {name: shapes[min(chosen, len(shapes) - 1)] for name, shapes in self.alternatives.items()}
 
     def size(self, name: str) -> str:
         return self.call.add_size(name, usual_size(name))
@@ -45,7 +58,7 @@ class _Guessing:
         """Return the dimensions that the code or the documentation gives a tensor, and which of them; []
         where none does."""
         stated = self.docs.get(use.name, [])
-        if use.rank is not None:
+        if use.rank is not None and (any(use.dims) or not stated):
             dims = [d or (stated[n] if len(stated) == use.rank else "") for n, d in enumerate(use.dims)]
             dims = [d or use.named.get(n, "") or use.named.get(n - use.rank, "") for n, d in enumerate(dims)]
             return dims, f"rank from line {use.line}" if use.line else "rank from the code"
@@ -180,12 +193,23 @@ def _main(guessing: _Guessing) -> list[str]:
     return max(guessing.shapes.values(), key=len, default=[])
 
 
+def _keys_dims(guessing: _Guessing, use: ParameterUse, rank: int) -> list[str]:
+    """Return the dimensions of attention's keys for its values, where they have the same rank; [] for other tensors."""
+    keys = _VALUES.sub(
+        lambda found: {"v": "k", "value": "key", "values": "keys"}[found[0].lower()], use.name, count=1
+    )
+    dims = next((d for n, d in guessing.shapes.items() if n.lower() == keys.lower() != use.name.lower()), [])
+    return list(dims) if len(dims) == (rank or len(dims)) else []
+
+
 def _filled(guessing: _Guessing, use: ParameterUse) -> list[str]:
     """Return the dimensions of a tensor of which some or all are not named: as those of the main tensor, or
     by convention."""
     dims, _ = guessing.dims(use)
     usual = usual_tensor(use.name)
     main = _main(guessing)
+    if not any(dims) and (keys := _keys_dims(guessing, use, len(dims))):
+        return keys
     if not dims:
         if use.single:
             return ["1"]
@@ -233,6 +257,8 @@ def _value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
 def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
     annotation = use.annotation.replace("typing.", "")
     usual = usual_value(use.name)
+    if annotation == "int" and usual in ("False", "True"):
+        usual = None
     if annotation.startswith(("Optional", "Union")) and "None" in annotation + "None" * annotation.startswith(
         "Optional"
     ):
@@ -255,6 +281,8 @@ def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
     if use.called or annotation.startswith("Callable"):
         return "None", "a function, which cannot be inferred"
     size = next((s for s in guessing.call.sizes if s.lower() == use.name.lower()), None)
+    if size is None and _ELEMENTS.fullmatch(use.name.lower()) and (main := _main(guessing)):
+        return " * ".join(main), "the elements of a tensor"
     whole = annotation == "int" or use.whole
     if size:
         return size, "the size of that name"
@@ -315,7 +343,7 @@ def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
     if product and low in ("m", "n", "k"):
         dimension = "rows" if low == "m" else "columns"
         return InferredArgument(use.name, "value", value=dimension, reason="a dimension of the product")
-    if re.fullmatch(r"(n|n_?elem\w*|numel|total\w*|size|length|num_elem\w*|xnumel)", low):
+    if _ELEMENTS.fullmatch(low) or re.fullmatch(r"(n|total\w*|size|length)", low):
         return InferredArgument(use.name, "value", value="rows * columns", reason="the elements of a tensor")
     if re.fullmatch(r"(m|n_?rows|num_?rows|rows|batch\w*|b)", low):
         return InferredArgument(use.name, "value", value="rows", reason="rows by its name")

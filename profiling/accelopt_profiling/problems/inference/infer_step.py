@@ -8,15 +8,18 @@ Tries are small, so that they are quick; what runs is given the sizes that such 
 from __future__ import annotations
 
 import ast
+import os
 import time
 from copy import deepcopy
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.inference.arguments import InferredCall, NoSizeError
 from accelopt_profiling.problems.inference.enlarge import enlarged_calls
 from accelopt_profiling.problems.inference.entries import EntryCandidate, entry_candidates
+from accelopt_profiling.problems.inference.failure_site import error_text, failure_sites
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.inference.problem_text import problem_text
@@ -55,14 +58,15 @@ class _Outcome:
     def _fault(self) -> Any:
         return next((e for e in self.executions if e.error is not None or e.faults), None)
 
-    def remaining(self) -> str:
+    def remaining(self, kernel_file: Path) -> str:
+        """Describe in one clause what went wrong first; "" where nothing did."""
         if self.error is not None:
-            return f"{type(self.error).__name__}: {self.error}"
+            return f"{error_text(self.error)}{_where(self.error, kernel_file)}"
         fault = self._fault()
         if fault is None:
             return "" if self.executions else "no kernel was launched"
         if fault.error is not None:
-            return f"{fault.launch.name} raised {type(fault.error).__name__}: {fault.error}"
+            return f"{fault.launch.name} raised {error_text(fault.error)}{_where(fault.error, kernel_file)}"
         from accelopt_profiling.triton.capture.session import describe
 
         return describe(fault.faults[0])
@@ -133,7 +137,7 @@ class _Inference:
     def _with_backward(
         self, call: InferredCall, entry: EntryCandidate, outcome: _Outcome, changes: list[str]
     ) -> tuple[InferredCall, _Outcome]:
-        """Return the call with its gradients , sent, where computing them launches further kernels."""
+        """Return the call with its gradients, sent, where computing them launches further kernels."""
         if entry.kind != "kernel":
             further = deepcopy(call)
             further.backward = True
@@ -213,7 +217,7 @@ class _Inference:
             self._send(call, outcome, changes)
 
     def _send(self, call: InferredCall, outcome: _Outcome, changes: list[str]) -> None:
-        remaining = "" if outcome.complete else outcome.remaining()
+        remaining = "" if outcome.complete else outcome.remaining(self._context.kernel_path)
         problem = InferredProblem(
             problem_text(call, remaining),
             call.entry,
@@ -224,6 +228,15 @@ class _Inference:
         )
         self._best = (outcome.score, problem)
         self._context.emit(problem)
+
+
+def _where(error: BaseException, kernel_file: Path) -> str:
+    """Return the innermost line that an exception passed through in the kernel file, or in another of the user's."""
+    sites = failure_sites(error)
+    own = [s for s in sites if os.path.realpath(s.file) == os.path.realpath(kernel_file)]
+    if own:
+        return f" (line {own[0].statement.lineno})"
+    return f" ({Path(sites[0].file).name}, line {sites[0].statement.lineno})" if sites else ""
 
 
 def _jitted(node: ast.FunctionDef) -> bool:

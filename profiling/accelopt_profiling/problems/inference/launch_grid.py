@@ -10,6 +10,29 @@ def launch_grid(kernel: ast.FunctionDef, values: dict[str, str]) -> list[str]:
     """Return one expression for each axis that the kernel reads: its tiles of a size where the program's number is
     multiplied by a tile, the rows otherwise. ``values`` are the arguments that are no tensors.
     """
+    axes = _programs(kernel)
+    sizes = [n for n, v in values.items() if re.fullmatch(r"[a-z_ *]+", v)]
+    return [_axis(kernel, axes.get(axis, ""), values, sizes) for axis in range(max(axes, default=0) + 1)]
+
+
+def indexed_grid(kernel: ast.FunctionDef) -> list[str]:
+    """Return the grid of a kernel that indexes its arguments with the program's numbers, ``x[program_id(0)]``: one
+    program for each index, an expression of the arguments for each axis. [] where it reads no axis so."""
+    programs = {name: axis for axis, name in _programs(kernel).items() if name}
+    parameters = {a.arg for a in (*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs)}
+    axes: dict[int, str] = {}
+    for node in ast.walk(kernel):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            continue
+        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        for at, entry in enumerate(entries if node.value.id in parameters else []):
+            if isinstance(entry, ast.Name) and entry.id in programs:
+                axes.setdefault(programs[entry.id], f"{node.value.id}.shape[{at}]")
+    return [axes.get(axis, "1") for axis in range(max(programs.values()) + 1)] if axes else []
+
+
+def _programs(kernel: ast.FunctionDef) -> dict[int, str]:
+    """Return the axes that the kernel reads the program's number of, and the names that it gives them."""
     axes: dict[int, str] = {}
     for node in ast.walk(kernel):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("program_id"):
@@ -23,23 +46,65 @@ def launch_grid(kernel: ast.FunctionDef, values: dict[str, str]) -> list[str]:
             for axis in axes:
                 if f"program_id({axis})" in ast.unparse(node.value).replace("axis=", ""):
                     axes[axis] = axes[axis] or node.targets[0].id
-    sizes = [n for n, v in values.items() if re.fullmatch(r"[a-z_ *]+", v)]
-    return [_axis(kernel, axes.get(axis, ""), values, sizes) for axis in range(max(axes, default=0) + 1)]
+    return axes
 
 
 def _axis(kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: list[str]) -> str:
+    assigned = _single_assignments(kernel)
     for node in ast.walk(kernel):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-            sides = [ast.unparse(node.left), ast.unparse(node.right)]
-            tile = next((s for s in sides if values.get(s, "").isdigit() and s in values), None)
-            if tile and (program in sides or any("program_id" in s for s in sides)):
-                bound = _bound(kernel, sizes, tile)
-                return f"cdiv({bound}, {tile})" if bound else "1"
+            sides = [node.left, node.right]
+            for one, tile in (sides, sides[::-1]):
+                is_program = ast.unparse(one) == program or "program_id" in ast.unparse(one)
+                product = _factors(tile, assigned) if is_program else []
+                if product and all(values.get(f, f).isdigit() for f in product):
+                    product += _later_factors(kernel, node, assigned, values)
+                    bound = _bound(kernel, sizes)
+                    return f"cdiv({bound}, {' * '.join(product)})" if bound else "1"
     rows = next((n for n in sizes if values[n] == "rows"), None)
     return rows or "512"
 
 
-def _bound(kernel: ast.FunctionDef, sizes: list[str], tile: str) -> str | None:
+def _single_assignments(kernel: ast.FunctionDef) -> dict[str, ast.expr]:
+    """Return the values of the names that are assigned once."""
+    values: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(kernel):
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(target, ast.Name) and node.value:
+            values.setdefault(target.id, []).append(node.value)
+    return {name: found[0] for name, found in values.items() if len(found) == 1}
+
+
+def _factors(node: ast.expr, assigned: dict[str, ast.expr]) -> list[str]:
+    """Return the names and numbers whose product a tile is, through names that hold such products; [] for another
+    expression."""
+    if isinstance(node, ast.Name):
+        inner = _factors(assigned[node.id], {}) if node.id in assigned else []
+        return inner or [node.id]
+    if isinstance(node, ast.Constant) and type(node.value) is int:
+        return [str(node.value)]
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+        left, right = _factors(node.left, assigned), _factors(node.right, assigned)
+        return left + right if left and right else []
+    return []
+
+
+def _later_factors(
+    kernel: ast.FunctionDef, start: ast.BinOp, assigned: dict[str, ast.expr], values: dict[str, str]
+) -> list[str]:
+    """Return what a program's first tile is multiplied by where offsets are made of it: ``block * BLOCK``."""
+    holder = next((name for name, value in assigned.items() if value is start), None)
+    for node in ast.walk(kernel):
+        if holder and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            sides = [node.left, node.right]
+            for one, other in (sides, sides[::-1]):
+                factors = _factors(other, assigned) if ast.unparse(one) == holder else []
+                if factors and all(values.get(f, f).isdigit() for f in factors):
+                    return factors
+    return []
+
+
+def _bound(kernel: ast.FunctionDef, sizes: list[str]) -> str | None:
     """Return the size that offsets are compared with."""
     for node in ast.walk(kernel):
         if isinstance(node, ast.Compare) and isinstance(node.ops[0], ast.Lt):

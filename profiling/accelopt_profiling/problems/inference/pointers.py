@@ -1,4 +1,4 @@
-"""Tell by syntax which parameters of a Triton kernel are pointers, and which of them point to integers."""
+"""Tell by syntax which parameters of a Triton kernel are pointers, which point to integers, and which are integers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _ACCESSES = frozenset(("load", "store", "make_block_ptr", "make_tensor_descripto
 
 def pointers(kernel: ast.FunctionDef) -> set[str]:
     """Return the parameters that addresses of the kernel start from, also those passed on in such a place."""
-    return {name for address in _addresses(kernel) for name in _roots(kernel, address)}
+    return {name for address in _addresses(kernel) for name in address_roots(kernel, address)}
 
 
 def integer_pointers(kernel: ast.FunctionDef) -> set[str]:
@@ -23,12 +23,41 @@ def integer_pointers(kernel: ast.FunctionDef) -> set[str]:
     whole: set[str] = set()
     for address in _addresses(kernel):
         for name in _names(address) & set(reached):
-            whole |= reached[name] - _roots(kernel, address)
+            whole |= reached[name] - address_roots(kernel, address)
     for node in ast.walk(kernel):
         if isinstance(node, ast.Call) and _name(node) in ("range", "cdiv", "arange"):
             for name in {n for a in node.args for n in _names(a)} & set(reached):
                 whole |= reached[name]
     return whole
+
+
+def integer_scalars(kernel: ast.FunctionDef) -> set[str]:
+    """Return the names that offsets are computed from or compared with, and those of whole-number arithmetic."""
+    offsets: set[str] = set()
+    for _ in range(3):  # offsets of offsets of the program's number
+        offsets |= {
+            name
+            for name, value in _assigned(kernel)
+            if not _calls_load(value) and (_names(value) & offsets or _numbers_programs(value))
+        }
+    whole: set[str] = set()
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Call) and _name(node) in ("range", "cdiv", "next_power_of_2"):
+            whole |= {a.id for a in node.args if isinstance(a, ast.Name)}
+        sides: list[ast.expr] = []
+        if isinstance(node, ast.BinOp):
+            sides = [node.left, node.right]
+            if isinstance(node.op, (ast.FloorDiv, ast.Mod)):
+                whole |= {s.id for s in sides if isinstance(s, ast.Name)}
+        elif isinstance(node, ast.Compare):
+            sides = [node.left, *node.comparators]
+        if any(not _calls_load(s) and (_names(s) & offsets or _numbers_programs(s)) for s in sides):
+            whole |= {s.id for s in sides if isinstance(s, ast.Name)}
+    return whole - offsets
+
+
+def _numbers_programs(node: ast.AST) -> bool:
+    return any(isinstance(n, ast.Call) and _name(n) in ("program_id", "arange") for n in ast.walk(node))
 
 
 def packed_pointers(kernel: ast.FunctionDef) -> set[str]:
@@ -40,9 +69,19 @@ def packed_pointers(kernel: ast.FunctionDef) -> set[str]:
             isinstance(node.op, (ast.RShift, ast.LShift))
             or (isinstance(node.op, ast.BitAnd) and _mask(node.right))
         ):
-            for name in _names(node.left) & set(loaded):
+            for name in _cast_names(node.left) & set(loaded):
                 packed |= loaded[name]
     return packed
+
+
+def _cast_names(node: ast.expr) -> set[str]:
+    """Return the names in an expression, not those that a function makes something else of: ``f(x) << 4``."""
+    if isinstance(node, ast.Call):
+        method = isinstance(node.func, ast.Attribute) and not _names(node.func.value) & {"tl"}
+        return _cast_names(node.func.value) if method and isinstance(node.func, ast.Attribute) else set()
+    inner = [child for child in ast.iter_child_nodes(node) if isinstance(child, ast.expr)]
+    own = {node.id} if isinstance(node, ast.Name) else set()
+    return own.union(*map(_cast_names, inner))
 
 
 def _mask(node: ast.expr) -> bool:
@@ -63,7 +102,7 @@ def _loaded(kernel: ast.FunctionDef) -> dict[str, set[str]]:
     for name, value in _assigned(kernel):
         for call in ast.walk(value):
             if isinstance(call, ast.Call) and _name(call) == "load" and call.args:
-                loaded.setdefault(name, set()).update(_roots(kernel, call.args[0]))
+                loaded.setdefault(name, set()).update(address_roots(kernel, call.args[0]))
     return loaded
 
 
@@ -103,7 +142,7 @@ def _addresses(kernel: ast.FunctionDef) -> list[ast.expr]:
     return found
 
 
-def _roots(kernel: ast.FunctionDef, address: ast.expr) -> set[str]:
+def address_roots(kernel: ast.FunctionDef, address: ast.expr) -> set[str]:
     """Return the names that an address starts from: the leftmost term of a sum, through earlier
     assignments."""
     starts: dict[str, list[ast.expr]] = {}

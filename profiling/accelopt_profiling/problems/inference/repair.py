@@ -6,9 +6,8 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
-
-import torch
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument
 from accelopt_profiling.problems.inference.conditions import ConditionSolver, shape_place
@@ -18,7 +17,7 @@ from accelopt_profiling.problems.inference.subjects import CallSubjects
 _DTYPES = {
     "Long": "int64", "Int": "int32", "Float": "float32", "float": "float32", "Half": "float16", "c10::Half": "float16",
     "BFloat16": "bfloat16", "c10::BFloat16": "bfloat16", "Double": "float64", "Char": "int8", "Byte": "uint8",
-    "Bool": "bool",
+    "Bool": "bool", "fp16": "float16", "bf16": "bfloat16", "fp32": "float32",
 }  # fmt: skip
 
 
@@ -42,10 +41,13 @@ def repair(error: BaseException, subjects: CallSubjects) -> str | None:
 
 
 def _condition(site: FailureSite, subjects: CallSubjects) -> str | None:
-    """Return an ``assert``, or a ``raise`` below conditions."""
+    """Meet the condition of an ``assert``, of a function that asserts, or of a ``raise`` below conditions."""
     solver = ConditionSolver(site, subjects)
     if isinstance(site.statement, ast.Assert):
         return solver.make(site.statement.test, True)
+    called = site.statement.value if isinstance(site.statement, ast.Expr) else None
+    if isinstance(called, ast.Call) and called.args and "assert" in ast.unparse(called.func).lower():
+        return solver.make(called.args[0], True)
     if not isinstance(site.statement, ast.Raise):
         return None
     inner: ast.stmt = site.statement
@@ -107,7 +109,7 @@ def _attribute(matched: re.Match[str], site: FailureSite, subjects: CallSubjects
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == matched[2]:
             given = site.frame.f_locals.get(node.value.id)
             why = f"needed in line {site.statement.lineno}"
-            made = None if isinstance(given, torch.Tensor) else subjects.make_tensor(node.value.id, why)
+            made = None if subjects.is_tensor(given) else subjects.make_tensor(node.value.id, why)
             if made:
                 return made
     return None
@@ -165,6 +167,19 @@ def _tensor_needed(matched: re.Match[str], site: FailureSite, subjects: CallSubj
     return None
 
 
+def _left_out(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    """Give a tensor whose absence, which the statement asks for, is what it cannot do with."""
+    for node in site.expressions():
+        test = node.test if isinstance(node, ast.IfExp) else None
+        if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and "None" in ast.unparse(test):
+            why = f"needed in line {site.statement.lineno}"
+            if site.frame.f_locals.get(test.left.id, 0) is None and (
+                made := subjects.make_tensor(test.left.id, why)
+            ):
+                return made
+    return None
+
+
 def _sizes(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
     return subjects.resize(
         int(matched[1]), int(matched[2]), "sizes that an operation wants equal"
@@ -208,6 +223,20 @@ def _wanted_dtype(matched: re.Match[str], site: FailureSite, subjects: CallSubje
     return None
 
 
+def _dot_dtype(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
+    """Give the tensors of one type that of a product's other operand, which the kernel casts itself."""
+    first, second = _DTYPES.get(matched[1]), _DTYPES.get(matched[2])
+    for goal, present in ((first, second), (second, first)):
+        made = [
+            subjects.set_dtype(argument, goal, "the type of a product's other operand")
+            for argument in subjects.call.tensors
+            if goal and argument.dtype == present
+        ]
+        if any(made):
+            return "; ".join(filter(None, made))
+    return None
+
+
 def _index_dtype(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
     inner = [n.slice for n in site.expressions() if isinstance(n, ast.Subscript)]
     inner += [a for n in site.expressions() if isinstance(n, ast.Call) for a in n.args]
@@ -236,29 +265,30 @@ def _key(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> s
         if not isinstance(node, ast.Subscript):
             continue
         try:
-            owner = site.value(node.value)
+            owner, key = site.value(node.value), site.value(node.slice)
         except NoValueError:
             continue
+        if not isinstance(owner, dict) or key in owner:
+            continue
         names = [n.id for n in ast.walk(node.slice) if isinstance(n, ast.Name)]
-        if isinstance(owner, dict) and owner and names:
-            keys = [k for k in owner if isinstance(k, (str, int, torch.dtype))]
-            name = next((n for n in names if subjects.named(n)), None)
-            if name and keys:
-                return subjects.make_value(name, f"a key in line {site.statement.lineno}", _literal(keys[0]))
+        name = next((n for n in names if subjects.named(n)), None)
+        keys = [k for k in owner if isinstance(k, (str, int)) or subjects.is_dtype(k)]
+        if name and keys:
+            return subjects.make_value(name, f"a key in line {site.statement.lineno}", repr(keys[0]))
     return None
-
-
-def _literal(value: Any) -> str:
-    return str(value) if isinstance(value, torch.dtype) else repr(value)
 
 
 def _arguments_in(site: FailureSite, subjects: CallSubjects) -> Iterator[tuple[str, InferredArgument]]:
     """Yield the tensor arguments that a statement names, each with the name that it has there."""
     for node in site.expressions():
+        argument = None
         if isinstance(node, ast.Name):
             argument = subjects.argument_of(site.frame.f_locals.get(node.id))
-            if argument is not None:
-                yield node.id, argument
+        elif isinstance(node, ast.Attribute) and node.attr != "shape":  # of an object that holds arguments
+            with suppress(NoValueError):
+                argument = subjects.argument_of(site.value(node))
+        if argument is not None:
+            yield ast.unparse(node), argument
 
 
 def _plain_use(site: FailureSite, name: str) -> bool:
@@ -283,6 +313,7 @@ _TABLE: list[tuple[str, _Mend]] = [
      r"|must be real number, not Tensor|must be (?:torch\.)?dtype, not Tensor|must be int, not Tensor|not Tensor\b"
      r"|only tensors with one element|can only convert an array|Cannot interpret", _number),
     (r"must be Tensor, not \w+|expected Tensor as element|expected a Tensor|Expected Tensor", _tensor_needed),
+    (r"Value after \* must be an iterable", _left_out),
     (r"NoneType.*|not 'NoneType'|not supported between", _nothing),
     (r"size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\)", _sizes),
     (r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x\d+\)", _sizes),
@@ -292,6 +323,7 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"shape '\[([^\]]*)\]' is invalid for input of size (\d+)", _view),
     (r"sum exactly to (\d+).*split_sizes=\[([^\]]*)\]", _split),
     (r"expected scalar type (\w+) but found (\w+)", _wanted_dtype),
+    (r"operands must be same dtype. Got (\w+) and (\w+)", _dot_dtype),
     (r"same dtype, but got:? (\S+) (?:!=|and) (\S+)", _wanted_dtype),
     (r"used as indices must be|index tensor|dtype int64 for index|[Ee]xpected.*(?:Long|int64|integer)", _index_dtype),
     (r"not implemented for '(\w+)'", _unsupported_dtype),
@@ -299,4 +331,4 @@ _TABLE: list[tuple[str, _Mend]] = [
 ]  # fmt: skip
 
 #: Those that need no statement of the user's files: a kernel that is launched itself has none.
-_OF_THE_MESSAGE = (_decided, _missing, _sizes)
+_OF_THE_MESSAGE = (_decided, _dot_dtype, _missing, _sizes)

@@ -9,7 +9,9 @@ import ast
 from dataclasses import dataclass, field
 
 from accelopt_profiling.problems.inference.pointers import (
+    address_roots,
     integer_pointers,
+    integer_scalars,
     packed_pointers,
     pointers,
     single_pointers,
@@ -125,7 +127,9 @@ def _own_uses(node: ast.FunctionDef, kernel: bool) -> FunctionUse:
             parameters[name].integers = name in loaded
             parameters[name].packed = name in packed
             parameters[name].single = name in alone
+        whole = integer_scalars(node)
         for parameter in parameters.values():
+            parameter.whole = not parameter.tensor and parameter.name in whole
             parameter.scalar = not parameter.tensor and "constexpr" not in parameter.annotation
         return use
     for statement in ast.walk(node):
@@ -170,7 +174,8 @@ def _read_unpacking(node: ast.Assign, parameters: dict[str, ParameterUse]) -> No
     if not isinstance(target, (ast.Tuple, ast.List)):
         return
     names = [
-        n.id if isinstance(n, ast.Name) else "*" if isinstance(n, ast.Starred) else "" for n in target.elts
+        n.id.strip("_") and n.id if isinstance(n, ast.Name) else "*" if isinstance(n, ast.Starred) else ""
+        for n in target.elts
     ]
     shaped = _shape_of(value, parameters)
     if shaped is not None:
@@ -348,6 +353,14 @@ def _pass_on(function: FunctionUse, functions: dict[str, FunctionUse]) -> None:
         taken = list(called.parameters)[skip:]
         pairs = [*zip(taken, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
         for parameter, given in pairs:
-            own = _parameter(given, function.parameters)
-            if own is not None and parameter in called.parameters and own.name:
-                own.take(called.parameters[parameter])
+            if parameter not in called.parameters:
+                continue
+            use, own = called.parameters[parameter], _parameter(given, function.parameters)
+            if own is not None and own.name:
+                own.take(use)
+            elif function.kernel and use.tensor:  # a function of the kernel's gets an address
+                for name in address_roots(function.node, given) & set(function.parameters):
+                    pointer = function.parameters[name]
+                    pointer.tensor, pointer.whole, pointer.scalar = True, False, False
+                    pointer.integers |= use.integers
+                    pointer.packed |= use.packed

@@ -47,8 +47,9 @@ def with_constants(jitted: Any, source: Any, args: tuple[Any, ...]) -> tuple[Any
 
 
 def describe_configuration(launch: CapturedLaunch) -> str:
-    """Return what a launch was compiled for as text: "TILE=128, num_warps=4, num_stages=2"."""
-    chosen = {p.name for p in launch.fn.params if p.is_constexpr}
+    """Return what a launch was compiled for as text: "TILE=128, num_warps=4, num_stages=2". Strides are left out: they
+    follow from the arguments."""
+    chosen = {p.name for p in launch.fn.params if p.is_constexpr and "stride" not in p.name.lower()}
     values = {n: v for n, v in launch.constants.items() if n in chosen and isinstance(v, int)}
     parts = [f"{name}={value}" for name, value in values.items() if not isinstance(value, bool)]
     options = [

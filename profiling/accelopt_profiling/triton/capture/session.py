@@ -371,8 +371,10 @@ def emulated(
         )
 
     try_one = Autotuner._bench
+    tuners: dict[int, Any] = {}
 
     def tried(tuner: Any, *arguments: Any, config: Any, **rest: Any) -> Any:
+        tuners[id(tuner)] = tuner
         tuner.__dict__["do_bench"] = session.driver.benchmark_of(
             tuner, config
         )  # kept from another session else
@@ -395,7 +397,14 @@ def emulated(
     cublas = getattr(getattr(triton._C.libtriton, "nvidia", None), "cublas", None)
     if cublas is not None:
         replaced.append((cublas, "CublasLt", CublasOnCpu))
+
+    def forget_choices() -> None:
+        """Let the next session, which may see the same module, try the configurations anew."""
+        for tuner in tuners.values():
+            tuner.cache.clear()
+
     with ExitStack() as stack:
+        stack.callback(forget_choices)
         session.device = stack.enter_context(
             gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)
         )

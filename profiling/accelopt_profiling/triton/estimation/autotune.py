@@ -110,12 +110,20 @@ def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfigurati
 
 
 def configuration_findings(configurations: Sequence[AutotuneConfiguration], line: int) -> list[Finding]:
-    """Return a ``capacity`` finding per configuration that the target cannot launch; errors when it can launch none."""
-    problems = [(c, c.compiled.problem) for c in configurations if c.compiled.problem is not None]
+    """Return a ``capacity`` finding per reason why the target cannot launch configurations; errors when it can launch
+    none."""
+    refused: dict[tuple[str, int, str], list[AutotuneConfiguration]] = {}
+    for configuration in configurations:
+        if (problem := configuration.compiled.problem) is not None:
+            code = "capacity" if problem.kind == "out-of-resources" else "kernel-raised"
+            refused.setdefault((code, problem.line or line, problem.message), []).append(configuration)
+    none_left = sum(map(len, refused.values())) == len(configurations)
+    severity: Severity = "error" if none_left else "information"
     found = []
-    for configuration, problem in problems:
-        code = "capacity" if problem.kind == "out-of-resources" else "kernel-raised"
-        message = f"The configuration {configuration.text} cannot be launched: {problem.message}."
-        severity: Severity = "error" if len(problems) == len(configurations) else "information"
-        found.append(Finding(code, problem.line or line, severity, message))
+    for (code, where, message), alike in refused.items():
+        first = alike[0].text
+        which = (
+            f"The configuration {first}" if len(alike) == 1 else f"{len(alike)} configurations (as {first})"
+        )
+        found.append(Finding(code, where, severity, f"{which} cannot be launched: {message}."))
     return found

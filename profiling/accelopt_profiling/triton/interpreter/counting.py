@@ -28,7 +28,8 @@ class LineCounts:
     """Sums over the sampled programs for one source line. Sectors are 32 bytes.
 
     ``load_bytes``/``store_bytes`` are useful bytes (lanes that are not masked off); ``lanes`` and ``masked`` count
-    lanes of memory operations; ``mma_flops`` by input dtype; ``special`` counts exp, sin, sqrt and the like.
+    lanes of memory operations, and ``widest`` is how many the widest of them has; ``mma_flops`` by input dtype;
+    ``special`` counts exp, sin, sqrt and the like.
     ``float_ops`` are element operations on all floats but fp64, whose own are ``double_ops`` (special ones and
     conversions included). ``waits`` counts how often a program came back to this load: each time the next
     iteration of a loop waits for memory. ``hottest`` is the number of atomic updates that the most updated address
@@ -41,6 +42,7 @@ class LineCounts:
     store_sectors: int = 0
     lanes: int = 0
     masked: int = 0
+    widest: int = 0
     float_ops: int = 0
     int_ops: int = 0
     special: int = 0
@@ -163,6 +165,7 @@ class OperationCounter:
         line = self.line(number)
         self.counts.widest = max(self.counts.widest, lanes)
         line.lanes += self._weighted(lanes)
+        line.widest = max(line.widest, lanes)
         line.masked += self._weighted(lanes - active.size)
         sectors = distinct_sectors(active)
         count = self._weighted(sectors.size)

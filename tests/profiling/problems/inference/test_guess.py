@@ -7,10 +7,16 @@ import ast
 import pytest
 
 from accelopt_profiling.problems.inference.arguments import InferredCall
-from accelopt_profiling.problems.inference.docstring_shapes import docstring_shapes, parse_shape
+from accelopt_profiling.problems.inference.docstring_shapes import docstring_shapes, parse_shapes
 from accelopt_profiling.problems.inference.entries import entry_candidates
 from accelopt_profiling.problems.inference.guess import guess_call
-from accelopt_profiling.problems.inference.pointers import integer_pointers, pointers, single_pointers
+from accelopt_profiling.problems.inference.pointers import (
+    integer_pointers,
+    integer_scalars,
+    packed_pointers,
+    pointers,
+    single_pointers,
+)
 from accelopt_profiling.problems.inference.usage import function_uses
 
 KERNEL = """
@@ -25,7 +31,7 @@ def k(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
 def guessed(text: str, kernel: str = "k") -> InferredCall:
     tree = ast.parse(text)
     entry = entry_candidates(tree, [kernel])[0]
-    return guess_call(text, entry, function_uses(tree, {kernel}))
+    return guess_call(text, entry, function_uses(tree, {kernel, "read"}))
 
 
 #: The host function, and what its arguments become: dimensions of tensors, values of the others.
@@ -44,6 +50,11 @@ GUESSED = {
     "a docstring": (
         'def f(q, w):\n """\n q: queries of shape `[B, T, H]`.\n w (torch.Tensor): [H]\n """\n k[(1,)](q, w, 1, 2)',
         {"q": ["B", "T", "H"], "w": ["H"]},
+    ),
+    "a docstring of two ranks": (
+        'def f(q, w):\n """\n q: (B, T) or (B, T, H)\n w: (T,) or (T, H)\n """\n if w.dim() == 1:\n'
+        "  w = w[:, None]\n _, T, H = q.shape\n k[(1,)](q, w, 1, 2)",
+        {"q": ["B", "T", "H"], "w": ["T", "H"]},
     ),
     "a comment": ("def f(\n  x,  # [M, K]\n):\n k[(1,)](x, x, 1, 2)", {"x": ["M", "K"]}),
     "a weight follows": (
@@ -73,6 +84,20 @@ GUESSED = {
         "def f(x):\n @triton.jit\n def k(p, q, n):\n  tl.store(p + n, 1)\n k[(1,)](x, x, 1)",
         {"x": ["rows", "columns"]},
     ),
+    "values follow keys": (
+        "def f(q, keys, values):\n B, M, D = q.shape\n _, N, _ = keys.shape\n k[(1,)](q, keys, values.stride(2), 2)",
+        {"q": ["B", "M", "D"], "keys": ["B", "N", "D"], "values": ["B", "N", "D"]},
+    ),
+    "a number of elements": (
+        "def f(x, input_size):\n M, N = x.shape\n k[(1,)](x, x, input_size, 2)",
+        {"x": ["M", "N"], "input_size": "M * N"},
+    ),
+    "an address that a function of the kernel gets": (
+        "@triton.jit\ndef read(at):\n return tl.load(at)\n@triton.jit\ndef k(p, s, o, n):\n"
+        " at = s + tl.program_id(0) * n\n tl.store(o + tl.program_id(0), read(at) + tl.load(p + n))\n"
+        "def f(x, k_scale):\n k[(1,)](x, k_scale, x, 1)",
+        {"x": ["rows", "columns"], "k_scale": ["rows", "columns"]},
+    ),
     "no caller": (
         "",
         {"x_ptr": ["rows", "columns"], "y_ptr": ["rows", "columns"], "n": "rows * columns", "BLOCK": "64"},
@@ -83,12 +108,32 @@ GUESSED = {
 @pytest.mark.parametrize("case", GUESSED)
 def test_arguments_follow_from_the_source(case: str) -> None:
     host, wanted = GUESSED[case]
-    call = guessed(host if "nested" in case else KERNEL + host)
+    call = guessed(host if "def k(" in host else KERNEL + host)
     assert {a.name: a.dims if a.kind == "tensor" else a.value for a in call.arguments} == wanted
 
 
 def test_a_kernel_without_a_caller_gets_a_grid() -> None:
     assert guessed(KERNEL).grid == ["cdiv(n, BLOCK)"]
+    several = KERNEL.replace("tl.program_id(0) * BLOCK", "tl.program_id(0) * (2 * BLOCK)")
+    assert guessed(several).grid == ["cdiv(n, 2 * BLOCK)"]
+    blocks = KERNEL.replace(
+        "    at = tl.program_id(0) * BLOCK",
+        "    PAIR: tl.constexpr = 2 * 4\n    first = tl.program_id(0) * PAIR\n    at = first * BLOCK",
+    )
+    assert guessed(blocks).grid == ["cdiv(n, 2 * 4 * BLOCK)"]
+
+
+def test_integers_of_a_kernel_are_those_that_offsets_meet() -> None:
+    (kernel,) = ast.parse(
+        "def k(x, n, groups, length, eps, out):\n"
+        " at = tl.program_id(0) * groups + tl.arange(0, 64)\n"
+        " row = at // 2\n"
+        " v = tl.load(x + at, mask=row < n) + eps\n"
+        " for i in range(length): tl.store(out + at, f(v) << 4)\n"
+    ).body
+    assert isinstance(kernel, ast.FunctionDef)
+    assert integer_scalars(kernel) & {"n", "groups", "length", "eps"} == {"n", "groups", "length"}
+    assert packed_pointers(kernel) == set()
 
 
 def test_equal_names_have_equal_sizes_and_different_ones_different_sizes() -> None:
@@ -131,16 +176,17 @@ def test_pointers_are_what_addresses_start_from() -> None:
 @pytest.mark.parametrize(
     ("text", "dims"),
     [
-        ("queries of shape `[B, T, H, K]`", ["B", "T", "H", "K"]),
-        ("(batch, seq, hidden)", ["batch", "seq", "hidden"]),
+        ("queries of shape `[B, T, H, K]`", [["B", "T", "H", "K"]]),
+        ("(batch, seq, hidden)", [["batch", "seq", "hidden"]]),
         ("(torch.Tensor, optional)", []),
-        ("shape (N,)", ["N"]),
-        ("[B, T, 2 * D]", ["B", "T", "2 * D"]),
+        ("shape (N,)", [["N"]]),
+        ("[B, T, 2 * D]", [["B", "T", "2 * D"]]),
+        ("(M, K) or (B, M, K)", [["M", "K"], ["B", "M", "K"]]),
         ("no shape (see above)", []),
     ],
 )
-def test_shapes_in_prose(text: str, dims: list[str]) -> None:
-    assert parse_shape(text) == dims
+def test_shapes_in_prose(text: str, dims: list[list[str]]) -> None:
+    assert parse_shapes(text) == dims
 
 
 def test_a_docstring_of_several_arguments() -> None:
@@ -149,4 +195,4 @@ def test_a_docstring_of_several_arguments() -> None:
         '        v: values\n\n    Returns:\n        o: [M, N]\n    """'
     ).body
     assert isinstance(function, ast.FunctionDef)
-    assert docstring_shapes(function) == {"q": ["B", "T"], "k": ["B", "T"]}
+    assert docstring_shapes(function) == {"q": [["B", "T"]], "k": [["B", "T"]]}

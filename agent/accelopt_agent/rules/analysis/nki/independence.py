@@ -10,7 +10,7 @@ from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
 from accelopt_agent.rules.analysis.statement import Statement
 
 #: Statements that end an iteration early.
-_JUMPS = (cst.Break, cst.Continue, cst.Return, cst.Raise)
+JUMPS = (cst.Break, cst.Continue, cst.Return, cst.Raise)
 
 
 def independent(kernel: NkiKernel, loop: cst.For) -> bool:
@@ -20,10 +20,10 @@ def independent(kernel: NkiKernel, loop: cst.For) -> bool:
     part that the loop variable picks, read by no other index.
     """
     flow, variable = kernel.flow, loop_variable(loop)
-    if variable is None or any(isinstance(n, _JUMPS) for n in kernel.source.below(loop.body)):
+    if variable is None or any(isinstance(n, JUMPS) for n in kernel.source.below(loop.body)):
         return False
     inside = [s for s in flow.statements if loop in s.loops]
-    own = {name for s in inside for name in s.writes if _binds_first(inside, name)}
+    own = {name for s in inside for name in s.writes if binds_first(inside, name)}
     for statement in inside:
         if not statement.simple:
             continue
@@ -36,7 +36,7 @@ def independent(kernel: NkiKernel, loop: cst.For) -> bool:
     return True
 
 
-def _binds_first(inside: list[Statement], name: str) -> bool:
+def binds_first(inside: list[Statement], name: str) -> bool:
     """Return whether the first statement of an iteration that has to do with ``name`` binds it anew."""
     first = next((s for s in inside if name in s.writes | s.reads and (s.simple or s.binds(name))), None)
     return first is not None and first.binds(name) and name not in first.reads - _own_loop(first)

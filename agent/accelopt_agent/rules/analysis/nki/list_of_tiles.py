@@ -11,7 +11,7 @@ from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chains
-from accelopt_agent.rules.analysis.nki.resident_tiles import in_loops, too_large
+from accelopt_agent.rules.analysis.nki.resident_tiles import counted, in_loops, too_large
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
@@ -41,7 +41,7 @@ def hoisted(kernel: NkiKernel, verb: str, *, loads: bool) -> Iterator[Rewrite]:
     source = kernel.source
     for chain in kept_chains(kernel):
         gone = _removable(kernel, chain)
-        if chain.over or _only_loads(kernel, chain) is not loads or set(gone) != set(chain.statements):
+        if chain.over or loads_only(kernel, chain) is not loads or set(gone) != set(chain.statements):
             continue
         lines = "\n".join(source.with_comment(s.node) for s in chain.statements)
         edits = (source.before(chain.outer, lines), *(source.moved(s.node) for s in chain.statements))
@@ -49,7 +49,7 @@ def hoisted(kernel: NkiKernel, verb: str, *, loads: bool) -> Iterator[Rewrite]:
         yield Rewrite(edits, f"{verb} {name} once before the loop over {over}, which does not change it.")
 
 
-def _only_loads(kernel: NkiKernel, chain: Chain) -> bool:
+def loads_only(kernel: NkiKernel, chain: Chain) -> bool:
     """Return whether a chain's only instructions are transfers."""
     paths = {
         i.path for i in kernel.instructions if i.statement in chain.statements and i.destination is not None
@@ -101,7 +101,7 @@ def _fits(kernel: NkiKernel, name: str, chain: Chain) -> bool:
         return False
     assert allocation.value is not None
     found = tile(kernel, allocation.value)
-    counts = [_count(kernel, loop) or "1" for loop in chain.over]
+    counts = [counted(kernel, loop) or "1" for loop in chain.over]
     return found is None or not too_large(kernel, [*counts, found.rows, found.columns])
 
 
@@ -121,16 +121,8 @@ def _index(kernel: NkiKernel, loops: tuple[cst.For, ...]) -> str | None:
     """Return the position in the list of the tile of the current iteration; None unless all loops count from 0."""
     index = ""
     for loop in loops:
-        variable, count = loop_variable(loop), _count(kernel, loop)
+        variable, count = loop_variable(loop), counted(kernel, loop)
         if variable is None or count is None:
             return None
         index = f"{factor(index)} * {factor(count)} + {variable}" if index else variable
     return index
-
-
-def _count(kernel: NkiKernel, loop: cst.For) -> str | None:
-    if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
-        return None
-    name = kernel.path(loop.iter.func) or kernel.source.code(loop.iter.func)
-    ranges = ("range", *(f"{NL}.{kind}_range" for kind in ("affine", "sequential", "static")))
-    return kernel.source.code(loop.iter.args[0].value) if name in ranges else None

@@ -9,6 +9,7 @@ from math import prod
 import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number_of_text
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape
@@ -63,7 +64,7 @@ def keep(
     large. Sizes that are not constant count as 1: the emulator finds out whether they fit."""
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange", "sbuf")}
     found = {w: spelled for w, spelled in words.items() if spelled is not None}
-    counts = [_count(kernel, loop) for loop in loops]
+    counts = [counted(kernel, loop) for loop in loops]
     known = [count for count in counts if count is not None]
     if tile is None or tile.dtype is None or len(found) != len(words) or len(known) != len(counts):
         return None
@@ -80,7 +81,27 @@ def too_large(kernel: NkiKernel, sizes: Sequence[str]) -> bool:
     return prod(number_of_text(kernel.flow, size) or 1 for size in sizes) * 4 > RESIDENT_BYTES
 
 
-def _count(kernel: NkiKernel, loop: cst.For) -> str | None:
-    if isinstance(loop.iter, cst.Call) and len(loop.iter.args) == 1:
-        return kernel.source.code(loop.iter.args[0].value)
-    return None
+def counted(kernel: NkiKernel, loop: cst.For) -> str | None:
+    """Return how often a loop runs that counts from 0, as code; None for any other loop."""
+    if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
+        return None
+    name = kernel.path(loop.iter.func) or kernel.source.code(loop.iter.func)
+    ranges = ("range", *(f"{NL}.{kind}_range" for kind in ("affine", "sequential", "static")))
+    return kernel.source.code(loop.iter.args[0].value) if name in ranges else None
+
+
+def read_kept(kernel: NkiKernel, kept: ResidentTiles, uses: Sequence[cst.Name]) -> list[ByteEdit]:
+    """Return the edits that read the kept tile where ``uses`` read the variable; none where one reads it in
+    another way."""
+    source, edits = kernel.source, []
+    for use in uses:
+        parent = source.parent(use)
+        if isinstance(parent, cst.Attribute):
+            return []
+        if isinstance(parent, cst.Subscript) and parent.value is use:
+            at = source.start(parent.slice[0])
+            edits.append(source.replace(use, kept.name))
+            edits.append(ByteEdit(at, at, "".join(f"{index}, " for index in kept.indices(kernel))))
+        else:
+            edits.append(source.replace(use, kept.place(kernel)))
+    return edits

@@ -1,0 +1,139 @@
+"""Cuts a loop's body where TensorE would wait for another engine: what leads to its operands, and what uses them.
+
+The parts of all iterations may then run one after the other, or a part some iterations ahead, because the first part
+needs nothing that the second one makes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.loops import loop_variable
+from accelopt_agent.rules.analysis.nki.independence import JUMPS, binds_first
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
+from accelopt_agent.rules.analysis.nki.resident_tiles import counted
+from accelopt_agent.rules.analysis.statement import Statement
+
+#: What TensorE does.
+_ON_TENSOR = frozenset(
+    {f"{NISA}.nc_matmul", f"{NISA}.nc_transpose", f"{NL}.matmul", f"{NL}.transpose", f"{NL}.broadcast_to"}
+)
+#: What no engine computes: transfers, and tiles and positions that are made.
+_NOT_COMPUTED = frozenset({f"{NISA}.dma_copy", f"{NISA}.dma_transpose"}) | {
+    f"{NL}.{name}" for name in ("load", "store", "ndarray", "zeros", "ds", "arange")
+}
+
+
+@dataclass(frozen=True)
+class LoopParts:
+    """``loop`` runs ``count`` times over ``variable``. ``first`` and ``second`` are the statements of its body before
+    and after the cut. ``crossing`` are the tiles that the first part makes and the second one uses, ``positions`` the
+    statements that make an index for both."""
+
+    loop: cst.For
+    variable: str
+    count: str
+    first: tuple[Statement, ...]
+    second: tuple[Statement, ...]
+    crossing: tuple[str, ...]
+    positions: tuple[Statement, ...]
+
+
+def cuts(kernel: NkiKernel) -> Iterator[LoopParts]:
+    """Yield the loops that can be cut, at each place where that helps, innermost loops first."""
+    loops = [s.node for s in kernel.flow.statements if isinstance(s.node, cst.For)]
+    for loop in sorted(loops, key=lambda loop: -len(list(kernel.source.parents(loop)))):
+        body = [s for s in kernel.flow.statements if s.block is loop.body]
+        for cut in sorted({c for s in body if (c := _cut_for(kernel, body, s))}):
+            if (parts := _parts(kernel, loop, body[:cut], body[cut:])) is not None:
+                yield parts
+
+
+def _cut_for(kernel: NkiKernel, body: list[Statement], product: Statement) -> int:
+    """Return how many statements lead to the operands of a product, if another engine is the last to work on them and
+    TensorE has work among them; 0 where that is not so."""
+    if not _calls(kernel, product) & _ON_TENSOR:
+        return 0
+    before = body[: body.index(product)]
+    makers = [
+        n
+        for n, s in enumerate(before)
+        if s.writes & product.reads and _calls(kernel, s) - _ON_TENSOR - _NOT_COMPUTED
+    ]
+    led = before[: makers[-1] + 1] if makers else []
+    return len(led) if any(_calls(kernel, s) & _ON_TENSOR for s in led) else 0
+
+
+def _calls(kernel: NkiKernel, statement: Statement) -> set[str]:
+    """Return the functions of NKI that a statement calls, those in the blocks below it included."""
+    paths = (kernel.path(c.func) for c in kernel.source.walk(statement.node, cst.Call))
+    return {p for p in paths if p is not None and p.startswith((f"{NL}.", f"{NISA}."))}
+
+
+def _parts(
+    kernel: NkiKernel, loop: cst.For, first: list[Statement], second: list[Statement]
+) -> LoopParts | None:
+    flow, source = kernel.flow, kernel.source
+    variable, count = loop_variable(loop), counted(kernel, loop)
+    if variable is None or count is None or loop.orelse is not None or not second:
+        return None
+    if not isinstance(loop.body, cst.IndentedBlock) or any(
+        isinstance(n, JUMPS) for n in source.below(loop.body)
+    ):
+        return None
+    inside = [s for s in flow.statements if loop in s.loops]
+    written = set().union(*(s.writes for s in first))
+    used = set().union(*(s.reads | s.writes for s in first))
+    later = set().union(*(s.writes for s in second))
+    needed = set().union(*(s.reads | s.writes for s in second))
+    stored = set().union(*(s.stores for s in (*first, *second)))
+    own = {name for name in written | later if binds_first(inside, name)}
+    if not written <= own or variable in written | later or flow.variables(loop.iter) & (written | later):
+        return None
+    if flow.sharing(later) & used - {n for n in own if n not in later} - _made_in(first, own & later & used):
+        return None
+    crossing = written & needed
+    if any(not flow.sharing([name]) <= own for name in crossing & stored):
+        return None
+    if any(loop not in source.parents(n) for name in crossing for n in flow.occurrences(name)):
+        return None
+    positions = [s for s in first if s.target_name in crossing and _is_position(kernel, s)]
+    tiles = sorted(crossing - {s.target_name for s in positions if s.target_name is not None})
+    needs_more = any(s.reads & (written - {p.target_name for p in positions}) for s in positions)
+    once = all(len(flow.binding(name)) == 1 for name in crossing)
+    if needs_more or not once or not tiles or any(_in_psum(kernel, name) for name in tiles):
+        return None
+    return LoopParts(loop, variable, count, tuple(first), tuple(second), tuple(tiles), tuple(positions))
+
+
+def _made_in(first: list[Statement], names: set[str]) -> set[str]:
+    """Return the names that one statement of the first part binds: each iteration has its own."""
+    return {name for name in names if any(s.binds(name) for s in first)}
+
+
+def _is_position(kernel: NkiKernel, statement: Statement) -> bool:
+    """Return whether a statement does arithmetic with indices only."""
+    if statement.assign is None or not isinstance(statement.bound, cst.Name):
+        return False
+    if statement.target_name in kernel.index_variables:
+        return True
+    if not isinstance(statement.value, (cst.BinaryOperation, cst.Call)):
+        return False
+    calls = [
+        kernel.path(c.func) or kernel.source.code(c.func)
+        for c in kernel.source.walk(statement.value, cst.Call)
+    ]
+    return all(c in ("min", "max", f"{NL}.ds") for c in calls)
+
+
+def _in_psum(kernel: NkiKernel, name: str) -> bool:
+    """Return whether a tile may lie in PSUM, which holds few of them."""
+    bound = kernel.flow.binding(name)[0]
+    made = kernel.instruction(bound.value) if bound.value is not None else None
+    if made is None:
+        return not isinstance(bound.value, (cst.List, cst.Subscript))
+    buffer = made.get("buffer")
+    return made.path in _ON_TENSOR or (buffer is not None and kernel.path(buffer) != f"{NL}.sbuf")

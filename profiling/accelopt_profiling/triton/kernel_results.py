@@ -1,0 +1,203 @@
+"""Keep what is known of one kernel while its file is profiled, and make its measurement of it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+
+from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost, Severity
+from accelopt_profiling.problems.loading.inferred import of_inferred
+from accelopt_profiling.quantity import Quantity, estimated, executed
+from accelopt_profiling.targets import GpuTarget
+from accelopt_profiling.triton import hints
+from accelopt_profiling.triton.capture.launch import (
+    describe_arguments,
+    describe_configuration,
+    largest_tensor,
+)
+from accelopt_profiling.triton.capture.session import LaunchExecution
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts
+from accelopt_profiling.triton.estimation import autotune
+from accelopt_profiling.triton.estimation.causes import cost_findings
+from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
+from accelopt_profiling.triton.estimation.scale import time_at_scale
+from accelopt_profiling.triton.findings import compile_findings, execution_findings
+from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES
+
+#: A launch with inferred arguments that touches less than this share of a tensor of more bytes is pointed out.
+_LITTLE, _LARGE = 0.01, 1 << 20
+
+_STAGES = ("traced", "executed", "compiled", "checked")
+
+
+@dataclasses.dataclass
+class KernelResults:
+    """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared."""
+
+    kernel: Kernel
+    target: GpuTarget
+    executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
+    checks: list[LaunchExecution] = dataclasses.field(default_factory=list)
+    tried: list[LaunchExecution] = dataclasses.field(default_factory=list)
+    configurations: list[autotune.AutotuneConfiguration] = dataclasses.field(default_factory=list)
+    chosen: autotune.AutotuneConfiguration | None = None
+    compiled: CompiledFacts | None = None
+    correctness: Correctness = dataclasses.field(default_factory=Correctness)
+    stage: str = _STAGES[0]
+
+    @property
+    def counted(self) -> bool:
+        """Whether every launch ran to its end inside its tensors and was counted."""
+        ran = [e for e in self.executions if e.counts is not None and e.error is None and not e.faults]
+        return bool(ran) and len(ran) == len(self.executions)
+
+    def reach(self, stage: str) -> None:
+        """Note that a kernel that was launched came as far as ``stage``."""
+        if self.executions and _STAGES.index(stage) > _STAGES.index(self.stage):
+            self.stage = stage
+
+    def representative(self) -> tuple[LaunchExecution, LaunchEstimate | None] | None:
+        """Return the launch with the longest estimate; of an autotuned kernel the chosen configuration."""
+        if self.chosen is not None:
+            return self.chosen.execution, self._estimate(self.chosen.execution)
+        best: tuple[LaunchExecution, LaunchEstimate | None] | None = None
+        for execution in self.executions:
+            made = self._estimate(execution)
+            if best is None or (made and (best[1] is None or _us(made) > _us(best[1]))):
+                best = (execution, made)
+        return best
+
+    def measurement(self, case: str, inferred: bool, findings: Sequence[Finding]) -> KernelMeasurement:
+        """Return what is known now. ``case`` names the problem's case, ``inferred`` tells that nobody wrote its
+        arguments; ``findings`` are those of the whole run."""
+        chosen = self.representative()
+        if chosen is None:
+            return self._never_launched(inferred)
+        execution, made = chosen
+        measurement = self._blank()
+        quantities = {"launches": executed(len(self.executions), "launches")}
+        if self.tried:
+            quantities["autotune_configurations"] = executed(len(self.tried), "configurations")
+        if execution.counts is not None:
+            quantities |= hints.launch_quantities(execution, execution.counts)
+        if self.compiled is not None:
+            quantities |= self.compiled.quantities()
+        if made is not None and execution.counts is not None:
+            quantities |= made.quantities
+            quantities["percent_of_peak"] = made.percent_of_peak
+            quantities["time_at_scale"] = time_at_scale(execution.counts, self.compiled, self.target)
+            if (together := self._all_launches()) is not None:
+                quantities["all_launches_time"] = together
+            measurement = dataclasses.replace(
+                measurement,
+                case=largest_tensor(execution.launch) + (f" ({case})" if case else ""),
+                configuration=describe_configuration(execution.launch),
+                arguments=describe_arguments(execution.launch),
+                latency=made.latency,
+                bound=made.bound,
+                waiting=hints.latency_cause(made),
+                percent_of_peak=made.percent_of_peak.value,
+            )
+        every = [*findings, *self._findings(execution, made)]
+        if inferred:
+            every = [*map(of_inferred, every), *self._untouched(execution)]
+        return dataclasses.replace(
+            measurement,
+            quantities=quantities,
+            lines=self._lines(execution, made),
+            findings=list(dict.fromkeys(every)),
+            toolchain=self.compiled.toolchain if self.compiled else {},
+        )
+
+    def without_problem(self) -> KernelMeasurement:
+        """Return the measurement of a kernel of whose arguments nothing is known."""
+        kernel = self.kernel
+        message = f"No problem was found for {kernel.name}; write `get_inputs` and `reference` for it."
+        finding = Finding("no-problem", kernel.line, "information", message, "create-problem")
+        return KernelMeasurement(kernel.name, kernel.line, "triton", self.target.name, findings=[finding])
+
+    def _blank(self) -> KernelMeasurement:
+        return KernelMeasurement(
+            self.kernel.name,
+            self.kernel.line,
+            "triton",
+            self.target.name,
+            correctness=self.correctness,
+            content_hash=self.kernel.content_hash,
+            stage=self.stage,
+        )
+
+    def _never_launched(self, inferred: bool) -> KernelMeasurement:
+        run = "with the inferred arguments" if inferred else "by the problem's run"
+        message = f"{self.kernel.name} was not launched {run}, so nothing is known about its cost."
+        if inferred:
+            message += f" `accelopt profile --kernel {self.kernel.name}` infers arguments for it alone."
+        severity: Severity = "information" if inferred else "warning"
+        finding = Finding("never-launched", self.kernel.line, severity, message)
+        return dataclasses.replace(self._blank(), findings=[finding])
+
+    def _findings(self, execution: LaunchExecution, made: LaunchEstimate | None) -> list[Finding]:
+        line = self.kernel.line
+        findings = [f for e in self.checks or self.executions for f in execution_findings(e)]
+        findings += autotune.configuration_findings(self.configurations, line)
+        if execution.counts is not None:
+            outside = {fault.line for fault in execution.faults}
+            findings += [f for f in hints.line_findings(execution.counts) if f.line not in outside]
+        if self.compiled is not None and execution.error is None:  # the compiler would say the same again
+            findings += compile_findings(self.compiled, line)
+        if self.correctness.status == "failed":
+            findings.append(Finding("wrong-result", line, "error", self.correctness.detail))
+        if made is not None and execution.counts is not None:
+            findings += cost_findings(execution.counts, made, self.target, line)
+        return findings
+
+    def _untouched(self, execution: LaunchExecution) -> list[Finding]:
+        """Return a finding where a launch leaves nearly all of its largest tensor alone: a size does not fit it."""
+        counts = execution.counts
+        if counts is None or not counts.tensor_bytes or not counts.sampled:
+            return []
+        name, whole = max(counts.tensor_bytes.items(), key=lambda tensor: tensor[1])
+        sectors = counts.unique_load_sectors.get(name, 0) + counts.unique_store_sectors.get(name, 0)
+        touched = sectors * SECTOR_BYTES * counts.programs / counts.sampled
+        if whole < _LARGE or touched >= _LITTLE * whole:
+            return []
+        message = (
+            f"With the inferred arguments the launch touches {hints.size(touched)} of the {hints.size(whole)} of "
+            f"{name}: if it is to work on all of it, a size among them does not fit."
+        )
+        return [Finding("inferred-problem", self.kernel.line, "information", message, "createProblem")]
+
+    def _lines(self, execution: LaunchExecution, made: LaunchEstimate | None) -> list[LineCost]:
+        lines: list[LineCost] = []
+        if execution.counts is not None:
+            lines = hints.line_costs(execution, execution.counts)
+        if self.compiled is not None:
+            lines = hints.with_code(lines, self.compiled)
+        if made is not None and execution.counts is not None:
+            lines = hints.with_hints(lines, execution.counts, self.compiled, made)
+        if self.chosen is not None:
+            lines.insert(0, self.chosen.line(self.configurations, len(self.tried), self.kernel.line))
+        return lines
+
+    def _estimate(self, execution: LaunchExecution) -> LaunchEstimate | None:
+        counts = execution.counts
+        if counts is None or counts.sampled < 1:
+            return None
+        return estimate(counts, self.compiled, self.target)
+
+    def _all_launches(self) -> Quantity | None:
+        """Return the time of all launches together; None of one alone, or where one has no estimate."""
+        made = [self._estimate(e) for e in self.executions]
+        times = [m.latency for m in made if m is not None and m.latency.us is not None]
+        if self.chosen is not None or not 1 < len(self.executions) == len(times):
+            return None
+        ends = [
+            sum(t or 0.0 for t in end)
+            for end in zip(*((t.us, t.low_us, t.high_us) for t in times), strict=True)
+        ]
+        return estimated(ends[0], ends[1], ends[2], "us")
+
+
+def _us(made: LaunchEstimate) -> float:
+    return made.latency.us or 0.0
