@@ -6,10 +6,13 @@ times. The best call is sent as it gets better, so that a crash or a time limit 
 
 from __future__ import annotations
 
+import inspect
 import sys
 import time
 from copy import deepcopy
 from dataclasses import dataclass
+from enum import Enum
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -90,6 +93,7 @@ class _NkiInference:
     def run(self) -> InferredProblem:
         for function in self._entries[:_ENTRIES]:
             call = guessed_call(self._text, function)
+            self._make_objects(call)
             if self._try(call) or self._spent():
                 break
         if self._best is None:
@@ -105,7 +109,7 @@ class _NkiInference:
         seen: set[str] = set()
         changes: list[str] = []
         for _ in range(_ATTEMPTS):
-            text = nki_problem_text(call)
+            text = self._text_of(call)
             if text in seen or self._spent():
                 return False
             seen.add(text)
@@ -124,6 +128,32 @@ class _NkiInference:
             use_plain_types(call)
             call.drop_unused_sizes()
         return False
+
+    def _make_objects(self, call: InferredCall) -> None:
+        """Pass objects of the file's own classes, with their defaults, for the parameters that it annotates so."""
+        for argument in call.arguments:
+            annotation = self._uses[call.entry].parameters[argument.name].annotation
+            made = getattr(self._module, annotation, None)
+            if not inspect.isclass(made) or made.__module__.partition(".")[0] in ("builtins", "numpy", "nki"):
+                continue
+            if issubclass(made, Enum):
+                value = f"{annotation}.{next(iter(made)).name}"
+            else:
+                try:
+                    made()
+                except Exception:
+                    continue  # it has no defaults
+                value = f"{annotation}()"
+            argument.kind, argument.value, argument.reason = (
+                "value",
+                value,
+                f"a {annotation} by its annotation",
+            )
+            call.imports.append(annotation)
+        call.drop_unused_sizes()
+
+    def _text_of(self, call: InferredCall, remaining: str = "") -> str:
+        return nki_problem_text(call, remaining, PurePosixPath(self._context.source.kernel).stem)
 
     def _attempt(self, call: InferredCall) -> _Trial:
         self._attempts -= 1
@@ -147,6 +177,7 @@ class _NkiInference:
             shape = tuple(call.shape(argument))
             return np.broadcast_to(np.zeros((), dtype=dtype_named(argument.dtype)), shape)
         known = {"np": np, "ml_dtypes": sys.modules.get("ml_dtypes"), **call.sizes}
+        known |= {name: getattr(self._module, name) for name in call.imports}
         return eval(argument_text(argument, call), known)  # noqa: S307  (written here, in the sandbox)
 
     def _repair(self, call: InferredCall, trial: _Trial) -> str | None:
@@ -168,7 +199,7 @@ class _NkiInference:
         if self._best is not None and self._best[0] > trial.score:
             return
         problem = InferredProblem(
-            nki_problem_text(call, trial.remaining), call.entry, trial.launched, trial.score[0],
+            self._text_of(call, trial.remaining), call.entry, trial.launched, trial.score[0],
             trial.remaining[:300], list(changes),
         )  # fmt: skip
         self._best = (trial.score, problem)

@@ -204,7 +204,7 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"index covers \d+ to (?P<last>\d+); the dimension has size (?P<size>\d+)", _covers),
     (r"An index reaches (?P<last>\d+); dimension \d+ has size (?P<size>\d+)", _covers),
     (r"Index (?P<last>\d+) is outside (?:block )?dimension \d+ of size (?P<size>\d+)", _covers),
-    (r"keeps the type: data is bfloat16, dst float32", _half),
+    (r"bfloat16.*float32|float32.*bfloat16", _half),
     (r"pattern reaches element (?P<last>\d+); the tensor has (?P<size>\d+)", _covers),
     (r"partition dimension is (?P<size>\d+); \w+ has (?P<most>\d+) partitions", _limit),
     (r"has (?P<size>\d+) columns; TensorE takes at most (?P<most>\d+)", _limit),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,9 @@ from accelopt_profiling.problems.inference.inferred import InferParams, Inferred
 from accelopt_profiling.worker.step_context import StepContext
 
 HEAD = """\
+import enum
+from dataclasses import dataclass
+
 import nki
 import nki.isa as nisa
 import nki.language as nl
@@ -36,6 +41,15 @@ COPY = """
 CONFIG = """
 class Parts(nl.NKIObject):
     weight = None
+
+
+class Mode(enum.Enum):
+    FULL = 1
+
+
+@dataclass
+class Options(nl.NKIObject):
+    rows = 64
 
 """
 
@@ -76,6 +90,11 @@ KERNELS: dict[str, tuple[str, str]] = {
         + COPY.format(shape="(128, 64)", of="x", source="x[0:128, 0:64]"),
         "x.dtype.name == 'bfloat16'",
     ),
+    "objects of the file's classes": (
+        "def k(x, options: Options, mode: Mode):\n    assert x.shape[0] == options.rows and mode is Mode.FULL"
+        + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
+        "x.shape[0] == 64 and options.rows == 64 and mode.name == 'FULL'",
+    ),
     "a grid": (
         "def k(x):\n    b = nl.program_id(0)\n    assert nl.program_ndim() == 1 and nl.num_programs(0) == x.shape[0]\n"
         "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    nisa.dma_copy(dst=out[b], src=x[b])\n"
@@ -100,8 +119,9 @@ def test_the_kernel_runs_with_what_is_inferred(tmp_path: Path, name: str) -> Non
     assert problem.complete, problem.remaining
     namespace: dict[str, Any] = {}
     exec(compile(problem.text, "problem", "exec"), namespace)  # noqa: S102
+    sys.modules.pop("kernel_file")
     named = dict(zip(body[6 : body.index(")")].split(", "), namespace["get_inputs"](), strict=False))
-    arguments = {name.partition("=")[0]: value for name, value in named.items()}
+    arguments = {re.split("[=:]", name)[0]: value for name, value in named.items()}
     assert eval(holds, arguments), problem.text  # noqa: S307
 
 

@@ -7,8 +7,9 @@ import re
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
 
 
-def nki_problem_text(call: InferredCall, remaining: str = "") -> str:
-    """Return a problem file for ``call``, without a reference. ``remaining`` says what is still wrong with it."""
+def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") -> str:
+    """Return a problem file for ``call``, without a reference. ``remaining`` says what is still wrong with it;
+    ``module`` is the kernel file's name as a module."""
     lines = [
         f'"""Inputs of {call.entry}, inferred from its source. Edit what does not fit: sizes, dtypes, values.',
         "",
@@ -21,6 +22,8 @@ def nki_problem_text(call: InferredCall, remaining: str = "") -> str:
     if any("ml_dtypes." in line for line in made):
         lines.append("import ml_dtypes")
     lines += ["import numpy as np", ""]
+    if call.imports:
+        lines += [f"from {module} import {', '.join(call.imports)}", ""]
     if remaining:
         lines += [f"# Still to be mended: {' '.join(remaining.split())[:220]}", ""]
     lines.append(f'entry = "{call.entry}"')
