@@ -14,8 +14,12 @@ from accelopt_memory.rows import from_row, now, storable_record, to_row
 
 #: A log ratio counts for no more than these: one lucky kernel must not decide, nor one that got ten times slower.
 LEAST_LOG, MOST_LOG = math.log(0.25), math.log(1.25)
+#: The logarithm of time after over time before from which on an item is taken to have helped.
+HELPED_LOG = math.log(0.99)
 #: Each level of the estimate counts as so many tasks of the level below it.
 SHRINKAGE = 2.0
+#: What is hoped of an item counts as so many tasks, and each of its tries in the search that asks as so many.
+HOPE_TASKS, HERE_TASKS = 8.0, 2.0
 #: What is expected of a dialect of which nothing is known, and how much (in logarithms) an item is favoured that was
 #: never tried.
 PRIOR_LOG, UNTRIED_LOG = math.log(0.97), math.log(0.98)
@@ -46,6 +50,12 @@ class Outcome:
     @property
     def id(self) -> str:
         return content_id("outcome", self.item, self.task, self.bound or "", self.target, self.rewrite)
+
+    @property
+    def helped(self) -> bool:
+        return (
+            not self.failed and not self.undone and self.log_ratio is not None and self.log_ratio < HELPED_LOG
+        )
 
     @property
     def vote(self) -> tuple[float, float]:
@@ -100,12 +110,32 @@ class OutcomePrior:
 
     def expected(self, item: str, bound: str | None, target: str) -> float:
         """Return the expected time after over time before; an item never tried gets a small bonus."""
-        estimate = PRIOR_LOG
-        for level in reversed(_levels(item, bound, target)):
-            votes = self._groups.get(level, [])
-            weight = math.fsum(w for _, w in votes)
-            estimate = (SHRINKAGE * estimate + math.fsum(v * w for v, w in votes)) / (SHRINKAGE + weight)
+        estimate = self._shrunk(PRIOR_LOG, SHRINKAGE, ())
+        estimate = self._narrowed(self._shrunk(estimate, SHRINKAGE, (item,)), item, bound, target)
         return math.exp(estimate if self.knows(item) else estimate + UNTRIED_LOG)
+
+    def expected_here(
+        self, item: str, bound: str | None, target: str, hope: float, tries: Sequence[float] = ()
+    ) -> float:
+        """Return the expected time after over time before within a search that has a ``hope`` of its own, such as the
+        place in the catalogue gives, and has seen ``tries`` of the item, as ratios. The estimate starts at the hope and
+        moves with what other tasks and these tries brought; a try that was slower, or failed, gained nothing."""
+        estimate = self._narrowed(self._shrunk(math.log(hope), HOPE_TASKS, (item,)), item, bound, target)
+        gained = math.fsum(max(LEAST_LOG, min(0.0, math.log(ratio))) for ratio in tries)
+        weight = HERE_TASKS * len(tries)
+        return math.exp((SHRINKAGE * estimate + HERE_TASKS * gained) / (SHRINKAGE + weight))
+
+    def _narrowed(self, estimate: float, item: str, bound: str | None, target: str) -> float:
+        """Return the estimate for an item moved to that for the bound, then to that for the target besides."""
+        for level in ((item, bound), (item, bound, target)):
+            estimate = self._shrunk(estimate, SHRINKAGE, level)
+        return estimate
+
+    def _shrunk(self, estimate: float, tasks: float, level: tuple[str | None, ...]) -> float:
+        """Return the mean of the votes of a level and of ``estimate``, which counts as so many tasks."""
+        votes = self._groups.get(level, [])
+        weight = math.fsum(w for _, w in votes)
+        return (tasks * estimate + math.fsum(v * w for v, w in votes)) / (tasks + weight)
 
 
 def _levels(item: str, bound: str | None, target: str) -> tuple[tuple[str | None, ...], ...]:

@@ -8,7 +8,6 @@ each part; the Jaccard index of two fields estimates that of the parts. It only 
 from __future__ import annotations
 
 import hashlib
-import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -27,10 +26,13 @@ FIELDS = {"calls": (4, 0.45), "shingles": (3, 0.30), "rest": (1, 0.15)}
 WORDS = sum(words for words, _ in FIELDS.values())
 #: So many rows, or twice as many as are asked for, are compared by their packed features.
 SHORTLIST = 64
-#: Above so many rows the packed features are read when they are needed, and above so many a few words of each sketch,
-#: all of the calls, choose so many rows first.
-MOST_ROWS, COARSE_FROM, COARSE_KEPT = 200_000, 50_000, 4096
-COARSE_WORDS = (0, 1, 2, 3)
+#: Above so many rows the packed features are read when they are needed.
+MOST_ROWS = 200_000
+#: Above so many rows the calls of each, folded into one word, choose so many rows whose sketches are compared.
+COARSE_FROM, COARSE_KEPT = 8192, 4096
+#: So many rows are taken at a time, so that what is computed of them stays in the cache, and so many are looked at to
+#: learn how similar the best are.
+BLOCK, SAMPLE = 32_768, 16_384
 #: So many of a kernel's shingles, the smallest, are in its sketch.
 SHINGLES = 48
 
@@ -58,11 +60,13 @@ def sketch(features: KernelFeatures) -> bytes:
 
 @dataclass
 class _Sketches:
-    """The rows of one dialect: their numbers, ascending, the words of their sketches by column, how many bits each
-    field has, and the packed features (``feature_pack.fixed_row``) unless there are too many."""
+    """The rows of one dialect: their numbers, ascending, their sketches as rows of words, the words of the calls folded
+    into one and how many bits that has, and the packed features (``feature_pack.fixed_row``) unless there are too
+    many."""
 
     numbers: np.ndarray[Any, Any]
-    words: np.ndarray[Any, Any]
+    bits: np.ndarray[Any, Any]
+    folded: np.ndarray[Any, Any]
     sizes: np.ndarray[Any, Any]
     rows: list[bytes] | None
     state: tuple[int, ...] = field(default=())
@@ -112,8 +116,9 @@ class PairIndex:
             rows = None if known.rows is None or more.rows is None else known.rows + more.rows
             known = _Sketches(
                 np.concatenate([known.numbers, more.numbers]),
-                np.concatenate([known.words, more.words], axis=1),
-                np.concatenate([known.sizes, more.sizes], axis=1),
+                np.concatenate([known.bits, more.bits]),
+                np.concatenate([known.folded, more.folded]),
+                np.concatenate([known.sizes, more.sizes]),
                 rows,
             )
         known.state = state
@@ -125,50 +130,59 @@ def _gathered(rows: Sequence[tuple[int, bytes, bytes]], count: int) -> _Sketches
     import numpy as np
 
     bits = np.frombuffer(b"".join(row[1] for row in rows), dtype="<u8").reshape(-1, WORDS)
-    words = np.ascontiguousarray(bits.T)
-    sizes = np.stack([_ones(words[first:last]) for first, last in _spans()])
+    folded = _folded(bits)
     fixed = [fixed_row(row[2]) for row in rows] if count <= MOST_ROWS else None
-    return _Sketches(np.array([row[0] for row in rows], dtype=np.int64), words, sizes, fixed)
+    return _Sketches(np.array([row[0] for row in rows], dtype=np.int64), bits, folded, _ones(folded), fixed)
 
 
-def _spans() -> list[tuple[int, int]]:
-    """Return the first and last (exclusive) word of each field."""
-    ends = list(itertools.accumulate(words for words, _ in FIELDS.values()))
-    return list(zip([0, *ends[:-1]], ends, strict=True))
+def _folded(bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the words of the calls of each row, joined into one."""
+    import numpy as np
+
+    folded: np.ndarray[Any, Any] = np.bitwise_or.reduce(bits[:, : FIELDS["calls"][0]], axis=1)
+    return folded
 
 
 def _shortlist(known: _Sketches, query: bytes, count: int) -> np.ndarray[Any, Any]:
-    """Return the places of the ``count`` rows with the nearest sketches. Among very many, a few words of each sketch
-    choose the rows whose whole sketches are compared."""
+    """Return the places of the ``count`` rows with the nearest sketches, ascending."""
     import numpy as np
 
     own = np.frombuffer(query, dtype="<u8")
-    places: np.ndarray[Any, Any] | None = None
-    if len(known.numbers) > COARSE_FROM:
-        rough = np.zeros(len(known.numbers), dtype=np.uint8)
-        for word in COARSE_WORDS:
-            if own[word]:
-                rough += _ones(known.words[word : word + 1] & own[word]).astype(np.uint8)
-        estimate = rough / (known.sizes[0] + np.float32(1 + int(_ones(own[:4, None]).sum())))
-        sample = np.sort(estimate[:: max(1, len(estimate) // 16384)])
-        keep = max(count, COARSE_KEPT) / len(estimate)
-        least = sample[max(0, int(len(sample) * (1 - keep)) - 1)]
-        places = np.flatnonzero(estimate >= least)
-    score = np.zeros(len(known.numbers) if places is None else len(places), dtype=np.float32)
-    for k, (first, last) in enumerate(_spans()):
-        if not own[first:last].any():
-            continue
-        words = known.words[first:last] if places is None else known.words[first:last, places]
-        sizes = known.sizes[k] if places is None else known.sizes[k, places]
-        both = _ones(words & own[first:last, None])
-        either = sizes + np.int32(int(_ones(own[first:last, None]).sum())) - both
-        score += np.float32(list(FIELDS.values())[k][1]) * both / np.maximum(either, 1)
-    if len(score) > count:
-        chosen = np.argpartition(-score, count)[:count]
-    else:
-        chosen = np.arange(len(score))
+    places = _coarse(known, own) if len(known.numbers) > COARSE_FROM else None
+    bits = known.bits if places is None else known.bits[places]
+    both, either = _ones(bits & own), _ones(bits | own)
+    score = np.zeros(len(bits), dtype=np.float32)
+    first = 0
+    for words, weight in FIELDS.values():
+        shared, most = (
+            sum(counts[:, k].astype(np.int32) for k in range(first, first + words))
+            for counts in (both, either)
+        )
+        score += np.float32(weight) * shared / np.maximum(most, 1)
+        first += words
+    chosen = np.argpartition(-score, count)[:count] if len(score) > count else np.arange(len(score))
     best: np.ndarray[Any, Any] = np.sort(chosen if places is None else places[chosen])
     return best
+
+
+def _coarse(known: _Sketches, own: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Return the places of about ``COARSE_KEPT`` rows with the nearest calls. How near that is a sample of the rows
+    tells, as the bits that a row of each size must share."""
+    import numpy as np
+
+    mine = _folded(own[None])[0]
+    step = max(1, len(known.folded) // SAMPLE)
+    shared, sizes = _ones(known.folded[::step] & mine), known.sizes[::step]
+    either = np.arange(256) + float(_ones(mine[None])[0])
+    estimate = np.sort(shared / np.maximum(either[sizes], 1))
+    least = estimate[max(0, int(len(estimate) * (1 - COARSE_KEPT / len(known.folded))) - 1)]
+    needed = np.ceil(np.minimum(least * either, 255)).astype(np.uint8)
+    near = []
+    for first in range(0, len(known.folded), BLOCK):
+        block = slice(first, first + BLOCK)
+        near.append(np.flatnonzero(_ones(known.folded[block] & mine) >= needed[known.sizes[block]]) + first)
+    places: np.ndarray[Any, Any] = np.concatenate(near)
+    return places
 
 
 def _rows(db: Database, dialect: str, after: int, *, packed: bool) -> list[tuple[int, bytes, bytes]]:
@@ -206,13 +220,13 @@ def _count(db: Database, dialect: str) -> int:
 
 
 def _ones(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the number of set bits of each column."""
+    """Return the number of set bits of each word."""
     import numpy as np
 
     if hasattr(np, "bitwise_count"):  # NumPy 2
-        counts: np.ndarray[Any, Any] = np.bitwise_count(words).sum(axis=0, dtype=np.int32)
+        counts: np.ndarray[Any, Any] = np.bitwise_count(words)
         return counts
     table = np.array([bin(k).count("1") for k in range(256)], dtype=np.uint8)
     octets = np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape, 8)
-    found: np.ndarray[Any, Any] = table[octets].sum(axis=(0, 2), dtype=np.int32)
+    found: np.ndarray[Any, Any] = table[octets].sum(axis=-1, dtype=np.uint8)
     return found

@@ -24,7 +24,7 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.quantity import CounterMove, Known
 
 #: The most words of a difference that are searched for.
-MOST_WORDS = 64
+MOST_WORDS = 32
 
 _WORD = re.compile(r"[^\W\d]\w{2,}")
 

@@ -66,7 +66,7 @@ async def test_an_untrusted_workspace_runs_nothing(editor: Editor, tmp_path: Pat
     uri = editor.open(path, TRITON)
     answer = await editor.execute("record", {"uri": uri, "test": "tests/test_scales.py"})
     assert answer["job"] is None
-    assert "untrusted" in answer["message"]
+    assert "not trusted" in answer["message"]
     assert not any("Record" in action.title for action in await editor.actions(uri, 6))
 
 

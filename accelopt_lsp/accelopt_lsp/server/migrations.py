@@ -27,8 +27,6 @@ class Migrations:
         return self._jobs.start(job, self._run(job))
 
     async def _run(self, job: BackgroundJob) -> None:
-        if not self._editor.client.trusted:
-            raise UserError("Nothing of an untrusted workspace is run, so nothing can be moved and compared.")
         file = await self._files.read(job.uri)
         path = Path(file.path).with_name(f"{Path(file.path).stem}_nki.py")
         if await asyncio.to_thread(path.exists):

@@ -13,9 +13,6 @@ from accelopt_agent.speedup import speedup
 from accelopt_memory.outcomes import LEAST_LOG, MOST_LOG, SHRINKAGE, Outcome, OutcomePrior
 from accelopt_memory.records import LikeFailure, Match, Pair
 
-#: The logarithm of time after over time before from which on an item is taken to have helped.
-HELPED_LOG = math.log(0.99)
-
 
 def choose_experience(
     policy: ExperiencePolicy,
@@ -110,13 +107,9 @@ def track_record(outcomes: Iterable[Outcome]) -> TrackRecord:
     tasks: dict[str, list[Outcome]] = {}
     for one in outcomes:
         tasks.setdefault(one.task, []).append(one)
-    helped = {t for t, tries in tasks.items() if any(_has_helped(o) for o in tries)}
+    helped = {t for t, tries in tasks.items() if any(o.helped for o in tries)}
     failed = {t for t, tries in tasks.items() if any(o.failed or o.undone for o in tries)} - helped
     return TrackRecord(len(tasks), len(helped), len(failed))
-
-
-def _has_helped(one: Outcome) -> bool:
-    return not one.failed and not one.undone and one.log_ratio is not None and one.log_ratio < HELPED_LOG
 
 
 def _failures(like: Sequence[LikeFailure], most: int) -> list[KnownFailure]:

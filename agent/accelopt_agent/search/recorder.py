@@ -16,6 +16,7 @@ from accelopt_agent.suggestions.lesson import keep_explanation
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.features import kernel_features
+from accelopt_memory.forgetting import Forgotten, tidy
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_memory.records import Pair, RunStatus, Trap
@@ -95,6 +96,7 @@ class Recorder:
         if run is not None:
             plain = to_plain(result)
             await self._write(lambda m: m.run_log.finish(run, status, plain), None)
+            await self._write(tidy, Forgotten())
 
     async def receipt(self, receipt: Receipt) -> None:
         await self._write(lambda m: m.add_receipt(receipt), "")

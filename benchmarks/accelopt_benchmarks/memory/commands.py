@@ -50,6 +50,10 @@ ORDER_TEXTS = 24
     "--size", "sizes", multiple=True, type=click.IntRange(1000, 2_000_000), metavar="PAIRS",
     help="Only time the look-up among so many pairs beside a scan of vectors, and inserts. May be repeated.",
 )  # fmt: skip
+@click.option(
+    "--beside", type=click.Path(path_type=Path, exists=True, dir_okay=False), metavar="PYTHON",
+    help="With --size: an interpreter that has chromadb and lancedb, timed with as many vectors.",
+)  # fmt: skip
 @json_option
 def memory(
     names: tuple[str, ...],
@@ -59,6 +63,7 @@ def memory(
     cache: Path | None,
     rules: bool,
     sizes: tuple[int, ...],
+    beside: Path | None,
     as_json: bool,
 ) -> int:
     """Carry the edits of pairs made by hand, NAMES or all, over to other kernels, each through the gate.
@@ -75,7 +80,7 @@ def memory(
     if proof is not None:
         return _print_proof(names, proof, cache, as_json)
     if sizes:
-        return _print_sizes(pairs, sizes, as_json)
+        return _print_sizes(pairs, sizes, beside, as_json)
     carried = asyncio.run(_carried(pairs))
     table = [*rows(carried), *(_rule_rows() if rules else ())]
     if orders is not None:
@@ -99,14 +104,14 @@ def _print_proof(names: tuple[str, ...], seeds: int, cache: Path | None, as_json
     return Exit.DONE if all(r.met is not False for r in table) else Exit.NO
 
 
-def _print_sizes(pairs: list[CorpusPair], sizes: tuple[int, ...], as_json: bool) -> int:
+def _print_sizes(pairs: list[CorpusPair], sizes: tuple[int, ...], beside: Path | None, as_json: bool) -> int:
     import tempfile
 
     from accelopt_benchmarks.memory.size import kernels_below, size_rows
 
     with tempfile.TemporaryDirectory(prefix="accelopt-memory-") as folder:
         kernels = kernels_below([EXAMPLES, MEMORY_CORPUS.parent])
-        table = size_rows(kernels, [p.as_pair() for p in pairs], sizes, Path(folder), say)
+        table = size_rows(kernels, [p.as_pair() for p in pairs], sizes, Path(folder), say, beside)
     if as_json:
         print_json({"met": all(r.met for r in table), "rows": table})
     else:

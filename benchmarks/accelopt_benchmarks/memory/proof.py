@@ -7,7 +7,6 @@ are real (estimates of the time model), found out once; no gate and no model is 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,7 +16,7 @@ from statistics import fmean
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.experience.policy import policies
 from accelopt_agent.experience.selection import choose_experience, expected_log, item_of
-from accelopt_agent.search.strategies.hybrid import CATALOGUE_TURN
+from accelopt_agent.search.strategies.hybrid import FIRST, LAST
 from accelopt_agent.transfer.edit_transfer import transfer
 from accelopt_agent.transfer.pair_edit import edit_id, read_edit
 from accelopt_benchmarks.result import GoalResult
@@ -214,19 +213,29 @@ def by_catalogue(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewr
 def by_prior(
     kernel: RecordedKernel, prior: OutcomePrior, expects: Mapping[RecordedRewrite, float] | None = None
 ) -> Chooser:
-    """Choose as the search does: by parent time times expected ratio, ties in the catalogue's order, but for every
-    third try, which is the catalogue's. ``expects`` are the ratios of rewrites that the outcomes know nothing of."""
-    known, turns = expects or {}, itertools.count(1)
+    """Choose as the search does: by parent time times the ratio that is expected, which starts at what the place in the
+    catalogue lets hope; the first try is the catalogue's. ``expects`` are the ratios of rewrites that the outcomes know
+    nothing of."""
+    known = expects or {}
+    hopes = {
+        edge: FIRST + (LAST - FIRST) * rank / len(edges)
+        for edges in kernel.rewrites.values()
+        for rank, edge in enumerate(edges)
+    }
+    tries: dict[str, list[float]] = {}
 
     def choose(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewrite:
         def expected(rewrite: RecordedRewrite) -> float:
             measured = kernel.measured[rewrite.before]
-            ratio = known.get(rewrite) or prior.expected(rewrite.item, measured.bound, kernel.target)
+            ratio = known.get(rewrite) or prior.expected_here(
+                rewrite.item, measured.bound, kernel.target, hopes[rewrite], tries.get(rewrite.item, ())
+            )
             return (measured.latency.us or math.inf) * ratio
 
-        if next(turns) % CATALOGUE_TURN == 0:
-            return by_catalogue(open_, fastest)
-        return min(open_, key=expected)
+        pick = min(open_, key=expected) if tries else by_catalogue(open_, fastest)
+        before = kernel.time_of(pick.before)
+        tries.setdefault(pick.item, []).append(pick.us / before if pick.us and before else 1.0)
+        return pick
 
     return choose
 
@@ -266,6 +275,7 @@ def compare(kernels: Sequence[RecordedKernel], seeds: int) -> list[SimulatedRun]
             add("catalogue", searched(kernel, by_catalogue))
             add("random", searched(kernel, by_lot(Random(seed))))
             add("learned", searched(kernel, by_prior(kernel, prior)))
+            add("unlearned", searched(kernel, by_prior(kernel, OutcomePrior([]))))
             for policy in policies():
                 add(f"told {policy}", searched(kernel, _told(kernel, known, policy, seed)))
             for arm, result in _withheld(kernel, known, seed, carried):
@@ -381,6 +391,7 @@ def interval(
 #: What is compared: letter, arm, the arm that it is compared with, and the share of its candidates that is the goal.
 _COMPARED = (
     ("a", "learned", "catalogue", 1.0),
+    ("a", "learned", "unlearned", 1.0),
     ("b", "learned", "random", 1 / 3),
     ("c", "half the rules, ours", "half the rules, none", 1 / 2),
     ("c", "half the rules, ours", "half the rules, fifo-16", 1 / 2),

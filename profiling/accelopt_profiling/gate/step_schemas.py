@@ -101,7 +101,7 @@ class CasePlan:
 @dataclass(frozen=True)
 class PlanResult:
     """``cases`` holds the cases of which not all programs are interpreted; ``lanes`` names tensors of which lanes of
-    the original's programs read what other lanes wrote, with no barrier between. ``left_out`` are cases of which the
+    the original's programs read what other lanes write, with no barrier between. ``left_out`` are cases of which the
     original itself leaves too little to compare, unless all of their programs run, which is too much.
     """
 
@@ -174,7 +174,7 @@ class RunResult:
     end, ``calls`` all calls. ``host_work`` is what host code computed around kernels that did nothing, in elements by
     kind; ``moved_only`` tells that no kernel left a value that it had not been given; ``late`` that outputs changed
     after they had been returned; ``attributes`` that outputs carried methods of their own; ``races`` names tensors of
-    which programs of one launch read what others wrote, ``lanes`` those of which lanes of a program did. ``tried``
+    which programs of one launch read what others write, ``lanes`` those of which lanes of a program did. ``tried``
     tells of autotuned kernels which configurations ran, ``untried`` which did not, ``refused`` which fail an assertion
     of their own at compile time, so that no device chooses them. ``keeps`` names what it keeps of its calls' data and
     takes results from, ``changed`` what it changes of the process, ``returns_one`` tells that it returns one value,

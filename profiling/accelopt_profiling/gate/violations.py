@@ -110,7 +110,7 @@ def _traces(run: RunResult) -> list[Reason]:
         violations.append(Reason("background-work", f"It left {run.processes} processes running."))
     if run.races:
         message = (
-            f"Programs of one launch read what others of them wrote ({', '.join(run.races)}), in no order."
+            f"Programs of one launch read what others of them write ({', '.join(run.races)}), in no order."
         )
         violations.append(Reason("race", message))
     if run.keeps:
@@ -127,12 +127,12 @@ def _traces(run: RunResult) -> list[Reason]:
 
 
 def _lanes(evidence: Evidence, run: RunResult) -> list[Reason]:
-    """Return what lanes of a program read too early, unless the original's do the like."""
+    """Return what lanes of a program read too early or store too early, unless the original's do the like."""
     if not run.lanes or (evidence.plan is not None and evidence.plan.lanes):
         return []
     message = (
-        f"Lanes of a program read what other lanes of it stored ({', '.join(run.lanes)}) with no barrier between: call "
-        "tl.debug_barrier() before the load."
+        f"Lanes of a program read what other lanes of it store ({', '.join(run.lanes)}) with no barrier between: call "
+        "tl.debug_barrier() between the load and the store."
     )
     return [Reason("race", message)]
 

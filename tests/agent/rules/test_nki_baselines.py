@@ -17,10 +17,12 @@ from accelopt_agent.rules import catalogue
 from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.nki.data.instruction import TENSOR
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.report import quantities
 from accelopt_profiling.nki.time_model.estimate import estimate
+from accelopt_profiling.nki.time_model.explain import waits
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, hardware
 from nkibench.task import tasks
 
@@ -62,8 +64,8 @@ PLAIN = {
     "nki-choose-engine": "adamw",
 }
 
-#: Rules that gain little where a compiler orders the work: the task whose baseline in today's dialect shows one.
-CURRENT = {"nki-split-loop": "bmm_softmax", "nki-work-ahead": "bmm_softmax"}
+#: Rules that gain little in Beta 1, or come after others there: the task whose baseline in today's dialect shows one.
+CURRENT = {"nki-split-loop": "bmm_softmax", "nki-work-ahead": "bmm_softmax", "nki-bf16-parts": "bmm"}
 
 #: The task, and what of its baseline is written in another way: the old lines and the new.
 CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
@@ -151,7 +153,8 @@ def counters(task: str, text: str) -> dict[str, float]:
     # A rule changes what the kernel asks for; what the compiler would make of it is not the question here.
     answer = estimate(emulation.machines[-1].trace, hardware("trn1"), AS_WRITTEN)
     found = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
-    return found | {"us": answer.us}
+    # A measurement tells the waits of the busiest engine only.
+    return found | {"TensorE waits": sum(wait.ns for wait in waits(answer.schedule, TENSOR)) / 1000}
 
 
 NKI_RULES = [rule for rule in catalogue.rules() if rule.dialect == "nki"]
@@ -164,15 +167,14 @@ def test_each_rule_is_shown_on_one_baseline() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", NKI_RULES, ids=lambda rule: rule.name)
 def test_the_counters_of_a_baseline_move_as_the_rule_says(rule: catalogue.Rule) -> None:
-    """The first rewrite moves every counter that it is said to move, strictly and in the direction said; one that is
-    said to move none makes the kernel faster."""
+    """The first rewrite moves every counter that it is said to move, strictly and in the direction said."""
     task, text = version(rule.name)
     (kernel,) = find_kernels(text).kernels
     bound = KernelMeasurement(kernel.name, kernel.line, "nki", "trn1", bound=rule.helps[0])
     candidates = catalogue.apply(rule.name, text, kernel, bound)
     assert candidates
     before, after = counters(task, text), counters(task, candidates[0].text)
-    for counter, way in (candidates[0].expects or {"us": "down"}).items():
+    for counter, way in candidates[0].expects.items():
         change = after.get(counter, 0.0) - before.get(counter, 0.0)
         assert change * (1 if way == "up" else -1) > 0, (counter, before.get(counter), after.get(counter))
 

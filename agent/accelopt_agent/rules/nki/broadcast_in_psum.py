@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number_of_text
 from accelopt_agent.rules.analysis.nki.elementwise import pair
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
@@ -18,8 +18,13 @@ _BANK_COLUMNS = 512
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
+    kernel = open_nki(subject)
     if kernel is None:
+        return
+    if kernel.dialect.mutates:
+        for copy in kernel.of(f"{NISA}.dma_copy"):
+            if (rewrite := _made_in_psum(kernel, copy)) is not None:
+                yield rewrite
         return
     for statement in kernel.flow.simple():
         if (row := _broadcast_row(kernel, statement)) is not None:
@@ -60,6 +65,66 @@ def _in_psum(kernel: NkiKernel, statement: Statement, row: cst.Name) -> Rewrite 
         (source.before(where, made), source.replace_with_parentheses(statement.value, call)),
         f"Broadcast {row.value} by a product with ones and read it in PSUM.",
     )
+
+
+def _made_in_psum(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
+    """Today's dialect: a row that a transfer broadcasts is loaded as one row, and broadcast by a product."""
+    flow, source, statement, destination = kernel.flow, kernel.source, copy.statement, copy.destination
+    row = _row_of(kernel, copy.get("src"))
+    if (
+        statement is None
+        or row is None
+        or not isinstance(destination, cst.Name)
+        or copy.args.keys() != {"src"}
+    ):
+        return None
+    name, allocation = destination.value, flow.allocation(destination.value)
+    made = (
+        kernel.instruction(allocation.value)
+        if allocation is not None and allocation.value is not None
+        else None
+    )
+    wide = tile(kernel, destination)
+    if made is None or allocation is None or allocation.value is None or not statement.loops:
+        return None
+    if wide is None or wide.dtype is None:
+        return None
+    columns, buffer = number_of_text(flow, wide.columns), made.get("buffer")
+    in_sbuf = buffer is not None and kernel.path(buffer) == f"{NL}.sbuf"
+    if columns is None or columns > _BANK_COLUMNS or not in_sbuf or not _read_by_pairs(kernel, statement):
+        return None
+    outer, one_row, ones = statement.loops[0], f"{name}_row", f"ones_{name}"
+    words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "sbuf", "psum", "float32")}
+    filled = kernel.spell(f"{NISA}.memset", ones, "1.0")
+    loaded = kernel.spell(f"{NISA}.dma_copy", one_row, source.code(row))
+    product = kernel.spell(f"{NISA}.nc_matmul", name, ones, one_row, is_stationary_onezero="True")
+    if None in words.values() or filled is None or loaded is None or product is None:
+        return None
+    if any(flow.occurrences(n) for n in (one_row, ones)) or flow.variables(allocation.value) & flow.varying(
+        outer
+    ):
+        return None
+
+    def allocated(target: str, rows: str, columns: str, dtype: str | None, buffer: str) -> str:
+        return f"{target} = {words['ndarray']}(({rows}, {columns}), dtype={dtype}, buffer={words[buffer]})"
+
+    edits = (
+        source.before(outer, f"{allocated(ones, '1', wide.rows, wide.dtype, 'sbuf')}\n{filled}"),
+        source.replace(allocation.node, allocated(one_row, "1", wide.columns, wide.dtype, "sbuf")),
+        source.replace(statement.node, loaded),
+        source.after(
+            statement.node, f"{allocated(name, wide.rows, wide.columns, words['float32'], 'psum')}\n{product}"
+        ),
+    )
+    return Rewrite(edits, f"Broadcast {one_row} by a product with ones and read it in PSUM.")
+
+
+def _row_of(kernel: NkiKernel, node: cst.BaseExpression | None) -> cst.BaseExpression | None:
+    """Return the row of ``row.broadcast(0, P)``."""
+    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or len(node.args) != 2:
+        return None
+    axis = number_of_text(kernel.flow, kernel.source.code(node.args[0].value))
+    return node.func.value if node.func.attr.value == "broadcast" and axis == 0 else None
 
 
 def _read_by_pairs(kernel: NkiKernel, statement: Statement) -> bool:

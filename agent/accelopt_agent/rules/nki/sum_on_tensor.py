@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.constants import number_of_text
+from accelopt_agent.rules.analysis.constants import number, number_of_text
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import pair
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
@@ -20,10 +20,14 @@ _MOST_ROWS, _BANK_COLUMNS = 128, 512
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
+    kernel = open_nki(subject)
     if kernel is None:
         return
     for instruction in kernel.instructions:
+        if kernel.dialect.mutates:
+            if (rewrite := _accumulated(kernel, instruction)) is not None:
+                yield rewrite
+            continue
         found = _running_sum(kernel, instruction)
         if found is not None and (rewrite := _on_tensor(kernel, found)) is not None:
             yield rewrite
@@ -159,3 +163,99 @@ def _identity(kernel: NkiKernel, name: str, rows: str) -> str | None:
         return None
     made = f"{ones}(({par_dim}({rows}), {rows}), dtype={float32}, buffer={sbuf})"
     return f"ones_{name} = {made}\nlower_{name} = {lower}\n{name} = {both}"
+
+
+def _accumulated(kernel: NkiKernel, instruction: NkiCall) -> Rewrite | None:
+    """Today's dialect: a tile that is set to zero and added to in a loop lies in PSUM, where products add up."""
+    flow, source, both, total = kernel.flow, kernel.source, pair(kernel, instruction), instruction.destination
+    statement = instruction.statement
+    if both is None or both.op != "add" or statement is None or not isinstance(total, cst.Name):
+        return None
+    name = total.value
+    terms = [o for o in (both.left, both.right) if isinstance(o, cst.Name) and o.value != name]
+    allocation = flow.allocation(name)
+    if len(terms) != 1 or allocation is None or allocation.value is None:
+        return None
+    if len(statement.loops) <= len(allocation.loops):
+        return None
+    term, made, added = terms[0], tile(kernel, total), tile(kernel, terms[0])
+    zeros = [i for i in kernel.of(f"{NISA}.memset") if i.destination is not None and _is(i.destination, name)]
+    stores = [i for i in kernel.of(f"{NISA}.dma_copy") if _is(i.get("src"), name)]
+    if (
+        made is None
+        or added is None
+        or len(zeros) != 1
+        or number(flow, zeros[0].get("value")) != 0
+        or not stores
+    ):
+        return None
+    known = {allocation, statement, zeros[0].statement, *(i.statement for i in stores)}
+    uses = {flow.statement_of(n) for n in flow.occurrences(name)}
+    at_home = all(s is statement or (s is not None and s.block is allocation.block) for s in uses)
+    if uses != known or not at_home or flow.sharing([name]) != {name}:
+        return None
+    rows, columns = (number_of_text(flow, size) for size in (made.rows, made.columns))
+    if rows is None or columns is None or rows > _MOST_ROWS or columns > _BANK_COLUMNS:
+        return None
+    same = (made.rows, made.columns) == (added.rows, added.columns)
+    buffers = [_buffer(kernel, name), _buffer(kernel, term.value)]
+    if not same or None in buffers or (made.dtype or "").rpartition(".")[2] != "float32":
+        return None
+    prepared = _identity_in_place(kernel, f"identity_{name}", made.rows)
+    words = {w: kernel.spelled(f"{NL}.{w}") for w in ("psum", "sbuf", "ndarray", "float32")}
+    product = kernel.spell(
+        f"{NISA}.nc_matmul", name, f"identity_{name}", term.value, is_stationary_onezero="True"
+    )
+    copy = kernel.spell(f"{NISA}.tensor_copy", f"{name}_sum", name)
+    where = allocation.loops[0] if allocation.loops else allocation.node
+    taken = any(flow.occurrences(n) for n in (f"{name}_sum", f"identity_{name}", f"places_{name}"))
+    steady = (
+        not flow.variables(allocation.value) & flow.varying(allocation.loops[0]) if allocation.loops else True
+    )
+    if taken or not steady or prepared is None or product is None or copy is None or None in words.values():
+        return None
+    assert buffers[0] is not None
+    shape = f"({made.rows}, {made.columns})"
+    held = f"{name}_sum = {words['ndarray']}({shape}, dtype={words['float32']}, buffer={words['sbuf']})"
+    first = min((i.statement.node for i in stores if i.statement is not None), key=source.start)
+    edits = [
+        source.before(where, prepared),
+        source.replace(buffers[0], words["psum"] or ""),
+        source.replace(instruction.call, product),
+        source.before(first, f"{held}\n{copy}"),
+        *(source.replace(i["src"], f"{name}_sum") for i in stores),
+    ]
+    if zeros[0].statement is not None:
+        edits.append(source.without(zeros[0].statement.node))
+    line = source.line(statement.node)
+    return Rewrite(tuple(edits), f"Add up {name} (line {line}) on TensorE, as products with the identity.")
+
+
+def _is(node: cst.BaseExpression | None, name: str) -> bool:
+    return isinstance(node, cst.Name) and node.value == name
+
+
+def _buffer(kernel: NkiKernel, name: str) -> cst.BaseExpression | None:
+    """Return the argument that places a tile in SBUF."""
+    allocation = kernel.flow.allocation(name)
+    made = (
+        kernel.instruction(allocation.value)
+        if allocation is not None and allocation.value is not None
+        else None
+    )
+    buffer = made.get("buffer") if made is not None else None
+    return buffer if buffer is not None and kernel.path(buffer) == f"{NL}.sbuf" else None
+
+
+def _identity_in_place(kernel: NkiKernel, name: str, rows: str) -> str | None:
+    """Return the statements that make the identity matrix: 1 where the column's number less the row's is 0."""
+    places = name.replace("identity_", "places_")
+    ndarray, float32, sbuf, equal = (
+        kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "float32", "sbuf", "equal")
+    )
+    numbers = kernel.spell(f"{NISA}.iota", places, f"[[1, {rows}]]", offset="0", channel_multiplier="-1")
+    ones = kernel.spell(f"{NISA}.tensor_scalar", name, places, equal or "", "0.0")
+    if numbers is None or ones is None or None in (ndarray, float32, sbuf, equal):
+        return None
+    made = f"{ndarray}(({rows}, {rows}), dtype={float32}, buffer={sbuf})"
+    return f"{places} = {made}\n{numbers}\n{name} = {made}\n{ones}"

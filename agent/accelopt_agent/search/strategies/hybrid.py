@@ -34,10 +34,6 @@ HOPELESS = 0.99
 NEUTRAL = 0.02
 
 
-#: Every so many tries the order of the catalogue decides, so that a prior that is wrong here costs little.
-CATALOGUE_TURN = 3
-
-
 class Experience:
     """Time after over time before, per step, per rule and per what bounds the version it was tried on; ``prior`` is
     what earlier searches let expect on ``target``."""
@@ -66,10 +62,6 @@ class Experience:
         self._ratios.setdefault(trial.step, []).append((ratio, trial.parent.measurement.bound))
         self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
 
-    @property
-    def learned(self) -> bool:
-        return self._prior is not None
-
     def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
         """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
         ``by_catalogue``: as if nothing were known from earlier searches."""
@@ -77,7 +69,8 @@ class Experience:
         if not known:
             hope = self._hopes.get(id(trial), LAST)
             if self._prior is not None and not by_catalogue:
-                expected = self._prior.expected(trial.item, trial.parent.measurement.bound, self._target)
+                bound, tries = trial.parent.measurement.bound, self._of_rule.get(trial.candidate.origin, [])
+                expected = self._prior.expected_here(trial.item, bound, self._target, hope, tries)
                 hope = min(HOPELESS, expected)
             hope = max(hope, self._elsewhere(trial.candidate.origin))
             return min(1.0, hope + 0.1 * self._failed.get(trial.candidate.origin, 0))
@@ -116,8 +109,9 @@ class Hybrid(Frontier):
     """A rewrite is tried while what is to be expected of it beats the fastest version: what its step did to
     other versions of this kernel (``Experience``), times the time of the version it would change. So a step that
     gained is built upon at once, and what is left of older versions is forgotten. Rules, remembered edits and sequences
-    of rules stand in one queue. What is expected of a step that was not tried on this kernel comes from the outcomes of
-    earlier searches (``prior``), but for every third try, which goes by the order of the catalogue.
+    of rules stand in one queue. What is expected of a step that was not tried on this kernel is what its place in the
+    catalogue lets hope, moved by the outcomes of earlier searches (``prior``) and of this one; the first try is the
+    catalogue's.
 
     A paid proposer is asked when nothing else promises anything: first to mend its own versions that failed,
     ``repairs`` times for each idea, then about the fastest version that it was not asked about too often (rewrites that
@@ -193,10 +187,8 @@ class Hybrid(Frontier):
         if self._waits_for_model():
             return None
         open_ideas = [i for i in self.ideas if i.parent.may_be_built_upon]
-        by_catalogue = self.experience.learned and self._choices % CATALOGUE_TURN == CATALOGUE_TURN - 1
-        promises = [
-            (i.parent.us * self.experience.ratio(i, by_catalogue), k) for k, i in enumerate(open_ideas)
-        ]
+        first = self._choices == 0
+        promises = [(i.parent.us * self.experience.ratio(i, first), k) for k, i in enumerate(open_ideas)]
         promise, k = min(promises, default=(float("inf"), -1))
         if promise < fastest.us or (open_ideas and self._patient()):
             self._choices += 1

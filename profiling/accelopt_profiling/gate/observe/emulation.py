@@ -47,11 +47,11 @@ class Seen:
         return False
 
     def races(self) -> list[str]:
-        """Return tensors of which programs of a launch read what others of them wrote."""
+        """Return tensors of which programs of a launch read what others of them write."""
         return []
 
     def lanes(self) -> list[str]:
-        """Return tensors of which lanes of a program read what other lanes of it wrote, with no barrier between."""
+        """Return tensors of which lanes of a program read what other lanes of it write, with no barrier between."""
         return []
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:

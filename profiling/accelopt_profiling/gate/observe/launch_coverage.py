@@ -1,11 +1,12 @@
 """Coverages of Triton launches for the gate: one that finds races, and one that overwrites what was stored.
 
-The emulation runs programs one after another, so that a kernel in which programs read what others wrote is right here
-and wrong, at times, on a device. Atomic operations may put programs in order: what one stored before such an operation
-may be read by those that did one at the same place later. Whether they waited for it is not looked at.
+The emulation runs programs one after another, so that a kernel in which programs read what others wrote, or write what
+others still have to read, is right here and wrong, at times, on a device. Atomic operations may put programs in order:
+what one accessed before such an operation may be accessed by those that did one at the same place later. Whether they
+waited for it is not looked at.
 
-Within a program an element that one lane stored is another lane's to read after a barrier only, unless the program is a
-single warp.
+Within a program an element that one lane accessed is another lane's to read or store after a barrier only, unless the
+program is a single warp.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ Array = np.ndarray[Any, Any]
 
 
 class RaceCoverage(SampleCoverage):
-    """A coverage that also remembers which program stored what, and which of its lanes. ``found`` names the tensors of
-    which programs read what others stored, ``lanes`` those of which lanes did.
+    """A coverage that also remembers which programs read and stored what, and which of their lanes. ``found`` names the
+    tensors of which programs read what others store, ``lanes`` those of which lanes do.
 
     Programs run side by side as long as none loads from what the launch stores to: then there is no race.
     """
@@ -36,7 +37,7 @@ class RaceCoverage(SampleCoverage):
         self.found: list[str] = []
         self.lanes: list[str] = []
         self._lane_order = _LaneOrder()
-        self._writers: dict[int, tuple[int, Array, Array]] = {}
+        self._last: dict[int, _LastAccesses] = {}
         self._program_number = 0
         self._order = _Order()
         self._together = False
@@ -47,7 +48,7 @@ class RaceCoverage(SampleCoverage):
 
     def begin_launch(self, warps: int = 4) -> None:
         super().begin_launch(warps)
-        self._writers, self._order, self._program_number = {}, _Order(), 0
+        self._last, self._order, self._program_number = {}, _Order(), 0
         self._lane_order = _LaneOrder(warps)
         self._together = False
 
@@ -81,65 +82,126 @@ class RaceCoverage(SampleCoverage):
             self._order.synchronise(self._program_number, region, addresses)
             self.barrier()
             return
-        size, writers, times = self._writers.get(region.base, (itemsize, None, None))
         if kind == "load":
             self._order.acquire(self._program_number, addresses)
-        if writers is None or times is None:
-            if kind == "load":
+            if self.stored is not None and region.base not in self.stored:
                 return
-            writers = np.zeros(max(1, region.nbytes // itemsize), np.int32)
-            times = np.zeros(writers.size, np.int64)
-            self._writers[region.base] = size, writers, times
-        items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(size)
-        if kind == "store":
-            writers[items], times[items] = self._program_number, self._order.now
-            self._lane_order.store(region.base, writers.size, items, active)
+        if region.base not in self._last:
+            self._last[region.base] = _LastAccesses(max(1, region.nbytes // itemsize), itemsize)
+        last = self._last[region.base]
+        items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(last.itemsize)
+        self._note_race(last, kind, region, items)
+        self._note_lanes(last, kind, region, items, active)
+        last.note(kind, items, self._program_number, self._order.now)
+        self._lane_order.note(kind, region.base, last.size, items, active)
+
+    def _note_race(self, last: _LastAccesses, kind: str, region: Region, items: Array) -> None:
+        """Note where another program stored what this one loads, or loaded what it stores, in no order."""
+        programs, times = last.conflicting(kind, items, self._program_number)
+        ordered = not programs.size or self._order.knows(self._program_number, programs, times)
+        if not ordered and region.name not in self.found:
+            self.found.append(region.name)
+
+    def _note_lanes(
+        self, last: _LastAccesses, kind: str, region: Region, items: Array, active: Array | None
+    ) -> None:
+        """Note where another lane stored what one loads, or loaded what one stores, since the last barrier."""
+        if region.name in self.lanes:
             return
-        foreign = items[(writers[items] != 0) & (writers[items] != self._program_number)]
-        if foreign.size and not self._order.knows(self._program_number, writers[foreign], times[foreign]):
-            self.found += [region.name] if region.name not in self.found else []
-        if region.name not in self.lanes:
-            recent = (writers[items] == self._program_number) & (times[items] > self._lane_order.ordered)
-            if recent.any() and self._lane_order.crosses(region.base, items, recent, active):
-                self.lanes.append(region.name)
+        recent = last.recent(kind, items, self._program_number, self._lane_order.ordered)
+        if recent.any() and self._lane_order.crosses(kind, region.base, items, recent, active):
+            self.lanes.append(region.name)
+
+
+class _LastAccesses:
+    """The program that last stored each item of a storage and the two that last loaded it, 0 for none, with times."""
+
+    def __init__(self, size: int, itemsize: int) -> None:
+        self.size, self.itemsize = size, itemsize
+        self._stored, self._loaded, self._loaded_before = (np.zeros(size, np.int32) for _ in range(3))
+        self._store_times, self._load_times, self._times_before = (np.zeros(size, np.int64) for _ in range(3))
+
+    def note(self, kind: str, items: Array, program: int, now: int) -> None:
+        """Note that ``program`` loads or stores ``items``."""
+        if kind == "store":
+            self._stored[items], self._store_times[items] = program, now
+            return
+        others = items[self._loaded[items] != program]
+        self._loaded_before[others], self._times_before[others] = (
+            self._loaded[others],
+            self._load_times[others],
+        )
+        self._loaded[items], self._load_times[items] = program, now
+
+    def conflicting(self, kind: str, items: Array, program: int) -> tuple[Array, Array]:
+        """Return the other programs that last stored the ``items`` which ``program`` loads, or loaded those that it
+        stores, and when."""
+        programs, times = self._others(kind)[0][items], self._others(kind)[1][items]
+        if kind == "store":
+            own = programs == program
+            programs = np.where(own, self._loaded_before[items], programs)
+            times = np.where(own, self._times_before[items], times)
+        foreign = (programs != 0) & (programs != program)
+        return programs[foreign], times[foreign]
+
+    def recent(self, kind: str, items: Array, program: int, since: int) -> Array:
+        """Return which of the ``items`` that ``program`` loads it stored after ``since``, or the other way round."""
+        programs, times = self._others(kind)
+        found: Array = (programs[items] == program) & (times[items] > since)
+        return found
+
+    def _others(self, kind: str) -> tuple[Array, Array]:
+        """Return the accesses that one of ``kind`` conflicts with."""
+        return (self._stored, self._store_times) if kind == "load" else (self._loaded, self._load_times)
 
 
 class _LaneOrder:
-    """Which lane of a program stored each element: its place in the block of the store. ``ordered`` is the time of the
-    last barrier, atomic operation, or reduction of a whole block.
+    """Which lane of a program stored and which loaded each element: its place in the block of the access. ``ordered``
+    is the time of the last barrier, atomic operation, or reduction of a whole block.
 
     Accesses of blocks of one shape have one layout where they have one order of addresses, so that an element's lane is
-    its place in the block. A single number belongs to all lanes.
+    its place in the block. A single number belongs to all lanes. What is stored in another shape than it was loaded in
+    went through memory that lanes share, behind a barrier; and a warp, which holds neighbouring places, loads as one
+    before it stores.
     """
 
     def __init__(self, warps: int = 4) -> None:
         self.ordered = -1
         self._alone = warps == 1  # the lanes of a warp run in step
-        self._lanes: dict[int, Array] = {}
+        self._lanes: dict[tuple[str, int], Array] = {}
         self._shapes: dict[tuple[int, ...], int] = {}
 
     def barrier(self, now: int) -> None:
         self.ordered = now
 
-    def store(self, base: int, size: int, items: Array, active: Array | None) -> None:
-        """Note the lanes that store the ``items`` of a storage of ``size`` items."""
+    def note(self, kind: str, base: int, size: int, items: Array, active: Array | None) -> None:
+        """Note the lanes that load or store the ``items`` of a storage of ``size`` items."""
         if active is None or self._alone:
             return
-        if base not in self._lanes:
-            self._lanes[base] = np.zeros(size, np.int64)
-        self._lanes[base][items] = self._places(active)
+        if (kind, base) not in self._lanes:
+            self._lanes[kind, base] = np.zeros(size, np.int64)
+        self._lanes[kind, base][items] = self._places(active)
 
-    def crosses(self, base: int, items: Array, which: Array, active: Array | None) -> bool:
-        """Return whether ``which`` of the loaded ``items`` were stored by other lanes than those that load them."""
-        stored = self._lanes.get(base)
-        if active is None or stored is None or active.size == 1:
+    def crosses(self, kind: str, base: int, items: Array, which: Array, active: Array | None) -> bool:
+        """Return whether ``which`` of the loaded ``items`` were stored by other lanes than those that load them, or
+        of the stored ones loaded."""
+        theirs = self._lanes.get(("store" if kind == "load" else "load", base))
+        if active is None or theirs is None or active.size == 1:
             return False
-        return bool((stored[items][which] != self._places(active)[which]).any())
+        before, now = theirs[items][which], self._places(active)[which]
+        if kind == "load":
+            return bool((before != now).any())
+        return bool(((before // _WARP != now // _WARP) & (before >> _SHAPE == now >> _SHAPE)).any())
 
     def _places(self, active: Array) -> Array:
         shape = tuple(n for n in active.shape if n > 1)
         number = self._shapes.setdefault(shape, len(self._shapes) + 1)
-        return np.flatnonzero(active) + (number << 40)
+        return np.flatnonzero(active) + (number << _SHAPE)
+
+
+#: A place in a block has so many bits; those above tell the shape of the block. A warp holds at least so many places in
+#: a row.
+_SHAPE, _WARP = 40, 32
 
 
 #: Places of atomic operations that are told apart in one access; of more, the whole tensor is one place.

@@ -5,8 +5,9 @@ from what the kernels ask for. What is applied per target stands in its file ("c
 
 - A value that is computed again from the same data is kept instead (``share``): repeated loads, transposes through
   TensorE, broadcasts, and products of two loaded tiles. Transposes that the compiler makes itself for ``nl.matmul``
-  are not shared, and repeated loads only where the tiles fit.
-- Results of ScalarE that one ``tensor_tensor`` reads lie in PSUM, where reading is cheaper (``operands_in_psum``).
+  are not shared, repeated loads only where the tiles fit, and VectorE's results only where few are kept at once.
+- Results of ScalarE that one ``tensor_tensor`` reads, and rows that TensorE broadcasts for ``tensor_tensor``, lie in
+  PSUM, where reading is cheaper (``operands_in_psum``).
 """
 
 from __future__ import annotations
@@ -21,27 +22,61 @@ from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep
 
 _SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")
 
+#: VectorE's results of one line that are kept at once, not computed again. AWS's fused mamba tutorial: 32 tiles of
+#: delta * u are computed for each state (v1), 1 and 16 are not (v2, and v3 with 8192 steps).
+_KEPT_RESULTS = 16
 
-def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> None:
-    """Let ``tensor_tensor`` read from PSUM what ScalarE computes for it alone, if it fits ``bank`` bytes."""
+
+def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> list[ScheduledStep]:
+    """Let ``tensor_tensor`` read from PSUM, if it fits ``bank`` bytes, what ScalarE computes for it alone, and rows
+    that TensorE broadcasts, which are not copied then. Returns the steps that are left."""
     readers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
-    writers: dict[BlockInfo, int] = defaultdict(int)
+    writers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
     for step in steps:
         for block, _ in step.reads:
             readers[block].append(step)
         for block, _ in step.writes:
-            writers[block] += 1
+            writers[block].append(step)
+    needless: set[int] = set()
     for step in steps:
-        if step.opcode != "tensor_scalar" or step.engine != SCALAR or len(step.writes) != 1:
+        if len(step.writes) != 1:
             continue
         block = step.writes[0][0]
-        if block.memory is not MemorySpace.SBUF or block.free_bytes > bank or writers[block] != 1:
+        pairs = all(reader.opcode == "tensor_tensor" and not reader.psum_inputs for reader in readers[block])
+        if (
+            block.memory is not MemorySpace.SBUF
+            or block.free_bytes > bank
+            or len(writers[block]) != 1
+            or not pairs
+        ):
             continue
-        if len(readers[block]) == 1 and readers[block][0].opcode == "tensor_tensor":
-            reader = readers[block][0]
-            if not reader.psum_inputs:
-                reader.psum_inputs = 1
-                kinds.number(reader)
+        if step.opcode == "tensor_scalar" and step.engine == SCALAR and len(readers[block]) == 1:
+            instead = block
+        elif (row := _broadcast(step, readers, writers)) is not None:
+            instead = row
+            needless.add(id(step))
+        else:
+            continue
+        for reader in readers[block]:
+            reader.reads = [(instead if read is block else read, box) for read, box in reader.reads]
+            reader.psum_inputs = 1
+            kinds.number(reader)
+    return [step for step in steps if id(step) not in needless]
+
+
+def _broadcast(
+    step: ScheduledStep,
+    readers: dict[BlockInfo, list[ScheduledStep]],
+    writers: dict[BlockInfo, list[ScheduledStep]],
+) -> BlockInfo | None:
+    """Return the tile in PSUM that ``step`` alone copies, if TensorE made it by broadcasting a row."""
+    if step.opcode != "tensor_copy" or len(step.reads) != 1:
+        return None
+    block = step.reads[0][0]
+    made = writers[block][0].instruction if len(writers[block]) == 1 else None
+    if made is None or not made.onezero or made.transpose or block.shape != step.writes[0][0].shape:
+        return None
+    return block if block.memory is MemorySpace.PSUM and len(readers[block]) == 1 else None
 
 
 class _Value:
@@ -64,7 +99,7 @@ def share(steps: list[ScheduledStep], room: int) -> tuple[list[ScheduledStep], i
     """
     sharing = _Sharing(steps)
     sharing.number_values()
-    sharing.keep_repeated_loads_that_do_not_fit(room)
+    sharing.keep_repeats_that_are_too_many(room)
     return sharing.apply()
 
 
@@ -139,28 +174,33 @@ class _Sharing:
         line = step.line if step.opcode == "tensor_tensor" else 0
         return (step.opcode, line, tuple(operands))
 
-    def keep_repeated_loads_that_do_not_fit(self, room: int) -> None:
-        loaded = {p for s in self.steps if s.opcode == "load" for p, _ in s.writes if p in self.instead}
+    def keep_repeats_that_are_too_many(self, room: int) -> None:
+        """Repeat loads whose tiles do not fit together, and results of VectorE of which many would be kept."""
+        opcodes = {p: s.opcode for s in self.steps for p, _ in s.writes if p in self.instead}
+        sizes = {p: p.free_bytes if opcode == "load" else 1 for p, opcode in opcodes.items()}
+        limits = {"load": room, "tensor_tensor": _KEPT_RESULTS}
+        limited = {p for p, opcode in opcodes.items() if opcode in limits}
         spans: dict[BlockInfo, list[int]] = {}
-        kept = {self.instead[p] for p in loaded}
+        kept = {self.instead[p]: p for p in limited}
         for number, step in enumerate(self.steps):
             for block, _ in (*step.reads, *step.writes):
                 block = self.instead.get(block, block)
                 if block in kept:
                     spans.setdefault(block, [number, number])[1] = number
-        changes: dict[tuple[int, str], list[tuple[int, int]]] = defaultdict(list)
+        changes: dict[tuple[int, str, str], list[tuple[int, int]]] = defaultdict(list)
         for block, (low, high) in spans.items():
-            changes[block.line, block.name] += [(low, block.free_bytes), (high + 1, -block.free_bytes)]
-        too_large = set()
+            size, opcode = sizes[kept[block]], opcodes[kept[block]]
+            changes[block.line, block.name, opcode] += [(low, size), (high + 1, -size)]
+        too_many = set()
         for where, steps in changes.items():
             alive = 0
             for _, change in sorted(steps):
                 alive += change
-                if alive > room:
-                    too_large.add(where)
+                if alive > limits[where[2]]:
+                    too_many.add(where)
                     break
-        for block in loaded:
-            if (block.line, block.name) in too_large:
+        for block in limited:
+            if (block.line, block.name, opcodes[block]) in too_many:
                 del self.instead[block]
 
     def apply(self) -> tuple[list[ScheduledStep], int]:

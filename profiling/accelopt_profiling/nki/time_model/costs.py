@@ -79,11 +79,12 @@ def bf16_place(i: TracedInstruction) -> MemorySpace | None:
 
 
 def _matmul(i: TracedInstruction, hardware: Hardware) -> float:
-    passes = 1.0
+    passes, overhead = 1.0, hardware.matmul_overhead
     if i.itemsize >= 4:
         passes = hardware.fp32_onezero_passes if i.onezero else hardware.fp32_passes
+        overhead = hardware.fp32_overhead
     columns = max(min(hardware.min_cycles, float(i.stationary)), float(i.free))
-    return passes * (columns + hardware.matmul_overhead)
+    return passes * (columns + overhead)
 
 
 def dma_ns(size: int, descriptors: int, hardware: Hardware) -> float:

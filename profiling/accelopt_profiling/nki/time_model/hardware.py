@@ -58,6 +58,8 @@ class Hardware:
     dma_latency_ns: float
     transfer_ns: float
     launch_ns: float
+    fp32_overhead: float
+    vector_result_ns: float
     bf16_copy_speedup: float
     bf16_copy_speedup_psum: float
     bf16_pair_speedup: float
@@ -111,6 +113,8 @@ def hardware(name: str) -> Hardware:
         reciprocal_cycles=value("cost", "reciprocal_cycles_per_element"), fp32_passes=value("cost", "fp32_passes"),
         fp32_onezero_passes=value("cost", "fp32_onezero_passes"),
         transfer_ns=value("dma", "transfer_ns"), launch_ns=value("cost", "launch_ns"),
+        fp32_overhead=value("cost", "fp32_overhead_cycles"),
+        vector_result_ns=value("cost", "vector_result_ns"),
         bf16_copy_speedup=value("cost", "bf16_copy_speedup"),
         bf16_copy_speedup_psum=value("cost", "bf16_copy_speedup_psum"),
         bf16_pair_speedup=value("cost", "bf16_pair_speedup"),

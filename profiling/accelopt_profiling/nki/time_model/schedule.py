@@ -12,12 +12,19 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from accelopt_profiling.nki.compute.process_settings import collection_paused
 from accelopt_profiling.nki.data.coverage import Box
-from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, TENSOR, BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.instruction import (
+    COMPUTE_ENGINES,
+    DMA,
+    TENSOR,
+    VECTOR,
+    BlockInfo,
+    TracedInstruction,
+)
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
@@ -92,7 +99,7 @@ def prepare(
     if compiler.rotates_overwritten:
         tell_versions_apart(steps)
     if compiler.psum_operands:
-        operands_in_psum(steps, kinds, hardware.limits.psum_bank_bytes)
+        steps = operands_in_psum(steps, kinds, hardware.limits.psum_bank_bytes)
     residency = place(steps, kinds, hardware)
     residency.reused_bytes = reused
     return Program(compiler, kinds, residency, find_loops([step.key for step in residency.order]))
@@ -278,10 +285,10 @@ class _Scheduler:
 
     def _ready(self, step: ScheduledStep, position: int) -> tuple[float, int, int]:
         """When the operands and the room are there, and which step that depends on."""
-        seen = self.seen
+        seen = self._seen_by(step)
         ready, cause, why = 0.0, -1, NOTHING
         if step.after >= 0:
-            ready, cause, why = seen[step.after], step.after, ROOM
+            ready, cause, why = seen(step.after), step.after, ROOM
         for where, box in step.reads:
             if where not in self.written:
                 continue
@@ -290,8 +297,8 @@ class _Scheduler:
             while at >= 0:
                 writer, region = positions[at], boxes[at]
                 if _overlap(region, box):
-                    if seen[writer] > ready:
-                        ready, cause, why = seen[writer], writer, OPERAND
+                    if seen(writer) > ready:
+                        ready, cause, why = seen(writer), writer, OPERAND
                     if _inside(box, region):
                         break
                 at -= 1
@@ -305,16 +312,16 @@ class _Scheduler:
                 earlier = self.predecessor.get(where)
                 if earlier is not None:
                     for user in self._last_users(earlier, position):
-                        if seen[user] > ready:
-                            ready, cause, why = seen[user], user, ROOM
+                        if seen(user) > ready:
+                            ready, cause, why = seen(user), user, ROOM
             while at >= 0:
                 writer, region = positions[at], boxes[at]
                 if _overlap(region, box):
                     follows = step.accumulate and self.steps[writer].engine == TENSOR
                     if (
-                        seen[writer] > ready and not follows
+                        not follows and seen(writer) > ready
                     ):  # products that add up in PSUM follow without waiting
-                        ready, cause, why = seen[writer], writer, ROOM
+                        ready, cause, why = seen(writer), writer, ROOM
                     if _inside(box, region):
                         covered = writer
                         break
@@ -324,10 +331,17 @@ class _Scheduler:
                 at = bisect_left(positions, position) - 1
                 while at >= 0 and positions[at] > covered:
                     reader = positions[at]
-                    if seen[reader] > ready and _overlap(boxes[at], box):
-                        ready, cause, why = seen[reader], reader, ROOM
+                    if seen(reader) > ready and _overlap(boxes[at], box):
+                        ready, cause, why = seen(reader), reader, ROOM
                     at -= 1
         return ready, cause, why
+
+    def _seen_by(self, step: ScheduledStep) -> Callable[[int], float]:
+        """Return when ``step`` can use what another step made: VectorE needs no semaphore for its own results."""
+        if step.engine != VECTOR:
+            return self.seen.__getitem__
+        own = self.hardware.vector_result_ns
+        return lambda n: self.end[n] + own if self.steps[n].engine == VECTOR else self.seen[n]
 
     def _last_users(self, tile: BlockInfo, position: int) -> list[int]:
         users = [*self.written[tile][0][-2:], *(self.read[tile][0][-6:] if tile in self.read else ())]
