@@ -67,6 +67,7 @@ STATEMENTS: dict[str, np.ndarray] = {
         np.where(-np.sort(-A, axis=1)[:, 7:8] <= A, -9, A),
     "i = sbuf(128, 64, dtype=nl.uint32); nisa.iota(i, [[-1, 64]], 63); nisa.nc_n_gather(out, a, i)": A[:, ::-1],
     "s = sbuf(128, 6); nisa.bn_stats(s, a); out = sbuf(128, 2); nisa.bn_aggr(out, s)": STATS,
+    "p = psum(128, 64); nisa.nc_matmul(p, nl.shared_identity_matrix(128, nl.float32), a); nisa.tensor_copy(out, p)": A,
     "p = psum(64, 128); nisa.nc_transpose(p, a); out = sbuf(64, 128); nisa.tensor_copy(out, p)": A.T,
     "out = sbuf(32, 32); nisa.nc_transpose(out, a[0:32, 0:32])": A[:32, :32].T,
     "out = sbuf(64, 128); nisa.dma_transpose(out, a)": A.T,
