@@ -95,9 +95,9 @@ def published_table(tasks: Sequence[PublishedTask]) -> str:
     how = "estimated" if estimated else "measured"
     lines = [
         "# AccelOpt's kernels beside its published results", "",
-        f"Published times are measured on hardware; ours are {how}. Ours over the published, {summary.tasks} known "
-        f"times: {summary.off:.2f} (geometric mean), {summary.off_low:.2f} to {summary.off_high:.2f}; {summary.within} "
-        "are off by a third at most.",
+        f"Published times are measured on hardware; ours are {how}. Ours over the published: {summary.off:.2f} "
+        f"(geometric mean of {summary.tasks}), {summary.off_low:.2f} to {summary.off_high:.2f}; "
+        f"off by a third at most: {summary.within} of {summary.tasks}.",
         "", "*Carried* is the published share of peak times the gain found here: an estimate of the gain alone.", "",
         "| task | published ms | ours ms | ours / published | published % | its best % | ours % | our best % | gain "
         "| carried % |", "|---|---|---|---|---|---|---|---|---|---|",

@@ -1,4 +1,4 @@
-"""Infer the problem of a file: guessed from its syntax, and for Triton run on a host in a sandbox and repaired."""
+"""Infer the problem of a file: guessed from its syntax, run on a host in a sandbox and repaired."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ async def infer_problem(
     Raises:
         HostUnreachableError: the host cannot be reached or was lost.
     """
-    if kernels[0].dialect == "nki":
-        return guessed(file, kernels[0], "")
     params = InferParams(list(kernels), target)
     limits = replace(limits, seconds=max(limits.seconds, 2 * params.cpu_seconds + _IMPORT_SECONDS))
-    job = Job(file.source(ship_imports=host.remote), [Step("infer", "torch", to_plain(params), limits)])
+    nki = kernels[0].dialect == "nki"
+    step = Step("nki.infer" if nki else "infer", "numpy" if nki else "torch", to_plain(params), limits)
+    job = Job(file.source(ship_imports=host.remote), [step])
     best: InferredProblem | None = None
     try:
         async with contextlib.aclosing(host.run(job)) as messages:
@@ -52,7 +52,7 @@ def guessed(file: KernelFile, kernel: Kernel, why: str) -> InferredProblem:
     """Return a problem from the file's syntax alone: nothing is run. ``why`` is the reason, which it
     states."""
     if kernel.dialect == "nki":
-        return InferredProblem(problem_template(file.text, kernel), kernel.name)
+        return InferredProblem(problem_template(file.text, kernel, why), kernel.name, remaining=why)
     tree = parse_python(file.text)
     name = kernel.name.split("#")[0].split(".")[-1]
     functions = function_uses(tree, {name})

@@ -99,11 +99,11 @@ def _remember_inputs(request: ProfileRequest, value: Any) -> None:
 
 
 def _with_inference(request: ProfileRequest) -> ProfileRequest:
-    """Return the request with the problem that was inferred for its file, or is to be; Triton files without a
-    problem only."""
+    """Return the request with the problem that was inferred for its file, or is to be; files without a problem and
+    with kernels of one dialect only."""
     file = request.file
     without = file.problem.ref is None and [f.code for f in file.problem.findings] == ["no-problem"]
-    if not without or {k.dialect for k in request.wanted} != {"triton"}:
+    if not without or len({k.dialect for k in request.wanted}) != 1:
         return request
     known = request.inferred.get(inference_key(file))
     return replace(request, file=with_problem(file, known) if known else to_be_inferred(file))

@@ -59,12 +59,17 @@ def test_a_wrong_kernel_is_exit_code_1(accelopt: Command, home: Path) -> None:
     assert ended.object["kernels"][0]["correctness"]["status"] == "failed"
 
 
-def test_a_kernel_without_a_problem_could_not_be_run(accelopt: Command, home: Path) -> None:
+@pytest.mark.parametrize(
+    ("runs", "code", "finding"), [(True, 0, "inferred-problem"), (False, 2, "no-problem")]
+)
+def test_a_kernel_without_a_problem_gets_inferred_arguments_where_it_runs_with_some(
+    accelopt: Command, home: Path, runs: bool, code: int, finding: str
+) -> None:
     text = SILU[: SILU.index("def get_inputs")]
-    (home / "silu.py").write_text(text)
+    (home / "silu.py").write_text(text if runs else f"{text}\n\nraise RuntimeError('not here')\n")
     ended = accelopt("profile", "silu.py", "--json")
-    assert ended.code == 2
-    assert [f["code"] for f in ended.object["findings"]] == ["no-problem"]
+    assert ended.code == code
+    assert [f["code"] for f in ended.object["findings"]] == [finding]
 
 
 @pytest.mark.slow

@@ -144,6 +144,32 @@ async def test_a_change_that_made_a_kernel_faster_can_be_remembered(editor: Edit
     await editor.message(f"learned silu: {count} lines before, {count + 1} now")
 
 
+async def test_what_is_remembered_is_shown_and_forgotten_after_a_question(
+    editor: Editor, tmp_path: Path
+) -> None:
+    await editor.begin("vscode", tmp_path, pages=True)
+    uri = editor.open(tmp_path / "k.py", KERNELS)
+    await editor.title(uri, "est. 900 us")
+    action = await editor.action(uri, 13, "Show remembered changes of kernels like this one")
+    for argument, title in ((_argument(action), "silu"), ({"uri": uri, "query": "split k"}, "split k")):
+        editor.shown.clear()
+        await editor.execute("showMemory", argument)
+
+        async def shown() -> bool:
+            return bool(editor.shown)
+
+        await editor.until(shown, "the page")
+        page = await editor.workspace_text_document_content_async(
+            t.TextDocumentContentParams(editor.shown[0])
+        )
+        assert page.text.startswith(f"# Remembered changes: {title}")
+    editor.answers = ["Keep", "Forget"]
+    await editor.execute("forget", {"uri": uri, "id": "abcd"})
+    await editor.execute("forget", {"uri": uri, "id": "ef01"})
+    await editor.message("Forgot the pair ef01.")
+    assert not any("abcd." in shown.message for shown in editor.messages)
+
+
 @pytest.mark.slow
 async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Path) -> None:
     """The lens of a suggestion where the client has no diff view of its own: a question, the diff on request."""

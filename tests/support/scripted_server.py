@@ -134,6 +134,15 @@ class Scripted:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
         return InferredProblem(problem_template(file.text, chosen), chosen.name)
 
+    async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
+        return f"# Remembered changes: {kernel}\n\nlimited by {bound}\n"
+
+    async def memory_with_words(self, words: str, settings: Settings) -> str:
+        return f"# Remembered changes: {words}\n\nnone\n"
+
+    async def forget(self, pair: str, settings: Settings) -> str:
+        return f"Forgot the pair {pair}."
+
     async def past_runs(self, path: str, settings: Settings) -> str:
         return f"# Searches in {Path(path).name}\n\n1 finished\n"
 

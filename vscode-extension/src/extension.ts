@@ -1,6 +1,7 @@
 // The extension's wiring: what it registers, and what happens when trust or settings change.
 import * as vscode from 'vscode';
 import { onKernelAtCursor } from './cursor';
+import { forget, showMemory } from './memory';
 import { showMenu } from './menu';
 import { chooseModel } from './models';
 import { onChosenPython } from './python';
@@ -29,6 +30,8 @@ export function activate(context: vscode.ExtensionContext): void {
   command('accelopt.pause', () => running.execute('pause', {}));
   command('accelopt.resume', () => onKernelAtCursor(running, 'resume'));
   command('accelopt.showRuns', () => onKernelAtCursor(running, 'showRuns'));
+  command('accelopt.showMemory', () => showMemory(running));
+  command('accelopt.forget', () => forget(running));
   command('accelopt.chooseModel', () => chooseModel());
   command('accelopt.setModelKey', async () => (await askForModelKey(context)) && running.restart());
   command('accelopt.restart', () => running.restart({ asked: true }));

@@ -33,6 +33,7 @@ export async function showMenu(server: Server, status: Status): Promise<void> {
       run(`$(dashboard) ${vscode.l10n.t('Profile this file')}`, 'accelopt.profile'),
       run(`$(record) ${vscode.l10n.t('Record from a test...')}`, 'accelopt.record'),
       run(`$(history) ${vscode.l10n.t('Show the searches in this file')}`, 'accelopt.showRuns'),
+      run(`$(archive) ${vscode.l10n.t('Show remembered changes...')}`, 'accelopt.showMemory'),
     );
   }
   choices.push(

@@ -116,6 +116,18 @@ class LocalBackend:
         if (pause := self._pauses.get(job)) is not None:
             pause.pause() if on else pause.go_on()
 
+    async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
+        view = await _imported("accelopt_lsp.backend.memory_pages")
+        return str(await self._memory.use(file.settings, lambda m: view.kernel_page(file, kernel, bound, m)))
+
+    async def memory_with_words(self, words: str, settings: Settings) -> str:
+        view = await _imported("accelopt_lsp.backend.memory_pages")
+        return str(await self._memory.use(settings, lambda m: view.words_page(words, m)))
+
+    async def forget(self, pair: str, settings: Settings) -> str:
+        view = await _imported("accelopt_lsp.backend.memory_pages")
+        return str(await self._memory.use(settings, lambda m: view.forget_pair(pair, m)))
+
     async def past_runs(self, path: str, settings: Settings) -> str:
         page = await _imported("accelopt_lsp.features.past_runs")
         runs = await self._memory.use(settings, lambda memory: past_runs(memory, path))

@@ -109,6 +109,15 @@ class ProcessBackend:
     async def pause(self, job: str, on: bool) -> None:
         await self._value("pause", job, on)
 
+    async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
+        return str(await self._value("memory_for_kernel", file, kernel, bound))
+
+    async def memory_with_words(self, words: str, settings: Settings) -> str:
+        return str(await self._value("memory_with_words", words, settings))
+
+    async def forget(self, pair: str, settings: Settings) -> str:
+        return str(await self._value("forget", pair, settings))
+
     async def past_runs(self, path: str, settings: Settings) -> str:
         return str(await self._value("past_runs", path, settings))
 

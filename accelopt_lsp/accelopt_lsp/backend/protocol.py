@@ -143,6 +143,16 @@ class Backend(Protocol):
     async def pause(self, job: str, on: bool) -> None:
         """Let the search of that job rest, or go on. One that is not there (any more) is none."""
 
+    async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
+        """Return the page about the remembered changes that a search would try on a kernel. Raises UserError."""
+
+    async def memory_with_words(self, words: str, settings: Settings) -> str:
+        """Return the page about the remembered changes that hold these words. Raises UserError."""
+
+    async def forget(self, pair: str, settings: Settings) -> str:
+        """Delete a pair by its id, or the beginning of it, for good; returns in words what was deleted. Raises
+        UserError: there is none, or several."""
+
     async def past_runs(self, path: str, settings: Settings) -> str:
         """Return a Markdown page with the newest runs of a file and their steps. Raises UserError."""
 

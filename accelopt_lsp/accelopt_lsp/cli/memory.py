@@ -243,6 +243,29 @@ def eval(neighbours: int, as_json: bool) -> int:  # the command's name
 
 @memory.command()
 @click.option(
+    "-o", "--output", default="accelopt-memory.html", show_default=True, type=click.Path(path_type=Path)
+)
+@json_option
+def report(output: Path, as_json: bool) -> None:
+    """Write what was learned as one HTML file: by operator and target, by rule and change, with the learning curve."""
+    from accelopt_lsp.cli.memory_report_page import page
+    from accelopt_memory.learning_curve import learning_curve
+
+    with open_memory(read_only=True) as opened:
+        pairs, items = opened.pairs(proved=True), opened.outcomes.summaries()
+        curve = learning_curve(opened.outcomes.all())
+    try:
+        output.write_text(page(pairs, items, curve), encoding="utf-8")
+    except OSError as error:
+        raise wrong_input(f"{output} cannot be written: {error.strerror}.") from None
+    if as_json:
+        print_json({"path": str(output), "pairs": len(pairs), "kernels": len(curve)})
+    else:
+        click.echo(f"Wrote {output}.")
+
+
+@memory.command()
+@click.option(
     "--megabytes", type=click.IntRange(1), default=512, show_default=True, help="What the memory may hold."
 )
 @json_option

@@ -177,7 +177,7 @@ class _Search:
             known = event.detail if event.outcome == "failed" else duration(event.latency)
             what = f"{event.candidate.origin}: {event.candidate.summary}"
             outcome = "faster, unproved" if event.outcome == "faster" else event.outcome
-            say(f"{event.number:4} {outcome:8} {what}{f' ({known})' if known else ''}")
+            say(f"{event.number:4} {outcome:16} {what}{f' ({known})' if known else ''}")
         elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
             say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))
         elif isinstance(event, events.SuggestionFound):

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 def problem(file: Path, kernel: str | None, target: str | None, host: str | None, as_json: bool) -> None:
     """Write the problem file for the kernels of FILE, FILE_problem.py beside it: inputs with which they run.
 
-    The inputs are inferred from the source, for Triton tried and repaired in the sandbox; what was inferred from
-    what stands beside each. No reference is guessed: results are not checked until you add one. A file that
+    The inputs are inferred from the source, tried and repaired in the sandbox; what was inferred from what stands
+    beside each. No reference is guessed: results are not checked until you add one. A file that
     exists is not overwritten.
     """
     from accelopt_profiling.examination import examine

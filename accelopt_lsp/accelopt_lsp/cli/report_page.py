@@ -10,7 +10,7 @@ from accelopt_lsp.features.wording import duration, headline, number, percent, q
 from accelopt_profiling import __version__
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 
-_STYLE = """
+STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
 th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
@@ -30,7 +30,7 @@ def page(measurements: Sequence[FileMeasurement], texts: Sequence[str]) -> str:
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>AccelOpt report</title>'
-        f"<style>{_STYLE}{timeline_picture.STYLE}</style></head>\n<body><h1>Kernels</h1>\n{_overview(measurements)}\n{body}\n"
+        f"<style>{STYLE}{timeline_picture.STYLE}</style></head>\n<body><h1>Kernels</h1>\n{_overview(measurements)}\n{body}\n"
         f'<p class="known">AccelOpt {escape(__version__)}. Each number says how it is known: measured on a device, '
         "executed (counted while interpreting), compiled (told by the compiler), or estimated (a model, with an "
         "interval).</p></body></html>\n"
@@ -39,7 +39,7 @@ def page(measurements: Sequence[FileMeasurement], texts: Sequence[str]) -> str:
 
 def _overview(measurements: Sequence[FileMeasurement]) -> str:
     rows = [
-        _row(
+        row(
             f"{measurement.file}: {kernel.name}",
             kernel.target,
             duration(kernel.latency),
@@ -50,7 +50,7 @@ def _overview(measurements: Sequence[FileMeasurement]) -> str:
         for measurement in measurements
         for kernel in measurement.kernels
     ]
-    return _table(["kernel", "target", "time", "of peak", "bound by", "result"], rows)
+    return table(["kernel", "target", "time", "of peak", "bound by", "result"], rows)
 
 
 def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
@@ -71,7 +71,7 @@ def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
             f'<td class="known">{escape(str(value.known))}</td></tr>'
             for name, value in kernel.quantities.items()
         ]
-        yield _table(["quantity", "", "known"], rows)
+        yield table(["quantity", "", "known"], rows)
 
 
 def _source(kernel: KernelMeasurement, lines: list[str]) -> str:
@@ -100,11 +100,13 @@ def _findings(findings: Sequence[Finding]) -> str:
     return "<ul>" + "".join(items) + "</ul>"
 
 
-def _row(*cells: str) -> str:
+def row(*cells: str) -> str:
+    """Return a row of a table, its cells escaped."""
     return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
 
 
-def _table(head: Sequence[str], rows: Sequence[str]) -> str:
+def table(head: Sequence[str], rows: Sequence[str]) -> str:
+    """Return a table of ``rows`` (``row``), "" without any."""
     if not rows:
         return ""
     titles = "".join(f"<th>{escape(title)}</th>" for title in head)

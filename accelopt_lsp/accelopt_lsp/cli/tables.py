@@ -87,8 +87,9 @@ def finding_line(file: str, finding: Finding) -> str:
 
 def print_suggestion(console: Console, suggestion: Suggestion) -> None:
     """Print the headline, what it does, and the diff."""
-    by = origin(suggestion)
-    console.print(printable(f"{suggestion.id}  {suggestion.kernel}  {speedup(suggestion.speedup)}  by {by}"))
+    who = origin(suggestion)
+    by = who if who.startswith("written by") else f"by {who}"
+    console.print(printable(f"{suggestion.id}  {suggestion.kernel}  {speedup(suggestion.speedup)}  {by}"))
     console.print(printable(f"  {suggestion.summary}"))
     console.print(
         printable(f"  {duration_interval(suggestion.slow)} -> {duration_interval(suggestion.fast)}")

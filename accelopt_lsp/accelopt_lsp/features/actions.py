@@ -22,6 +22,7 @@ REMEMBER = f"{REWRITE}.remember"
 PAUSE = f"{REWRITE}.pause"
 CANCEL = f"{REWRITE}.cancel"
 RUNS = f"{REWRITE}.runs"
+MEMORY = f"{REWRITE}.memory"
 RECORD = f"{REWRITE}.record"
 MIGRATE = f"{REWRITE}.migrate"
 EXPLAIN = f"{REWRITE}.explain"
@@ -68,6 +69,7 @@ _ORDER = [
     EXPLAIN,
     REJECT,
     RUNS,
+    MEMORY,
 ]
 
 
@@ -75,6 +77,8 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
     inside = [k for k in state.kernels if k.kernel.first_line <= last and first <= k.kernel.end_line]
     for kernel in inside:
         yield from _of_kernel(state, kernel, jobs)
+        where = {"uri": state.uri, "kernel": kernel.kernel.name}
+        yield Action("Show remembered changes of kernels like this one", MEMORY, "showMemory", where)
     if state.trusted and (inside or state.kernels):
         yield Action("Profile this file now", PROFILE, "profile", {"uri": state.uri})
         if any(k.kernel.dialect == "triton" for k in state.kernels):

@@ -18,6 +18,7 @@ CODE_ACTION_KINDS = (
     "refactor.rewrite.accelopt.pause",
     "refactor.rewrite.accelopt.cancel",
     "refactor.rewrite.accelopt.runs",
+    "refactor.rewrite.accelopt.memory",
     "refactor.rewrite.accelopt.record",
     "refactor.rewrite.accelopt.migrate",
     "refactor.rewrite.accelopt.explain",
@@ -30,6 +31,7 @@ CODE_ACTION_KINDS = (
 COMMANDS = (
     "profile", "optimize", "pause", "resume", "showRuns", "cancel", "accept", "reject", "versions", "choose",
     "explain", "remember", "createProblem", "migrate", "raiseLimit", "record",
+    "showMemory", "forget",
 )  # fmt: skip
 
 _ENCODINGS = ("utf-8", "utf-16", "utf-32")

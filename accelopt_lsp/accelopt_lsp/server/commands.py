@@ -14,7 +14,7 @@ class Arguments:
     """What a command was called with. ``apply`` asks the server to make the edit itself; ``ask`` to ask first.
 
     ``line`` is 1-based; it chooses a kernel where no name is given. ``instructions`` are a sentence from the person
-    to the model that proposes rewrites, ``test`` is a test's path in the project.
+    to the model that proposes rewrites, ``query`` are words to look for, ``test`` is a test's path in the project.
     """
 
     uri: str | None = None
@@ -25,6 +25,7 @@ class Arguments:
     apply: bool = False
     ask: bool = False
     instructions: str = ""
+    query: str = ""
     test: str | None = None
 
     @classmethod
@@ -64,5 +65,5 @@ def _is(value: Any, kind: type) -> bool:
 
 _FIELDS: dict[str, type] = {
     "uri": str, "kernel": str, "line": int, "id": str, "job": str, "apply": bool, "ask": bool,
-    "instructions": str, "test": str,
+    "instructions": str, "query": str, "test": str,
 }  # fmt: skip

@@ -115,7 +115,7 @@ class Searches:
                 asking=lambda: progress.report("waiting for your answer: may the model be asked?"),
             )
             try:
-                for name in _kernels(file, job.kernel, line):
+                for name in kernels_meant(file, job.kernel, line):
                     await self._search(job, file, name, progress, request)
             finally:
                 self._tasks.start(self._show_interrupted(job.uri, file))
@@ -169,8 +169,9 @@ class Searches:
         await self._pages.show(f"searches-in-{name}", f"Searches in {PurePath(path).name}", text, brief)
 
 
-def _kernels(file: FileText, kernel: str | None, line: int | None) -> list[str]:
-    """Return the names of the kernels to search for. Raises UserError: there is none."""
+def kernels_meant(file: FileText, kernel: str | None, line: int | None) -> list[str]:
+    """Return the names of the kernels that are meant: the one named, at the line, or all. Raises UserError:
+    there is none."""
     found = [k for k in file.found.kernels if not k.device_function] or list(file.found.kernels)
     if kernel is not None:
         if all(k.name != kernel for k in file.found.kernels):

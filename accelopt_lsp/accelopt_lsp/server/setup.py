@@ -32,6 +32,7 @@ from accelopt_lsp.server.explanations import Explanations
 from accelopt_lsp.server.file_watcher import FileWatcher
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.limit_fix import LimitFix
+from accelopt_lsp.server.memory_view import MemoryView
 from accelopt_lsp.server.migrations import Migrations
 from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
@@ -81,6 +82,7 @@ class Parts:
     suggestions: SuggestionActions
     explanations: Explanations
     change_learning: ChangeLearning
+    memory_view: MemoryView
     problem_files: ProblemFiles
     migrations: Migrations
     limit_fix: LimitFix
@@ -151,6 +153,7 @@ def build_parts(server: AccelOptServer) -> Parts:
         suggestions=suggestions,
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
         change_learning=ChangeLearning(editor, state, jobs, backend, files, texts),
+        memory_view=MemoryView(editor, state, jobs, backend, configuration, files, pages),
         problem_files=ProblemFiles(editor, jobs, files, backend),
         migrations=Migrations(editor, jobs, files, backend),
         limit_fix=LimitFix(editor, jobs, files),
@@ -378,6 +381,12 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
         trusted("check of a change")
         return started(parts.change_learning.remember(args))
 
+    async def show_memory(args: Arguments) -> dict[str, Any]:
+        return started(parts.memory_view.show(args))
+
+    async def forget(args: Arguments) -> dict[str, Any]:
+        return started(parts.memory_view.forget(args))
+
     async def create_problem(args: Arguments) -> dict[str, Any]:
         return started(parts.problem_files.create(args))
 
@@ -404,6 +413,8 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
     on("choose", choose)
     on("explain", explain)
     on("remember", remember)
+    on("showMemory", show_memory)
+    on("forget", forget)
     on("createProblem", create_problem)
     on("migrate", migrate)
     on("raiseLimit", raise_limit)

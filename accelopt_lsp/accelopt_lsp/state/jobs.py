@@ -21,6 +21,8 @@ JobKind = Literal[
     "migrate",
     "explain",
     "show-runs",
+    "show-memory",
+    "forget",
     "record",
     "raise-limit",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.experience.source import ExperienceSource
-from accelopt_agent.model.briefing import Briefing, attack, problem_text
+from accelopt_agent.model.briefing import Briefing, attack, own_reference, problem_text
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
@@ -146,7 +146,7 @@ class ModelProposer:
             first = str(bad)
         again = planner_again_user(user, answer, first)
         try:
-            return self._parsed(await self._ask("planner", node, again, transcript), node, bounds)
+            return self._parsed(await self._ask("planner", node, again, transcript, first), node, bounds)
         except InvalidAnswerError as bad:
             raise InvalidAnswerError(f"{first}; asked again, {bad}") from bad
 
@@ -159,7 +159,9 @@ class ModelProposer:
         count = self._questions[key]
         self._questions[key] += 1
         line = attack(node.kernel.dialect, node.measurement.bound, count)
-        return Briefing(self._problem(bounds), experience, line, self._wishes, tuple(self._unusable))
+        reference = own_reference(node.root.text, bounds)
+        problem = self._problem(bounds)
+        return Briefing(problem, reference, experience, line, self._wishes, tuple(self._unusable))
 
     def _problem(self, bounds: Bounds) -> str:
         return problem_text(self._file(), bounds) if self._file is not None else ""
@@ -186,17 +188,19 @@ class ModelProposer:
                     raise
                 error = str(bad)
             user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share, told)
-            answer = await self._ask("debugger", node, user, transcript)
+            answer = await self._ask("debugger", node, user, transcript, error)
         raise AssertionError("unreachable")
 
     async def _repair(self, node: Node, transcript: Transcript) -> Candidate:
         bounds = self._bounds(node)
         user = debugger_user(node, self._team.debugger, Briefing(self._problem(bounds)))
-        answer = await self._ask("debugger", node, user, transcript)
+        cause = f"the version fails with {node.failure.code}" if node.failure else ""
+        answer = await self._ask("debugger", node, user, transcript, cause)
         text = checked(node, bounds, apply_answer(node.text, Plan(""), answer, bounds))
         return self._candidate(node, text, f"repaired: {node.failure.code if node.failure else ''}")
 
-    async def _ask(self, role: Role, node: Node, user: str, transcript: Transcript) -> str:
+    async def _ask(self, role: Role, node: Node, user: str, transcript: Transcript, because: str = "") -> str:
+        """Return the answer, of ``transcript`` where it has it. ``because`` tells the person what was wrong before."""
         if (before := transcript.replay(role, node)) is not None:
             return before
         settings = self._team.of(role)
@@ -204,7 +208,7 @@ class ModelProposer:
             raise ModelCallError(f"The model is not asked any more: {spent}.", final=True)
         system = system_prompt(role, node, self._target)
         tokens = (len(system) + len(user)) // CHARACTERS_PER_TOKEN
-        self._meter.tell(f"asking the {role} (about {tokens} tokens)")
+        self._meter.tell(f"{f'{because}; ' if because else ''}asking the {role} (about {tokens} tokens)")
         text, call = await query_booked(
             self._asked, role, settings, system, user, self._meter.book, self._backoff
         )

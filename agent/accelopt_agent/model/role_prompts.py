@@ -91,7 +91,10 @@ def coder_user(
     else:
         shown = planned = "\n".join(lines[first_shown - 1 : last_shown])
     count = len(plan.anchors)
-    problem = (briefing or Briefing()).problem if share == "file" else ""
+    told = briefing or Briefing()
+    problem = told.problem if share == "file" else ""
+    if plan.anchors and told.reference and share == "file":
+        problem += f"\n\n{told.reference}"
     characters = CODER_CHARACTERS if plan.anchors else CHARACTERS
     return render(
         "coder_user" if plan.anchors else "coder_rewrite_user",

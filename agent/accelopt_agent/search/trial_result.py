@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
@@ -14,6 +15,7 @@ from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
 from accelopt_agent.speedup import clearly_faster, direction, speedup
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_agent.suggestions.versions import MeasuredVersions
+from accelopt_agent.syntax.lines import share_kept
 from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import content_id
 from accelopt_profiling.gate.verdict import Verdict
@@ -23,6 +25,8 @@ from accelopt_profiling.quantity import Known
 
 #: So many steps are told one by one.
 STEPS_TOLD = 3
+#: A step of which a smaller share of the lines is left was overwritten.
+LEFT = 0.25
 
 
 def node_of_trial(
@@ -148,7 +152,7 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         origin=candidate.origin,
         summary=candidate.summary
         if node.made_by_rules
-        else net_summary(base.text, node.text, candidate.summary),
+        else net_summary(base.text, node.text, lasting_steps(node)),
         speedup=ratio,
         slow=slow,
         fast=fast,
@@ -162,10 +166,27 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
     )
 
 
-def net_summary(base_text: str, text: str, summary: str) -> str:
-    """Return ``summary``, the steps from ``base_text`` to ``text``, as one sentence: repeated steps once, many counted,
-    and before them which kernels stand in the place of which."""
-    steps = list(dict.fromkeys(_bare(step) for step in summary.split("; then: ")))
+def lasting_steps(node: Node) -> list[str]:
+    """Return what the steps from the original to ``node`` did, one sentence each, without the steps of which a later
+    one left less than ``LEFT`` of the lines that they added. Repairs are part of what they repair."""
+    steps: list[str] = []
+    at = node
+    while at.parent is not None:
+        made = at
+        while at.repair and at.parent is not None:
+            at = at.parent
+        before = at.parent or node.root
+        share = share_kept(before.text, made.text, node.text)
+        if at.step is not None and (share is None or share >= LEFT):
+            steps.insert(0, at.step[1])
+        at = before
+    return steps
+
+
+def net_summary(base_text: str, text: str, steps: Sequence[str]) -> str:
+    """Return the ``steps`` from ``base_text`` to ``text`` as one sentence: repeated steps once, many counted, and
+    before them which kernels stand in the place of which."""
+    steps = list(dict.fromkeys(_bare(part) for step in steps for part in step.split("; then: ")))
     told = "; then: ".join(steps[:STEPS_TOLD])
     if len(steps) > STEPS_TOLD:
         told += f"; and {len(steps) - STEPS_TOLD} more"

@@ -99,18 +99,30 @@ class SimulatedTeam:
         self._right: dict[str, str] = {}
 
     def answer(self, question: Question, count: int) -> str:
-        random = Random(f"{self.seed} {question.key} {count}")
+        random = self.draws(question, count)
         if question.role == "planner":
             return self._plan(question, random)
         if question.alone:
             return self._at_once(question, random)
         if question.role == "coder" and (edit := self._planned(question)) is not None:
-            return self._code(edit, random)
+            return self._carried_out(edit, question, random).answer
         if question.role == "debugger":
             return self._repair(question, random)
         if question.role == "summarizer":
             return "It is faster because the same result is reached with less work."
         return "I do not know what is meant."
+
+    def draws(self, question: Question, count: int) -> Random:
+        """Return what the answer is drawn from."""
+        return Random(f"{self.seed} {question.key} {count}")
+
+    def skill_for(self, question: Question, edit: Edit | None = None) -> Skill:
+        """Return the skill with which the question is answered, ``edit`` where it is about a known one."""
+        return self.skill
+
+    def ideas(self, question: Question, edits: list[Edit]) -> list[Edit]:
+        """Return those of the catalogue's ``edits`` that may be planned."""
+        return edits
 
     def _planned(self, question: Question) -> Edit | None:
         """Return what was planned for the question, which ends with the plan (before an answer that was
@@ -132,18 +144,16 @@ class SimulatedTeam:
         kernel = next((k for k in find_kernels(text).kernels if k.name == question.kernel), None)
         if kernel is None:
             return None
-        edits = _edits(text, kernel)
-        if edits and random.random() < self.skill.knows:
+        edits = self.ideas(question, _edits(text, kernel))
+        if edits and random.random() < self.skill_for(question).knows:
             return random.choice(edits)
         return _tidied(text, kernel)
 
-    def _code(self, edit: Edit, random: Random) -> str:
-        return self._carried_out(edit, random).answer
-
-    def _carried_out(self, edit: Edit, random: Random) -> Edit:
-        if random.random() >= self.skill.breaks:
+    def _carried_out(self, edit: Edit, question: Question, random: Random) -> Edit:
+        skill = self.skill_for(question, edit)
+        if random.random() >= skill.breaks:
             return edit
-        broken = _broken(edit, crashes=random.random() < self.skill.crashes)
+        broken = _broken(edit, crashes=random.random() < skill.crashes)
         self._right[_bare(broken.after)] = edit.after
         return broken
 
@@ -152,10 +162,10 @@ class SimulatedTeam:
         edit = self._idea(question, random)
         if edit is None:
             return "I see no kernel."
-        return fenced(self._carried_out(edit, random).after)
+        return fenced(self._carried_out(edit, question, random).after)
 
     def _repair(self, question: Question, random: Random) -> str:
-        if random.random() < self.skill.repairs:
+        if random.random() < self.skill_for(question).repairs:
             if question.caught:
                 edit = self._planned(question)
                 if edit is not None:

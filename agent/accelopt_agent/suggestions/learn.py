@@ -11,6 +11,7 @@ from accelopt_agent.speedup import direction, speedup
 from accelopt_agent.suggestions.accept import accept, items_of
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.syntax.fingerprint import rewrite_fingerprint
+from accelopt_agent.syntax.lines import share_kept
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
@@ -101,18 +102,13 @@ def accept_learned(memory: Memory, learned: Suggestion) -> str:
             if stored.id == learned.id or stored.state == "rejected":
                 continue
             offered = from_plain(Suggestion, stored.body)
-            if offered.kernel == learned.kernel and _share_of(offered, learned.text) >= LEAST_OF_SUGGESTION:
+            if (
+                offered.kernel == learned.kernel
+                and (share_kept(offered.base_text, offered.text, learned.text) or 0.0) >= LEAST_OF_SUGGESTION
+            ):
                 items = items_of(memory, offered, None)
                 memory.outcomes.mark(
                     sorted(items), offered.base_hash, offered.target, accepted=True, edited=True
                 )
                 memory.set_suggestion_state(offered.id, "accepted")
     return pair
-
-
-def _share_of(offered: Suggestion, text: str) -> float:
-    """Return the share of the lines which a suggestion adds that stand in ``text`` and did not before."""
-    before = {line.strip() for line in offered.base_text.splitlines()}
-    added = {line.strip() for line in offered.text.splitlines()} - before - {""}
-    there = {line.strip() for line in text.splitlines()}
-    return len(added & there) / len(added) if added else 0.0

@@ -35,3 +35,11 @@ def split_lines(text: str) -> Lines:
         ends.append(match.group())
         at = match.end()
     return Lines((*texts, text[at:]), (*ends, ""))
+
+
+def share_kept(before: str, after: str, text: str) -> float | None:
+    """Return the share of the lines that ``after`` adds to ``before`` which stand in ``text``, whatever their indent;
+    None where it adds none."""
+    old, new, there = ({line.strip() for line in t.splitlines()} for t in (before, after, text))
+    added = new - old - {""}
+    return len(added & there) / len(added) if added else None

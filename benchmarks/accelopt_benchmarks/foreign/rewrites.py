@@ -165,7 +165,7 @@ async def _searched(
 
 def why_none(log: str) -> str:
     """Tell from the lines of a search what became of its candidates."""
-    outcomes = Counter(re.findall(r"^ *\d+ (faster|slower|unclear|failed) ", log, re.M))
+    outcomes = Counter(re.findall(r"^ *\d+ (faster|slower|unclear|failed)\b", log, re.M))
     refused = re.findall(r"^ *refused by the gate: (.*)$", log, re.M)
     lines = log.strip().splitlines()
     if refused:

@@ -1,10 +1,11 @@
 """Compares the NKI time model's estimates with times that others measured and published.
 
-Three sets. Three matrix products and six additions for trn2, written here after their published description; and,
-given a checkout of zhang677/AccelOpt, its fourteen NKIBench baselines on trn1, read from there. Their published
-times stand in ``published.json``. The constants of the model are the same for all kernels; those of trn1 that were
-chosen by looking at these times are varied between their bounds, each kernel left out in turn, and the error on the one
-left out is told. Four of the additions were not looked at for any constant.
+Three matrix products and six additions for trn2, written here after their published description; and, read from
+checkouts that are given, the fourteen NKIBench baselines of zhang677/AccelOpt on trn1, and versions of one kernel
+(AWS's fused mamba on trn1, a convolution on trn2). Their published times stand in ``published.json``. The constants
+of the model are the same for all kernels; those of trn1 that were chosen by looking at these times are varied between
+their bounds, each kernel left out in turn, and the error on the one left out is told. What no constant was chosen by is
+named held out.
 
 The kernels are only traced (no values are computed), each in a child process.
 """
@@ -20,6 +21,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from importlib import resources
+from itertools import pairwise
 from math import log
 from pathlib import Path
 from types import ModuleType
@@ -77,6 +79,11 @@ async def time_model(data: Sequence[Path]) -> list[GoalResult]:
     ``data``."""
     rows = variants(await _gather([partial(judge_variant, name) for name in published("trn2")]))
     rows += additions(await _gather([partial(judge_addition, name) for name in published(ADDITIONS)]))
+    for kind, found in published_versions().items():
+        roots = [root for root in data if (root / found["file"]).is_file()]
+        if roots:
+            tasks = [partial(judge_version, kind, name, str(roots[0])) for name in found["kernels"]]
+            rows += versions(kind, await _gather(tasks))
     checkouts = [
         root for folder in data for root in (folder / "NKIBench", folder) if (root / SUMMARY).is_file()
     ]
@@ -104,6 +111,14 @@ def published(target: str) -> dict[str, float]:
     text = (resources.files(__package__) / "published.json").read_text(encoding="utf-8")
     per_unit = {"trn1": 1000.0, "trn2": 1.0, ADDITIONS: 1.0}[target]
     return {name: time * per_unit for name, time in json.loads(text)[target]["kernels"].items()}
+
+
+def published_versions() -> dict[str, dict[str, Any]]:
+    """Return the kernels of which several versions, or several uses, were measured: where they are from, and their
+    times in microseconds."""
+    text = (resources.files(__package__) / "published.json").read_text(encoding="utf-8")
+    versions: dict[str, dict[str, Any]] = json.loads(text)["versions"]
+    return versions
 
 
 def baselines(root: Path) -> Iterator[tuple[str, str, str]]:
@@ -160,6 +175,33 @@ def judge_baseline(name: str, task: str, kernel: str) -> PublishedComparison:
             inputs = module.transform_to_nki_inputs(module.get_inputs())
         _module(Path(kernel)).kernel(*inputs)
     return _judge(name, published("trn1")[name], emulation.machines[0].trace, machine, vary=True)
+
+
+def judge_version(kind: str, name: str, root: str) -> PublishedComparison:
+    """Trace one version of a kernel from a checkout and estimate it on the target that it was measured on."""
+    from accelopt_profiling.nki.install import emulated
+
+    found = published_versions()[kind]
+    machine = hardware(found["target"])
+    function, *sizes = name.split()
+    with emulated("trace", limits=machine.limits) as emulation:
+        kernel = getattr(_module(Path(root) / found["file"]), function)
+        kernel(*(_scan if kind == "fused mamba" else _convolution)(*sizes))
+    return _judge(name, found["kernels"][name], emulation.machines[0].trace, machine, vary=False)
+
+
+def _scan(steps: str) -> list[Any]:
+    import numpy as np
+
+    shapes = [(1, 4096, int(steps))] * 2 + [(4096, 16)] + [(1, 16, int(steps))] * 2
+    return [np.broadcast_to(np.zeros((), np.float32), shape) for shape in shapes]
+
+
+def _convolution(dtype: str, pool_size: str) -> list[Any]:
+    import numpy as np
+
+    shapes = [(1, 256, 224, 224), (256, 256, 3, 3), (256,)]
+    return [*(np.broadcast_to(np.zeros((), dtype), shape) for shape in shapes), int(pool_size)]
 
 
 def _zeros(loc: float = 0.0, scale: float = 1.0, size: Any = None) -> Any:
@@ -235,6 +277,22 @@ def additions(found: Sequence[PublishedComparison]) -> list[GoalResult]:
         told = f"addition, {one.name}" + ("" if one.name in chosen else " (held out)")
         row = _row(dataclasses.replace(one, name=told), "trn2", "within 20 %", abs(one.error) <= 0.2)
         rows.append(row)
+    return rows
+
+
+def versions(kind: str, found: Sequence[PublishedComparison]) -> list[GoalResult]:
+    """Return the versions of one kernel: each within 20 %, and each with how much faster it is than the one before."""
+    told, rows = published_versions()[kind], []
+    for one in found:
+        name = f"{kind}, {one.name}" + ("" if one.name in told["calibrated"] else " (held out)")
+        row = _row(dataclasses.replace(one, name=name), told["target"], "within 20 %", abs(one.error) <= 0.2)
+        rows.append(row)
+    for slow, fast in pairwise(found):
+        if slow.published_us > 1.1 * fast.published_us:
+            right, ours = slow.published_us / fast.published_us, slow.us / fast.us
+            title = f"NKI time model, {told['target']}: {kind}, {slow.name} over {fast.name}"
+            met = abs(ours / right - 1) <= 0.2
+            rows.append(GoalResult(title, "within 20 %", ours, "x", met, f"published {right:.2f}x"))
     return rows
 
 

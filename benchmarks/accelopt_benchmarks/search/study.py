@@ -91,7 +91,7 @@ async def token_counts(
             continue
         async with open_world(subject, plan) as world:
             base = (await world.baseline()).kernels[0]
-        ours = our_tokens(count, kernel, base, subject.target)
+        ours = our_tokens(count, data, kernel, reference, base, subject.target)
         theirs = their_tokens(count, data, kernel, reference, base, subject.target)
         if ours is None or theirs is None:
             tell(

@@ -17,14 +17,17 @@ from accelopt_profiling.measurement import Correctness, Finding, KernelMeasureme
 from accelopt_profiling.nki.current.versions import UnknownVersionError, emulated_version
 from accelopt_profiling.nki.data.dtypes import dtype_named
 from accelopt_profiling.nki.data.instruction import Trace
-from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError, ValuesNeededError
 from accelopt_profiling.nki.frontend import jit as launching
+from accelopt_profiling.nki.inference_step import infer_nki
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.report import measurement
 from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
+from accelopt_profiling.problems.inference.inferred import InferParams
+from accelopt_profiling.problems.loading.inferred import INFER_CPU_SECONDS, of_inferred, with_inferred
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets.load import UnknownTargetError
@@ -75,6 +78,10 @@ class _ProfileRun:
 
     def __init__(self, context: StepContext, params: ProfileParams, machine: Hardware) -> None:
         self.context, self.params, self.hardware = context, params, machine
+        self.inferred = params.problem is not None and bool(params.problem.options.get("inferred"))
+        if params.problem is not None and params.problem.kind == "inferred":
+            wanted = InferParams(params.kernels, params.target, INFER_CPU_SECONDS)
+            self.context, self.params = with_inferred(context, params, infer_nki(context, wanted))
         self.toolchain = _TOOLCHAIN
         self.load()
         self.traced: Emulation | None = None
@@ -112,6 +119,8 @@ class _ProfileRun:
             try:
                 self.problem.run(self.module, inputs)
             except KernelFaultError as fault:
+                if isinstance(fault, ValuesNeededError):
+                    return
                 self._stop(fault, emulation)
             except (Exception, SystemExit):
                 return
@@ -193,6 +202,8 @@ class _ProfileRun:
             findings.append(Finding(self.fault.code, line, "error", self.fault.message))
         if self.broke_off is not None and first:
             findings.append(self.broke_off)
+        if self.inferred:
+            findings = [of_inferred(f, "capacity") for f in findings]
         answer = self._answer(kernel)
         launched = faulty or answer is not None
         if self.broke_off is None and self.correctness.status == "failed" and launched:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import traceback
-from dataclasses import replace
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.triton.capture.session import LaunchExecution, describe
@@ -11,10 +10,6 @@ from accelopt_profiling.triton.check_size import CheckSize
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.worker.step_context import StepFailedError
-
-_GIVE_REAL_VALUES = (
-    "Give real values in the problem file and remove `inferred` there, or record a test: `accelopt record`."
-)
 
 
 def execution_findings(execution: LaunchExecution) -> list[Finding]:
@@ -59,14 +54,6 @@ def smaller_check_finding(size: CheckSize, smaller: str, line: int, referenced: 
     checked = "the result was checked" if referenced else "accesses out of bounds were looked for"
     message = f"At the full size {size.excess}; {checked} at {smaller}."
     return Finding("checked-smaller", line, "information", message)
-
-
-def of_inferred(finding: Finding) -> Finding:
-    """Return the finding of a kernel that ran with inferred arguments: what goes wrong may be their fault."""
-    if finding.severity != "error" or finding.code not in ("out-of-bounds", "kernel-raised"):
-        return finding
-    message = f"With the inferred arguments: {finding.message.removesuffix('.')}. {_GIVE_REAL_VALUES}"
-    return replace(finding, severity="information", message=message)
 
 
 def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:

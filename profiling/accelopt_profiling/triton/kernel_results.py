@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost, Severity
+from accelopt_profiling.problems.loading.inferred import of_inferred
 from accelopt_profiling.quantity import Quantity, estimated, executed
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton import hints
@@ -21,7 +22,7 @@ from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
 from accelopt_profiling.triton.estimation.scale import time_at_scale
-from accelopt_profiling.triton.findings import compile_findings, execution_findings, of_inferred
+from accelopt_profiling.triton.findings import compile_findings, execution_findings
 from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES
 
 #: A launch with inferred arguments that touches less than this share of a tensor of more bytes is pointed out.

@@ -21,10 +21,10 @@ from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
+from accelopt_profiling.problems.loading.inferred import INFER_CPU_SECONDS, with_inferred
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, emulated, interpreter
 from accelopt_profiling.triton.check_size import CheckSize, check_size
@@ -41,8 +41,6 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
-#: Seconds for the tries of a problem that is inferred, besides importing the file.
-INFER_CPU_SECONDS = 30.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -76,7 +74,7 @@ class _Profile:
         if ref is None:
             return [known.without_problem() for known in self.known.values()]
         if ref.kind == "inferred":
-            self._infer(ref)
+            self._infer()
         if ref.kind == "selfrun":
             self._self_run()
             self._compile(compile_launch)
@@ -92,22 +90,13 @@ class _Profile:
             self._compile(_with_machine_code)
         return self.measurements()
 
-    def _infer(self, ref: ProblemRef) -> None:
+    def _infer(self) -> None:
         """Infer the problem first, and go on as if it had been written down beside the kernel file."""
         from accelopt_profiling.problems.inference.infer_step import infer
         from accelopt_profiling.problems.inference.inferred import InferParams
 
         inferred = infer(self.context, InferParams(self.params.kernels, self.target.name, INFER_CPU_SECONDS))
-        if not inferred.launched:
-            raise StepFailedError(StepError("no-problem", inferred.remaining))
-        self.context.emit({"inferred": inferred})
-        path = str(ref.path)
-        self.context.write_generated(path, inferred.text)
-        source = dataclasses.replace(
-            self.context.source, files={**self.context.source.files, path: inferred.text}
-        )
-        self.context = dataclasses.replace(self.context, source=source)
-        self.params = dataclasses.replace(self.params, problem=dataclasses.replace(ref, kind="module"))
+        self.context, self.params = with_inferred(self.context, self.params, inferred)
 
     # the runs
 

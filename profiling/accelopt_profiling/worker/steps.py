@@ -45,6 +45,12 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
 
         wanted = _parse(name, InferParams, params)
         return lambda context: infer(context, wanted)
+    if name == "nki.infer":
+        from accelopt_profiling.nki.inference_step import infer_nki
+        from accelopt_profiling.problems.inference.inferred import InferParams
+
+        sought = _parse(name, InferParams, params)
+        return lambda context: infer_nki(context, sought)
     if name == "time":
         from accelopt_profiling.timing.time_step import TimeParams, time_launches
 

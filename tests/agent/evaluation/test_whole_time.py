@@ -8,7 +8,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.whole_time import ALL_LAUNCHES, REST, time_of, total, whole
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.trial import Trial, VersionTexts
-from accelopt_agent.search.trial_result import candidate_outcome, net_summary, node_of_trial
+from accelopt_agent.search.trial_result import candidate_outcome, lasting_steps, net_summary, node_of_trial
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, estimated
@@ -68,8 +68,26 @@ def test_one_wrong_kernel_makes_the_whole_wrong() -> None:
     assert made.correctness.status == "failed"
 
 
+def test_a_step_that_a_later_one_overwrote_is_not_told() -> None:
+    """A rule's step, a redesign that leaves one line in ten of it and fails, and the repair of that."""
+    versions = [
+        f"{HEAD}{line}\n"
+        for line in ("x = 0", "y = 1\nz = 2\nv = 3\nw = 4\nu = 5", "u = 5\na = b", "u = 5\na = 3")
+    ]
+    kernel = find_kernels(text_of("k")).kernels[0]
+    node = Node(versions[0], kernel, measured("k", 1.0))
+    for text, summary, repair in zip(
+        versions[1:], ("Hoist", "Redo it all", "repaired"), (False, False, True), strict=True
+    ):
+        node = Node(text, kernel, measured("k", 1.0), parent=node, step=("model:m", summary), repair=repair)
+    assert lasting_steps(node) == ["Redo it all"]
+    assert lasting_steps(node.parent.parent) == ["Hoist"]  # type: ignore[union-attr, arg-type]
+
+
 def test_the_net_difference_is_one_sentence() -> None:
     base, fused = text_of("a", "b"), text_of("ab")
-    assert net_summary(base, fused, "Fuse them.") == "ab in place of a and b: Fuse them"
-    chain = "; then: ".join(["One", "Two", "One", "Three", "Four"])
-    assert net_summary(base, base, chain) == "One; then: Two; then: Three; and 1 more"
+    assert net_summary(base, fused, ["Fuse them."]) == "ab in place of a and b: Fuse them"
+    assert (
+        net_summary(base, base, ["One; then: Two", "One", "Three", "Four"])
+        == "One; then: Two; then: Three; and 1 more"
+    )

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from accelopt_benchmarks.nki import time_model
 from accelopt_benchmarks.nki import time_model as nki_time
 from accelopt_benchmarks.nki.time_model import (
     PublishedComparison,
@@ -51,6 +52,19 @@ def test_the_one_left_out_has_no_say_in_its_constants() -> None:
     errors, chosen = leave_one_out([*others, odd])
     assert chosen[-1] == "better"
     assert errors[-1] == pytest.approx(0.5)
+
+
+def test_versions_are_told_one_by_one_and_each_beside_the_next() -> None:
+    names = list(time_model.published_versions()["fused mamba"]["kernels"])
+    published = zip(names, (300, 200, 100, 99), strict=True)
+    found = [judged(name, us, us * 2 if n else us) for n, (name, us) in enumerate(published)]
+    rows = time_model.versions("fused mamba", found)
+    told = {row.what.partition("fused mamba, ")[2]: (round(row.value, 2), row.met) for row in rows}
+    assert told[names[0]] == (0.0, True)
+    assert told[f"{names[2]} (held out)"] == (100.0, False)
+    assert told[f"{names[0]} over {names[1]}"] == (0.75, False)
+    assert told[f"{names[1]} over {names[2]}"] == (2.0, True)
+    assert f"{names[2]} over {names[3]}" not in told
 
 
 def test_misses_are_told_as_misses() -> None:

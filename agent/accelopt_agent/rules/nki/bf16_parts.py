@@ -93,13 +93,12 @@ def _root(node: cst.BaseExpression) -> cst.Name | None:
 
 @dataclass
 class _Splitting:
-    """The edits that make the parts of tiles; ``known`` tells of each whether that can be done."""
+    """The edits that make the parts of tiles; ``known`` has the statement after which a tile's parts are there, None
+    for a tile that cannot be split."""
 
     kernel: NkiKernel
     edits: list[ByteEdit] = field(default_factory=list)
-    known: dict[str, int] = field(
-        default_factory=dict
-    )  # where the parts are made, -1 for those that cannot be
+    known: dict[str, Statement | None] = field(default_factory=dict)
 
     def takes(self, product: NkiCall) -> bool:
         """Return whether both operands of a product can be split before it, and do it."""
@@ -107,18 +106,21 @@ class _Splitting:
         names = [root.value for root in roots if root is not None]
         if len(names) != 2 or not all(self._can(name) for name in names):
             return False
-        for name in dict.fromkeys(names):
-            if name not in self.known:
-                self.known[name] = self._split(name)
-        at = self.kernel.source.start(product.call)
-        return all(0 <= self.known[name] <= at for name in names)
+        made = [self._made(name) for name in dict.fromkeys(names)]
+        source = self.kernel.source
+        return all(m is not None and source.end(m.node) <= source.start(product.call) for m in made)
+
+    def _made(self, name: str) -> Statement | None:
+        if name not in self.known:
+            self.known[name] = self._split(name)
+        return self.known[name]
 
     def _can(self, name: str) -> bool:
         """Return whether the parts' names are free, and nothing says that a tile is narrow already."""
         flow = self.kernel.flow
         return len(flow.binding(name)) == 1 and not any(flow.occurrences(name + s) for s in ("_high", "_low"))
 
-    def _split(self, name: str) -> int:
+    def _split(self, name: str) -> Statement | None:
         (bound,) = self.kernel.flow.binding(name)
         if isinstance(bound.value, cst.List):
             return self._split_list(name, bound)
@@ -127,7 +129,7 @@ class _Splitting:
             return (self._split_tile if self.kernel.dialect.mutates else self._split_tensor)(name, allocation)
         return self._split_value(name, bound)
 
-    def _split_list(self, name: str, bound: Statement) -> int:
+    def _split_list(self, name: str, bound: Statement) -> Statement | None:
         """A list of tiles has a list of each part beside it."""
         source, flow = self.kernel.source, self.kernel.flow
         assert isinstance(bound.value, cst.List)
@@ -135,16 +137,15 @@ class _Splitting:
         one = appends[0].args[0].value if len(appends) == 1 else None
         where = flow.statement_of(appends[0]) if one is not None else None
         if bound.value.elements or not isinstance(one, cst.Name) or where is None or not self._can(one.value):
-            return -1
-        item = one.value
-        if item not in self.known:
-            self.known[item] = self._split(item)
-        if not 0 <= self.known[item] <= source.start(where.node):
-            return -1
+            return None
+        made = self._made(one.value)
+        if made is None or made.block is not where.block:
+            return None
+        last = max(made, where, key=lambda s: source.start(s.node))
         self.edits.append(source.after(bound.node, f"{name}_high = []\n{name}_low = []"))
-        added = f"{name}_high.append({item}_high)\n{name}_low.append({item}_low)"
-        self.edits.append(source.after(where.node, added))
-        return source.end(where.node)
+        added = f"{name}_high.append({one.value}_high)\n{name}_low.append({one.value}_low)"
+        self.edits.append(source.after(last.node, added))
+        return last
 
     def _append(self, use: cst.Name) -> cst.Call | None:
         method = self.kernel.source.parent(use)
@@ -152,7 +153,7 @@ class _Splitting:
         appends = isinstance(method, cst.Attribute) and method.attr.value == "append"
         return call if appends and isinstance(call, cst.Call) and len(call.args) == 1 else None
 
-    def _split_tile(self, name: str, allocation: Statement) -> int:
+    def _split_tile(self, name: str, allocation: Statement) -> Statement | None:
         """Today's dialect: two tiles of the same shape, written once the tile is complete."""
         kernel, source, flow = self.kernel, self.kernel.source, self.kernel.flow
         made = self._narrowed(allocation)
@@ -162,7 +163,7 @@ class _Splitting:
             if i.destination is not None and root_name(i.destination) == name
         ]
         if made is None or not writers:
-            return -1
+            return None
         around = [
             [s for s in flow.statements if s.block is allocation.block and self._holds(s, w)]
             for w in writers
@@ -173,10 +174,10 @@ class _Splitting:
         words = kernel.spelled(f"{NL}.subtract")
         rest = kernel.spell(f"{NISA}.tensor_tensor", f"{name}_low", name, f"{name}_high", words or "")
         if last is None or any(not s for s in around) or copy is None or rest is None:
-            return -1
+            return None
         lines = [f"{name}_high = {made}", copy, f"{name}_low = {made}", rest]
         self.edits.append(source.after(last.node, "\n".join(lines)))
-        return source.end(last.node)
+        return last
 
     def _holds(self, one: Statement, other: Statement) -> bool:
         return one is other or one.node in self.kernel.source.parents(other.node)
@@ -195,31 +196,31 @@ class _Splitting:
             return None
         return kernel.source.edited(allocation.value, kernel.source.replace(dtype, bfloat16))
 
-    def _split_tensor(self, name: str, allocation: Statement) -> int:
+    def _split_tensor(self, name: str, allocation: Statement) -> Statement | None:
         """Beta 1: two tensors of the same shape, written where the tensor is."""
         source, made = self.kernel.source, self._narrowed(allocation)
         writers = [s for s in self.kernel.flow.simple() if name in s.stores and s is not allocation]
         if made is None or len(writers) != 1 or writers[0].assign is None:
-            return -1
+            return None
         place = writers[0].target
         if not isinstance(place, cst.Subscript) or root_name(place) != name:
-            return -1
+            return None
         index = source.code(place).removeprefix(name)
         lines = self._parts(name, index)
         if lines is None:
-            return -1
+            return None
         self.edits.append(source.after(allocation.node, f"{name}_high = {made}\n{name}_low = {made}"))
         self.edits.append(source.after(writers[0].node, lines))
-        return source.end(writers[0].node)
+        return writers[0]
 
-    def _split_value(self, name: str, bound: Statement) -> int:
+    def _split_value(self, name: str, bound: Statement) -> Statement | None:
         """Beta 1: two variables more."""
         value = self.kernel.instruction(bound.value) if bound.value is not None else None
         lines = self._parts(name, "")
         if not isinstance(bound.target, cst.Name) or value is None or lines is None:
-            return -1
+            return None
         self.edits.append(self.kernel.source.after(bound.node, lines))
-        return self.kernel.source.end(bound.node)
+        return bound
 
     def _parts(self, name: str, index: str) -> str | None:
         words = {w: self.kernel.spelled(f"{NL}.{w}") for w in _WORDS}

@@ -8,13 +8,16 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.hoisting import needed
-from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.independence import independent
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.list_of_tiles import kept_chains, loads_only
+from accelopt_agent.rules.analysis.nki.resident_tiles import counted
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, is_string
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
+    kernel = open_nki(subject)
     if kernel is None:
         return
     for statement in kernel.flow.statements:
@@ -34,11 +37,40 @@ def _only_loop(outer: cst.For) -> cst.For | None:
 
 def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite | None:
     flow, source = kernel.flow, kernel.source
-    if not (_is_affine(kernel, outer) and _is_affine(kernel, inner)):
-        return None
     if not isinstance(outer.target, cst.Name) or outer.target.value in flow.variables(inner.iter):
         return None
-    moved: list[Statement] = []
+    moved = (_current if kernel.dialect.mutates else _beta1)(kernel, outer, inner)
+    loading = [i.statement for i in kernel.of("nl.load", "nisa.dma_copy") if i.statement in moved]
+    if not loading:
+        return None
+    moved = [s for s in flow.simple() if s in moved]
+    edits: list[ByteEdit] = []
+    for one, other in ((outer, inner), (inner, outer)):
+        edits.append(source.replace(one.target, source.code(other.target)))
+        edits.append(source.replace(one.iter, source.code(other.iter)))
+    edits.append(source.before(inner, "\n".join(source.with_comment(s.node) for s in moved)))
+    edits += [source.moved(s.node) for s in moved]
+    loads = ", ".join(s.target_name or "" for s in moved if s in loading)
+    over = f"{source.code(outer.target)} and {source.code(inner.target)}"
+    return Rewrite(tuple(edits), f"Swap the loops over {over} and load {loads} in the outer one.")
+
+
+def _current(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> list[Statement]:
+    """Return the loads that depend on the inner variable only; none where the loops may not be swapped. They may where
+    the iterations of the inner one are independent: what the outer one adds up keeps its order then."""
+    if counted(kernel, outer) is None or counted(kernel, inner) is None or not independent(kernel, inner):
+        return []
+    chains = (
+        c for c in kept_chains(kernel) if c.outer is outer and c.over == (inner,) and loads_only(kernel, c)
+    )
+    return [statement for chain in chains for statement in chain.statements]
+
+
+def _beta1(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> list[Statement]:
+    """Return the loads that depend on the inner variable only, with what they need, in loops declared independent."""
+    flow, source, moved = kernel.flow, kernel.source, list[Statement]()
+    if not (_is_affine(kernel, outer) and _is_affine(kernel, inner)):
+        return []
     for load in kernel.of("nl.load"):
         statement = load.statement
         if (
@@ -53,19 +85,7 @@ def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite 
         group = needed(flow, outer, [statement], INDEXING, steady=frozenset({source.code(inner.target)}))
         if group is not None:
             moved += [s for s in group if s not in moved]
-    loading = [load.statement for load in kernel.of("nl.load") if load.statement in moved]
-    if not loading:
-        return None
-    moved = [s for s in flow.simple() if s in moved]
-    edits: list[ByteEdit] = []
-    for one, other in ((outer, inner), (inner, outer)):
-        edits.append(source.replace(one.target, source.code(other.target)))
-        edits.append(source.replace(one.iter, source.code(other.iter)))
-    edits.append(source.before(inner, "\n".join(source.with_comment(s.node) for s in moved)))
-    edits += [source.moved(s.node) for s in moved]
-    loads = ", ".join(s.target_name or "" for s in moved if s in loading)
-    over = f"{source.code(outer.target)} and {source.code(inner.target)}"
-    return Rewrite(tuple(edits), f"Swap the loops over {over} and load {loads} in the outer one.")
+    return moved
 
 
 def _is_affine(kernel: NkiKernel, loop: cst.For) -> bool:

@@ -30,6 +30,13 @@ class NKIObject:
     def __init__(self, **kwargs: Any) -> None:
         self.__dict__.update(kwargs)
 
+    def __init_subclass__(cls) -> None:
+        """Annotate plain attributes: the compiler takes them for fields of a dataclass as well."""
+        super().__init_subclass__()
+        for name, value in list(vars(cls).items()):
+            if not name.startswith("_") and not callable(value) and not hasattr(value, "__get__"):
+                cls.__annotations__.setdefault(name, Any)
+
 
 class NkiTileSize(language.TileSize):
     """``nl.tile_size``, with what the current dialect adds."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from accelopt_profiling.nki.compute.operations import multiply_values, transpose_values
 from accelopt_profiling.nki.current.enums import MatmulPerfMode, NkiEngine
 from accelopt_profiling.nki.current.operands import (
@@ -79,7 +81,8 @@ def nc_transpose(dst: Any, data: Any, engine: Any = NkiEngine.unknown, name: str
         )
     if chosen == TENSOR and tile.block.info.memory is MemorySpace.PSUM:
         machine.fault("unsupported", "nc_transpose on TensorE reads SBUF; data lies in PSUM.")
-    if target.dtype != tile.dtype:
+    by_product = chosen == TENSOR and machine.limits.generation < 3 and target.dtype == np.float32
+    if target.dtype != tile.dtype and not by_product:  # the second generation multiplies with the identity
         machine.fault(
             "unsupported", f"nc_transpose keeps the type: data is {tile.dtype}, dst {target.dtype}."
         )

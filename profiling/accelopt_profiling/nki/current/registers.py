@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.emulator.diagnostics import ValuesNeededError
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import taken
@@ -21,10 +22,10 @@ class Register:
 
     def __index__(self) -> int:
         if self.value is None:
-            current().fault(
-                "unsupported",
-                "This count is read from a tensor; without values nothing is known of the loop's length.",
+            message = (
+                "This count is read from a tensor; without values nothing is known of the loop's length."
             )
+            raise ValuesNeededError("unsupported", message, current().diagnostics.line())
         return self.value
 
     __int__ = __index__

@@ -22,6 +22,10 @@ class KernelFaultError(Exception):
         self.code, self.message, self.line = code, message, line
 
 
+class ValuesNeededError(KernelFaultError):
+    """A kernel's loop runs as often as a tensor says, in a run without values."""
+
+
 def user_line() -> int:
     """Return the 1-based line of the innermost frame outside this package, or 0. Called from this package
     only."""

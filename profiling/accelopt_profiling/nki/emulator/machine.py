@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, Literal, NoReturn
 
 from accelopt_profiling.measurement import Finding
@@ -28,6 +29,15 @@ from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.emulator.transfers import Transfers
 
 Mode = Literal["full", "trace"]
+
+
+@dataclass(frozen=True)
+class LaunchArgument:
+    """A tensor that a launch was given: the emulator's, and the caller's array."""
+
+    tile: Tile
+    array: Array
+    writable: bool
 
 
 class Machine:
@@ -76,6 +86,7 @@ class Machine:
         )
         self.transfers = Transfers(self.executor)
         self.assignment = Assignment(self.executor)
+        self.arguments: list[LaunchArgument] = []
         self.program: tuple[int, ...] = (0,)
         self.grid: tuple[int, ...] = (1,)
         self.launched_on_a_grid = False
@@ -99,7 +110,9 @@ class Machine:
 
     def argument(self, array: Array, writable: bool = False) -> Tile:
         """Return an input in HBM: the caller's own array, which is written only where ``writable``."""
-        return self.memory.argument(array, writable)
+        tile = self.memory.argument(array, writable)
+        self.arguments.append(LaunchArgument(tile, array, writable))
+        return tile
 
     def output(self, tile: Tile) -> Array:
         """Return the values of a returned tensor as a plain array."""

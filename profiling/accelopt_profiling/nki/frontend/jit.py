@@ -16,7 +16,7 @@ from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.loop_recorder import ReplayMismatchError
-from accelopt_profiling.nki.emulator.machine import Machine, running, running_machine
+from accelopt_profiling.nki.emulator.machine import LaunchArgument, Machine, running, running_machine
 from accelopt_profiling.nki.emulator.peak_usage import overflow
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import handed_out, taken
@@ -76,12 +76,10 @@ class EmulatedKernel:
         self.dialect(machine)
         machine.launched_on_a_grid = self.grid != (1,)
         names = [p.name for p in inspect.signature(self.function).parameters.values()]
-        written: list[tuple[Tile, Any]] = []
         positional = [
-            self._argument(machine, a, names[at] if at < len(names) else "", written)
-            for at, a in enumerate(args)
+            self._argument(machine, a, names[at] if at < len(names) else "") for at, a in enumerate(args)
         ]
-        named = {name: self._argument(machine, a, name, written) for name, a in kwargs.items()}
+        named = {name: self._argument(machine, a, name) for name, a in kwargs.items()}
         result: Any = None
         with running(machine):
             for program in itertools.product(*(range(n) for n in self.grid)):
@@ -95,12 +93,13 @@ class EmulatedKernel:
             if finding is not None:
                 machine.findings.append(finding)
         returned = _result(machine, result)
+        written = [a for a in machine.arguments if a.writable]
         _write_back(machine, written)
         if machine.results is not None:
-            machine.results = _copies([returned, [array for _, array in written]])
+            machine.results = _copies([returned, [a.array for a in written]])
         return returned
 
-    def _argument(self, machine: Machine, value: Any, name: str, written: list[tuple[Tile, Any]]) -> Any:
+    def _argument(self, machine: Machine, value: Any, name: str) -> Any:
         if isinstance(value, np.ndarray) and value.ndim:
             array: Any = value
         elif hasattr(value, "detach") and hasattr(value, "numpy"):
@@ -111,24 +110,19 @@ class EmulatedKernel:
         writable = self.writes_arguments or "mutable_tensor" in getattr(
             annotation, "__name__", str(annotation)
         )
-        tile = machine.argument(array, writable)
-        if writable:
-            written.append((tile, array))
-        return handed_out(tile)
+        return handed_out(machine.argument(array, writable))
 
 
-def _write_back(machine: Machine, written: list[tuple[Tile, Any]]) -> None:
+def _write_back(machine: Machine, written: list[LaunchArgument]) -> None:
     """Copy what a kernel wrote to its arguments into the caller's arrays."""
     stored = {id(block) for i in machine.trace.instructions for block, _ in i.writes}
-    machine.trace.output_bytes += sum(
-        array.nbytes for tile, array in written if id(tile.block.info) in stored
-    )
+    machine.trace.output_bytes += sum(a.array.nbytes for a in written if id(a.tile.block.info) in stored)
     if not written or machine.mode != "full":
         return
     machine.deferred.run(final=True)
-    for tile, array in written:
-        if not tile.block.borrowed and tile.block.storage is not None:
-            array[...] = tile.array()
+    for argument in written:
+        if not argument.tile.block.borrowed and argument.tile.block.storage is not None:
+            argument.array[...] = argument.tile.array()
 
 
 def _copies(value: Any) -> list[Array]:

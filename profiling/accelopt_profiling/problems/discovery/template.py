@@ -1,63 +1,76 @@
-"""Write a problem file for an NKI kernel from its text and docstring: valid Python, to be completed."""
+"""Guess the call of an NKI kernel from its text and docstring, and write it as a problem file, to be completed."""
 
 from __future__ import annotations
 
 import ast
-import re
+from collections.abc import Sequence
 
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.problems.discovery.entry import launchable_kernels, launchers
-from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
+from accelopt_profiling.problems.inference.arguments import InferredCall
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.guess import guess_call
-from accelopt_profiling.problems.inference.stated_sizes import apply_stated_sizes
+from accelopt_profiling.problems.inference.launch_grid import indexed_grid
+from accelopt_profiling.problems.inference.nki_problem_text import nki_problem_text
+from accelopt_profiling.problems.inference.stated_sizes import (
+    apply_defaults,
+    apply_stated_relations,
+    apply_stated_sizes,
+    bound_sizes,
+    merge_alike_sizes,
+)
 from accelopt_profiling.problems.inference.usage import function_uses
 from accelopt_profiling.source_text import parse_python
 
-
-def problem_template(text: str, kernel: Kernel) -> str:
-    """Return a problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, no reference."""
-    function = _entry(text, kernel)
-    entry = function.name if function else kernel.name.split(".")[-1]
-    lines = [
-        f'"""Inputs of {entry}, guessed from its arguments. Edit what does not fit: sizes, dtypes, values.',
-        "",
-        "There is no reference, so results are not checked. To check them, add a function `reference` that takes",
-        "the same inputs and returns the right outputs in plain NumPy.",
-        '"""',
-        "",
-        "import numpy as np",
-        "",
-        f'entry = "{entry}"',
-        "",
-        "",
-        *_inputs(InferredCall(entry) if function is None else _call(text, function)),
-    ]
-    return "\n".join(lines) + "\n"
+#: Elements of a tensor: what is checked computes with all of them.
+_MOST_ELEMENTS = 1 << 22
 
 
-def _call(text: str, function: ast.FunctionDef) -> InferredCall:
-    """Guess the call of a kernel, or of a function that launches one, from how its text uses the parameters."""
+def problem_template(text: str, kernel: Kernel, why: str = "") -> str:
+    """Return a problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, no reference.
+    ``why`` is the reason that nothing was run, which it states."""
+    function = entry_functions(text, [kernel])
+    name = function[0].name if function else kernel.name.split(".")[-1]
+    return nki_problem_text(guessed_call(text, function[0]) if function else InferredCall(name), why)
+
+
+def guessed_call(text: str, function: ast.FunctionDef) -> InferredCall:
+    """Guess the call of a kernel, or of a function that launches one, from how its text uses the parameters. Tensors
+    are float32, as NumPy has them, where nothing is said about their type."""
     tree = parse_python(text)
     functions = function_uses(tree, set())
     if function.name not in functions:
         return InferredCall(function.name)
     call = guess_call(text, EntryCandidate(function.name, function.name, "function"), functions)
+    apply_stated_relations(call, ast.get_source_segment(text, function) or "")
+    merge_alike_sizes(call)
+    apply_defaults(call, function)
     apply_stated_sizes(call, tree, function)
+    bound_sizes(call, _MOST_ELEMENTS)
+    if function.name in {k.name for k in find_kernels(text).kernels}:
+        call.grid = indexed_grid(function)
+    use_plain_types(call)
     return call
 
 
-def _entry(text: str, kernel: Kernel) -> ast.FunctionDef | None:
-    """Return the function to call."""
+def use_plain_types(call: InferredCall) -> None:
+    """Make tensors float32 or int32, as NumPy has them, where nothing of the code said which type they have."""
+    for tensor in call.tensors:
+        if "dtype" not in tensor.reason:
+            tensor.dtype = {"bfloat16": "float32", "int64": "int32"}.get(tensor.dtype, tensor.dtype)
+
+
+def entry_functions(text: str, kernels: Sequence[Kernel]) -> list[ast.FunctionDef]:
+    """Return the functions to call for ``kernels``, likeliest first: those that launch them, then they themselves."""
     tree = parse_python(text)
     functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
-    own = functions.get(kernel.name.split("#")[0].split(".")[-1])
-    called = [
-        functions[n]
-        for n in launchers(tree, set(launchable_kernels(find_kernels(text))))
-        if own is not None and _launches(functions, functions[n], own.name)
-    ]
-    return called[0] if called else own
+    launching = [functions[n] for n in launchers(tree, set(launchable_kernels(find_kernels(text))))]
+    chosen: list[ast.FunctionDef] = []
+    for kernel in kernels:
+        own = functions.get(kernel.name.split("#")[0].split(".")[-1])
+        called = [f for f in launching if own is not None and _launches(functions, f, own.name)]
+        chosen += [f for f in [*called[:1], own] if f is not None and f not in chosen]
+    return chosen
 
 
 def _launches(
@@ -68,22 +81,3 @@ def _launches(
         return True
     inner = [functions[n] for n in names if n in functions and n != function.name]
     return depth > 0 and any(_launches(functions, f, kernel, depth - 1) for f in inner)
-
-
-def _inputs(call: InferredCall) -> list[str]:
-    sizes = ", ".join(f"{name}={size}" for name, size in call.sizes.items())
-    made = [f"    {a.name} = {_value(a, call)}  # {a.reason or 'a guess'}" for a in call.arguments]
-    listed = ", ".join(a.name for a in call.arguments)
-    return [f"def get_inputs({sizes}):", *made, f"    return [{listed}]"]
-
-
-def _value(argument: InferredArgument, call: InferredCall) -> str:
-    """Return an argument in NumPy. Floating-point tensors are float32; what only torch has becomes None."""
-    if argument.kind == "value":
-        value = re.sub(r"^torch\.(float32|float16|int32|int64)$", r"np.\1", argument.value)
-        return "None" if "torch" in value or value == '"cuda"' else value
-    shape = f"({', '.join(argument.dims)}{',' if len(argument.dims) == 1 else ''})"
-    if argument.dtype.startswith(("int", "uint", "bool")):
-        low = min((call.size_of(d) for t in call.tensors for d in t.dims if d in call.sizes), default=2)
-        return f"np.random.randint(0, {max(low, 2)}, size={shape}).astype(np.int32)"
-    return f"np.random.normal(size={shape}).astype(np.float32)"

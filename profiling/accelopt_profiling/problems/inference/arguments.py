@@ -37,6 +37,7 @@ class InferredArgument:
 class InferredCall:
     """A call of ``entry``. The arguments in ``keywords`` are passed by name, after the others; ``grid`` is that of a
     kernel which no function launches, one expression for each axis. With ``backward`` the gradients are computed too.
+    ``imports`` are names of the kernel file that the values need.
     """
 
     entry: str
@@ -45,6 +46,7 @@ class InferredCall:
     keywords: list[str] = field(default_factory=list)
     grid: list[str] = field(default_factory=list)
     backward: bool = False
+    imports: list[str] = field(default_factory=list)
 
     def argument(self, name: str) -> InferredArgument | None:
         """Return the argument ``name``, or None."""

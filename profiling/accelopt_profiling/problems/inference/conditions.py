@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 from typing import Any
 
-import torch
-
+from accelopt_profiling.problems.inference.arguments import InferredArgument
 from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 
@@ -56,15 +56,11 @@ class ConditionSolver:
         argument = self._subjects.named(node.id)
         if argument is not None and argument.kind == "value":
             return self._subjects.set_value(argument, str(wanted), self._why)
-        function = self._site.function
-        if function is None or self._depth > 3:
+        if self._depth > 3:
             return None
-        for statement in ast.walk(function):
-            if isinstance(statement, ast.Assign) and any(
-                isinstance(t, ast.Name) and t.id == node.id for t in statement.targets
-            ):
-                self._depth += 1
-                return self.make(statement.value, wanted)
+        for value in self.assigned(node.id):
+            self._depth += 1
+            return self.make(value, wanted)
         return None
 
     def _call(self, node: ast.Call, wanted: bool) -> str | None:
@@ -80,7 +76,7 @@ class ConditionSolver:
             operator = ast.And() if name == "all" else ast.Or()
             return self.make(ast.BoolOp(operator, node.args[0].elts), wanted)
         if name.endswith("is_floating_point") and isinstance(node.func, ast.Attribute):
-            return self._set_dtype(ast.Attribute(node.func.value, "dtype", ast.Load()), torch.bfloat16)
+            return self._set_dtype(ast.Attribute(node.func.value, "dtype", ast.Load()), "bfloat16")
         return None
 
     def _comparison(self, node: ast.Compare, wanted: bool) -> str | None:
@@ -94,10 +90,11 @@ class ConditionSolver:
             return self.make(ast.BoolOp(ast.And(), list(parts)), wanted)
         kind = type(node.ops[0]) if wanted else _OPPOSITE[type(node.ops[0])]
         left, right = node.left, node.comparators[0]
-        if kind in (ast.Is, ast.IsNot) and isinstance(left, ast.Name) and isinstance(right, ast.Constant):
-            if right.value is None and kind is ast.IsNot:
+        missing = isinstance(right, ast.Constant) and right.value is None
+        if isinstance(left, ast.Name) and (missing or kind in (ast.Is, ast.IsNot)):
+            if missing and kind in (ast.IsNot, ast.NotEq):
                 return self._subjects.make_tensor(left.id, f"needed in {self._why}")
-            if right.value is not None:
+            if not missing:
                 return None
             return self._subjects.leave_out(left.id) or self._subjects.make_value(left.id, self._why, "None")
         try:
@@ -120,16 +117,17 @@ class ConditionSolver:
                 goal = goals[kind]
                 goal = 1 << (goal.bit_length() - 1) if kind in (ast.Lt, ast.LtE) and goal > 0 else goal
                 flipped = {ast.Lt: a + 1, ast.LtE: a, ast.Gt: a - 1, ast.GtE: a, ast.NotEq: 2 * a}
-                return self._set_number(left, a, goal) or self._set_number(right, b, flipped[kind])
-        if kind is ast.NotEq and isinstance(a, torch.dtype):
-            other = torch.bfloat16 if a == torch.float32 else torch.float32
-            return self._set_dtype(left, other)
+                return self.set_number(left, a, goal) or self.set_number(right, b, flipped[kind])
+        if kind is ast.NotEq and self._subjects.is_dtype(a):
+            return self._set_dtype(left, "bfloat16" if _dtype_name(a) == "float32" else "float32")
         return None
 
     def _equal(self, left: ast.expr, right: ast.expr, a: Any, b: Any, one_way: bool = False) -> str | None:
         ways = [(left, a, b)] if one_way else [(left, a, b), (right, b, a)]
+        if (owner := self._shaped(left)) is not None and "from line" in owner.reason:
+            ways.reverse()  # what an earlier run said of the left one stays
         for node, value, goal in ways:
-            if isinstance(goal, torch.dtype) and (made := self._set_dtype(node, goal)):
+            if self._subjects.is_dtype(goal) and (made := self._set_dtype(node, goal)):
                 return made
             shapes = isinstance(goal, (tuple, list)) and isinstance(value, (tuple, list))
             if shapes and (made := self._set_shape(node, list(value), list(goal))):
@@ -141,7 +139,7 @@ class ConditionSolver:
             if type(goal) is int and type(value) is int:
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and goal == 0:
                     return self._divisible(node)
-                if made := self._set_number(node, value, goal):
+                if made := self.set_number(node, value, goal):
                     return made
         return None
 
@@ -155,9 +153,10 @@ class ConditionSolver:
         goal = by
         while goal < number:
             goal *= 2
-        return self._set_number(node.left, number, goal) or self._set_number(node.right, by, 1)
+        return self.set_number(node.left, number, goal) or self.set_number(node.right, by, 1)
 
-    def _set_number(self, node: ast.expr, value: int, goal: int) -> str | None:
+    def set_number(self, node: ast.expr, value: int, goal: int) -> str | None:
+        """Change the call so that ``node``, which is ``value``, is ``goal``; return what was changed."""
         subjects = self._subjects
         if (owner := _owner(node, "ndim", "dim")) is not None:
             argument = subjects.argument_of(self._value(owner))
@@ -179,7 +178,45 @@ class ConditionSolver:
             return subjects.set_value(argument, subjects.call.expression(goal) or str(goal), self._why)
         if isinstance(node, ast.Constant):
             return None
-        return subjects.resize(value, goal, f"size from {self._why}")
+        return subjects.resize(value, goal, f"size from {self._why}") or self._invert(node, goal)
+
+    def _invert(self, node: ast.expr, goal: int) -> str | None:
+        """Make arithmetic on numbers, or what a name is assigned, be ``goal`` by one of its operands."""
+        if isinstance(node, ast.Name) and self._depth < 4:
+            self._depth += 1
+            assigned = next(iter(self.assigned(node.id)), None)
+            value = self._value(assigned)
+            return self.set_number(assigned, value, goal) if assigned and type(value) is int else None
+        if isinstance(node, ast.Call) and len(node.args) == 2 and "div" in ast.unparse(node.func):
+            node = ast.BinOp(node.args[0], ast.FloorDiv(), node.args[1])  # rounded up, as cdiv does
+        if not isinstance(node, ast.BinOp):
+            return None
+        sides = [(node.left, self._value(node.left)), (node.right, self._value(node.right))]
+        if not all(type(value) is int for _, value in sides):
+            return None
+        (left, a), (right, b) = sides
+        ways: list[tuple[ast.expr, int, int]] = []
+        if isinstance(node.op, ast.FloorDiv):
+            ways = [(left, a, goal * b)]
+        elif isinstance(node.op, ast.Mult):
+            ways = [
+                (s, old, goal // other)
+                for s, old, other in ((left, a, b), (right, b, a))
+                if other and goal % other == 0
+            ]
+        elif isinstance(node.op, ast.Add):
+            ways = [(left, a, goal - b), (right, b, goal - a)]
+        elif isinstance(node.op, ast.Sub):
+            ways = [(left, a, goal + b)]
+        return next((made for way in ways if way[2] > 0 and (made := self.set_number(*way))), None)
+
+    def assigned(self, name: str) -> Iterator[ast.expr]:
+        """Yield what the function assigns to ``name`` alone."""
+        for statement in ast.walk(self._site.function) if self._site.function is not None else ():
+            if isinstance(statement, ast.Assign) and any(
+                isinstance(t, ast.Name) and t.id == name for t in statement.targets
+            ):
+                yield statement.value
 
     def _set_dtype(self, node: ast.expr, goal: Any) -> str | None:
         owner = _owner(node, "dtype")
@@ -195,9 +232,7 @@ class ConditionSolver:
         if not all(type(n) is int for n in goal):
             return None
         sliced = isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice)
-        inner = node.value if isinstance(node, ast.Subscript) else node
-        owner = _owner(inner, "shape", "size")
-        argument = self._subjects.argument_of(self._value(owner)) if owner is not None else None
+        argument = self._shaped(node)
         if argument is None:
             return None
         shape = goal
@@ -206,6 +241,13 @@ class ConditionSolver:
             at = next((n for n in range(len(own) + 1) if own[n : n + len(value)] == value), 0)
             shape = [*own[:at], *goal, *own[at + len(value) :]]
         return self._subjects.set_dims(argument, shape, f"shape from {self._why}")
+
+    def _shaped(self, node: ast.expr) -> InferredArgument | None:
+        """Return the argument of ``x.shape``, of a slice of it or of ``tuple(x.shape)``."""
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("tuple", "list") and len(node.args) == 1:
+            node = node.args[0]
+        owner = _owner(node.value if isinstance(node, ast.Subscript) else node, "shape", "size")
+        return self._subjects.argument_of(self._value(owner)) if owner is not None else None
 
     def _value(self, node: ast.expr | None) -> Any:
         try:
@@ -234,10 +276,14 @@ def shape_place(node: ast.expr) -> tuple[ast.expr, ast.expr] | None:
     return (node.func.value, node.args[0]) if node.func.attr in ("size", "stride") else None
 
 
+def _dtype_name(dtype: Any) -> str:
+    return str(dtype).rpartition(".")[2]
+
+
 def _closeness(value: Any) -> Any:
     def distance(member: Any) -> float:
         if type(member) is int and type(value) is int:
             return abs(member - value)
-        return 0.0 if member in (torch.bfloat16, torch.float32) else 1.0
+        return 0.0 if _dtype_name(member) in ("bfloat16", "float32") else 1.0
 
     return distance

@@ -18,24 +18,41 @@ def _table() -> dict[str, list[tuple[re.Pattern[str], Any]]]:
     return {
         kind: [(re.compile(pattern), value) for pattern, value, *_ in data[kind]]
         for kind in ("sizes", "values", "tensors")
-    } | {"sizes in use": [(re.compile(p), rest[-1]) for p, *rest in data["sizes"]]}
+    } | {
+        "size meanings": [(re.compile(pattern), value) for pattern, value in data["size meanings"]],
+        "sizes in use": [(re.compile(p), rest[-1]) for p, *rest in data["sizes"]],
+    }
 
 
 def _look_up(kind: str, name: str) -> Any:
     low = name.lower().removesuffix("_ptr").removesuffix("_tensor")
-    return next((value for pattern, value in _table()[kind] if pattern.fullmatch(low)), None)
+    for text in dict.fromkeys((low, bare_name(low)) if "size" in kind else (low,)):
+        for pattern, value in _table()[kind]:
+            if pattern.fullmatch(text):
+                return value
+    return None
+
+
+def bare_name(name: str) -> str:
+    """Return the name of a dimension without what says no more than that it is one: ``d`` for ``D_original_size``."""
+    return re.sub(r"(_?(size|original|full|dim|global))+$", "", name.lower()) or name.lower()
 
 
 def usual_size(name: str) -> int:
     """Return a small size that a dimension of this name may have, to try a call with; 32 where the name says
     nothing."""
-    return int(_look_up("sizes", name) or _OTHER_SIZE)
+    return int(_look_up("sizes", name) or _look_up("sizes", meaning_of_size(name)) or _OTHER_SIZE)
 
 
 def size_in_use(name: str) -> int:
     """Return the size that a dimension of this name has where such kernels are used; at least the one of
     ``usual_size``."""
     return int(_look_up("sizes in use", name) or _OTHER_SIZE)
+
+
+def meaning_of_size(name: str) -> str:
+    """Return what a dimension of this name is, the same for all names of it; "" where the name says nothing."""
+    return str(_look_up("size meanings", name) or "")
 
 
 def names_a_size(name: str) -> bool:

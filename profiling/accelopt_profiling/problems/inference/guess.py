@@ -257,6 +257,8 @@ def _value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
 def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
     annotation = use.annotation.replace("typing.", "")
     usual = usual_value(use.name)
+    if annotation == "int" and usual in ("False", "True"):
+        usual = None
     if annotation.startswith(("Optional", "Union")) and "None" in annotation + "None" * annotation.startswith(
         "Optional"
     ):

@@ -76,7 +76,7 @@ def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
         {relative: problem.text},
         [inferred_finding(file, problem)],
         file.root,
-        {relative: [("torch", 0)]},
+        {relative: [("torch" if "import torch" in problem.text else "numpy", 0)]},
     )
     return replace(file, problem=lookup)
 

@@ -10,6 +10,29 @@ def launch_grid(kernel: ast.FunctionDef, values: dict[str, str]) -> list[str]:
     """Return one expression for each axis that the kernel reads: its tiles of a size where the program's number is
     multiplied by a tile, the rows otherwise. ``values`` are the arguments that are no tensors.
     """
+    axes = _programs(kernel)
+    sizes = [n for n, v in values.items() if re.fullmatch(r"[a-z_ *]+", v)]
+    return [_axis(kernel, axes.get(axis, ""), values, sizes) for axis in range(max(axes, default=0) + 1)]
+
+
+def indexed_grid(kernel: ast.FunctionDef) -> list[str]:
+    """Return the grid of a kernel that indexes its arguments with the program's numbers, ``x[program_id(0)]``: one
+    program for each index, an expression of the arguments for each axis. [] where it reads no axis so."""
+    programs = {name: axis for axis, name in _programs(kernel).items() if name}
+    parameters = {a.arg for a in (*kernel.args.posonlyargs, *kernel.args.args, *kernel.args.kwonlyargs)}
+    axes: dict[int, str] = {}
+    for node in ast.walk(kernel):
+        if not isinstance(node, ast.Subscript) or not isinstance(node.value, ast.Name):
+            continue
+        entries = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        for at, entry in enumerate(entries if node.value.id in parameters else []):
+            if isinstance(entry, ast.Name) and entry.id in programs:
+                axes.setdefault(programs[entry.id], f"{node.value.id}.shape[{at}]")
+    return [axes.get(axis, "1") for axis in range(max(programs.values()) + 1)] if axes else []
+
+
+def _programs(kernel: ast.FunctionDef) -> dict[int, str]:
+    """Return the axes that the kernel reads the program's number of, and the names that it gives them."""
     axes: dict[int, str] = {}
     for node in ast.walk(kernel):
         if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("program_id"):
@@ -23,8 +46,7 @@ def launch_grid(kernel: ast.FunctionDef, values: dict[str, str]) -> list[str]:
             for axis in axes:
                 if f"program_id({axis})" in ast.unparse(node.value).replace("axis=", ""):
                     axes[axis] = axes[axis] or node.targets[0].id
-    sizes = [n for n, v in values.items() if re.fullmatch(r"[a-z_ *]+", v)]
-    return [_axis(kernel, axes.get(axis, ""), values, sizes) for axis in range(max(axes, default=0) + 1)]
+    return axes
 
 
 def _axis(kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: list[str]) -> str:

@@ -6,9 +6,8 @@ import ast
 import math
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
-
-import torch
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument
 from accelopt_profiling.problems.inference.conditions import ConditionSolver, shape_place
@@ -42,10 +41,13 @@ def repair(error: BaseException, subjects: CallSubjects) -> str | None:
 
 
 def _condition(site: FailureSite, subjects: CallSubjects) -> str | None:
-    """Return an ``assert``, or a ``raise`` below conditions."""
+    """Meet the condition of an ``assert``, of a function that asserts, or of a ``raise`` below conditions."""
     solver = ConditionSolver(site, subjects)
     if isinstance(site.statement, ast.Assert):
         return solver.make(site.statement.test, True)
+    called = site.statement.value if isinstance(site.statement, ast.Expr) else None
+    if isinstance(called, ast.Call) and called.args and "assert" in ast.unparse(called.func).lower():
+        return solver.make(called.args[0], True)
     if not isinstance(site.statement, ast.Raise):
         return None
     inner: ast.stmt = site.statement
@@ -107,7 +109,7 @@ def _attribute(matched: re.Match[str], site: FailureSite, subjects: CallSubjects
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == matched[2]:
             given = site.frame.f_locals.get(node.value.id)
             why = f"needed in line {site.statement.lineno}"
-            made = None if isinstance(given, torch.Tensor) else subjects.make_tensor(node.value.id, why)
+            made = None if subjects.is_tensor(given) else subjects.make_tensor(node.value.id, why)
             if made:
                 return made
     return None
@@ -270,23 +272,23 @@ def _key(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> s
             continue
         names = [n.id for n in ast.walk(node.slice) if isinstance(n, ast.Name)]
         name = next((n for n in names if subjects.named(n)), None)
-        keys = [k for k in owner if isinstance(k, (str, int, torch.dtype))]
+        keys = [k for k in owner if isinstance(k, (str, int)) or subjects.is_dtype(k)]
         if name and keys:
-            return subjects.make_value(name, f"a key in line {site.statement.lineno}", _literal(keys[0]))
+            return subjects.make_value(name, f"a key in line {site.statement.lineno}", repr(keys[0]))
     return None
-
-
-def _literal(value: Any) -> str:
-    return str(value) if isinstance(value, torch.dtype) else repr(value)
 
 
 def _arguments_in(site: FailureSite, subjects: CallSubjects) -> Iterator[tuple[str, InferredArgument]]:
     """Yield the tensor arguments that a statement names, each with the name that it has there."""
     for node in site.expressions():
+        argument = None
         if isinstance(node, ast.Name):
             argument = subjects.argument_of(site.frame.f_locals.get(node.id))
-            if argument is not None:
-                yield node.id, argument
+        elif isinstance(node, ast.Attribute) and node.attr != "shape":  # of an object that holds arguments
+            with suppress(NoValueError):
+                argument = subjects.argument_of(site.value(node))
+        if argument is not None:
+            yield ast.unparse(node), argument
 
 
 def _plain_use(site: FailureSite, name: str) -> bool:

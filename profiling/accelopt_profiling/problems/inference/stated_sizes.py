@@ -3,12 +3,82 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
+from math import prod
 
-from accelopt_profiling.problems.inference.arguments import InferredCall
+from accelopt_profiling.problems.inference.arguments import InferredCall, names_in, rename
+from accelopt_profiling.problems.inference.conventions import bare_name, meaning_of_size
 
 #: What kernels write for the sizes of the machine.
 _MACHINE = {"pmax": 128, "gemm_stationary_fmax": 128, "gemm_moving_fmax": 512, "psum_fmax": 512}
+
+
+def apply_stated_relations(call: InferredCall, text: str) -> None:
+    """Express sizes by others where ``text``, the function's own with its comments, says how they are computed:
+    ``d_cache = d_rope + d_c``, or by a name like ``BH`` where there are ``B`` and ``H``."""
+    for name, expression in re.findall(r"\b(\w+)\s*==?\s*(\w+(?:\s*(?:\*|\+|//)\s*\w+)+)", text):
+        if (
+            name in call.sizes
+            and names_in(expression)
+            and set(names_in(expression)) <= {*call.sizes} - {name}
+        ):
+            _express(call, name, " ".join(expression.split()))
+    for name in list(call.sizes):
+        parts = next(
+            ((a, b) for a in call.sizes for b in call.sizes if name in (f"{a}{b}", f"{a}x{b}", f"{a}_{b}")),
+            None,
+        )
+        if parts is not None and name not in parts:
+            _express(call, name, f"{parts[0]} * {parts[1]}")
+
+
+def _express(call: InferredCall, name: str, expression: str) -> None:
+    """Put ``expression`` in place of the size ``name``."""
+    call.sizes.pop(name)
+    for argument in call.arguments:
+        argument.dims = [
+            expression if d == name else rename(d, name, f"({expression})") for d in argument.dims
+        ]
+        if argument.kind == "value":
+            argument.value = rename(argument.value, name, f"({expression})")
+
+
+def apply_defaults(call: InferredCall, function: ast.FunctionDef) -> None:
+    """Give sizes the numbers that parameters of their name, or of one that means the same, have by default."""
+    arguments = function.args
+    given = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(given), reversed(arguments.defaults), strict=False)]
+    pairs += [
+        (a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
+    ]
+    for parameter, default in pairs:
+        number = _number(default, {})
+        meaning = meaning_of_size(parameter.arg) or parameter.arg
+        if number is None or number < 1:
+            continue
+        for name in call.sizes:
+            if name == parameter.arg or meaning_of_size(name) == meaning:
+                call.sizes[name] = number
+
+
+def merge_alike_sizes(call: InferredCall) -> None:
+    """Make sizes one that mean the same, two names of a batch or of sequences: a call with all of them equal is the
+    one that works most often."""
+    kept: dict[str, str] = {}
+    for name in list(call.sizes):
+        meaning = meaning_of_size(name) or bare_name(name)
+        if (first := kept.setdefault(meaning, name)) != name:
+            call.merge(first, name)
+
+
+def bound_sizes(call: InferredCall, elements: int) -> None:
+    """Halve the largest sizes until no tensor of the call has more than ``elements``."""
+    while any(prod(call.shape(t)) > elements for t in call.tensors):
+        largest = max(call.sizes, key=lambda name: call.sizes[name])
+        if call.sizes[largest] <= 2:
+            return
+        call.sizes[largest] //= 2
 
 
 def apply_stated_sizes(call: InferredCall, tree: ast.Module, function: ast.FunctionDef) -> None:

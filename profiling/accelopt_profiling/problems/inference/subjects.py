@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import sys
 from typing import Any
 
-import torch
-
-from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.arguments import (
+    InferredArgument,
+    InferredCall,
+    NoSizeError,
+    names_in,
+)
 from accelopt_profiling.problems.inference.conventions import usual_size
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.guess import add_argument, order_arguments
@@ -27,15 +31,23 @@ class CallSubjects:
         self.call, self._text, self._use, self._entry, self.values = call, text, use, entry, values
         self.parameters = list(use.parameters)[entry.skip :]
 
+    def is_tensor(self, value: Any) -> bool:
+        torch = sys.modules.get("torch")
+        return torch is not None and isinstance(value, torch.Tensor)
+
+    def is_dtype(self, value: Any) -> bool:
+        torch = sys.modules.get("torch")
+        return torch is not None and isinstance(value, torch.dtype)
+
     def argument_of(self, value: Any) -> InferredArgument | None:
         """Return the tensor argument that ``value`` is, or is a view of."""
-        if not isinstance(value, torch.Tensor):
+        if not self.is_tensor(value):
             return None
         for name, given in self.values.items():
             if given is value:
                 return self.call.argument(name)
         for name, given in self.values.items():
-            both = isinstance(given, torch.Tensor) and given.numel() and value.numel()
+            both = self.is_tensor(given) and given.numel() and value.numel()
             if both and given.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
                 return self.call.argument(name)
         return None
@@ -70,6 +82,7 @@ class CallSubjects:
         return f"{argument.name} is {tuple(shape)}"
 
     def set_dtype(self, argument: InferredArgument, dtype: Any, why: str) -> str | None:
+        """``dtype`` is one of torch or NumPy, or its name."""
         name = str(dtype).removeprefix("torch.")
         if argument.kind == "value":
             if argument.value == f"torch.{name}":
@@ -143,7 +156,14 @@ class CallSubjects:
                 for at, dimension in enumerate(tensor.dims):
                     if self._size(dimension) == current and dimension != goal:
                         tensor.dims[at], tensor.reason, changed = goal, why, True
-            return f"{expression} is {goal}" if changed else None
+            if changed:
+                return f"{expression} is {goal}"
+        if expression is not None:  # a product of sizes: its largest that can be scaled
+            for name in sorted(names_in(expression), key=lambda n: -self.call.sizes[n]):
+                scaled = self.call.sizes[name] * wanted
+                if scaled >= current and scaled % current == 0:
+                    self.call.sizes[name] = scaled // current
+                    return f"{name} is {scaled // current}"
         for argument in self.call.arguments:
             if argument.kind == "value" and self._number(argument) == current:
                 return self.set_value(argument, self.call.expression(wanted) or str(wanted), why)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import math
 import random
 import sys
@@ -70,13 +71,15 @@ def call_entry(
     else:
         positional = arguments[: len(arguments) - len(call.keywords)]
         named = dict(zip(call.keywords, arguments[len(positional) :], strict=True))
+        triton = hasattr(function, "arg_names")
         if call.style == "launch":
-            function = function[_grid(function, call.grid, positional, named)]
+            grid = _grid(function, call.grid, positional, named)
+            function = function[grid if triton else grid({})]
         with around():
             if call.backward:
                 return with_gradients(function, positional, named)
             result = function(*positional, **named)
-        if call.style == "launch":
+        if call.style == "launch" and triton:
             result = None  # what a launch returns is the compiled kernel
     if result is None:
         message = f"`{call.function}` returned nothing; let it return the outputs."
@@ -112,7 +115,8 @@ def with_gradients(function: Any, positional: list[Any], named: dict[str, Any]) 
 
 def _grid(kernel: Any, axes: list[str], positional: list[Any], named: dict[str, Any]) -> Any:
     """Return the function that gives a launch's grid from the values of its ``constexpr`` arguments."""
-    given = dict(zip(getattr(kernel, "arg_names", []), positional, strict=False)) | named
+    names = kernel.arg_names if hasattr(kernel, "arg_names") else inspect.signature(kernel).parameters
+    given = dict(zip(names, positional, strict=False)) | named
     known = {"cdiv": lambda a, b: -(-a // b), "next_power_of_2": lambda n: 1 << max(0, n - 1).bit_length()}
 
     def grid(meta: dict[str, Any]) -> tuple[int, ...]:

@@ -6,8 +6,9 @@ import re
 
 import numpy as np
 import pytest
-from support.nki_current_source import FIRST_LINE, A, run
+from support.nki_current_source import FIRST_LINE, TRN2, A, run
 
+from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Mode
 
 LOAD = "x = sbuf(128, 64)\nnisa.dma_copy(x, a)\n"
@@ -64,3 +65,10 @@ def test_reading_what_was_never_written_is_told() -> None:
     assert [(f.code, f.line) for f in outcome.findings] == [("uninitialised-read", FIRST_LINE + 3)]
     assert np.isnan(outcome.result[:, 32:]).all()
     np.testing.assert_array_equal(outcome.result[:, :32], A[:, :32])
+
+
+@pytest.mark.parametrize(("limits", "allowed"), [(CoreLimits(), True), (TRN2, False)])
+def test_the_second_generation_transposes_by_a_product(limits: CoreLimits, allowed: bool) -> None:
+    body = "y = sbuf(128, 64, dtype=nl.bfloat16)\nnisa.tensor_copy(y, x)\nnisa.nc_transpose(psum(64, 128), y)"
+    fault = run(f"{LOAD}{body}\nreturn a", A, mode="trace", limits=limits).fault
+    assert (fault is None) is allowed, fault

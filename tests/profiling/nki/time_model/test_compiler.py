@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 from support.nki_source import FIRST_LINE, run
 
-from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
+from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, Hardware, hardware
 from accelopt_profiling.nki.time_model.schedule import Schedule, prepare, schedule
 
 TRN1 = hardware("trn1")
 SHARING = replace(AS_WRITTEN, shares_values=True)
 
 
-def plan(body: str, *shapes: tuple[int, ...], compiler: Compiler | None = None) -> Schedule:
+def plan(
+    body: str, *shapes: tuple[int, ...], compiler: Compiler | None = None, machine: Hardware = TRN1
+) -> Schedule:
     inputs = [np.broadcast_to(np.zeros((), np.float32), shape) for shape in shapes]
     outcome = run(body, *inputs, mode="trace")
     assert outcome.fault is None, outcome.fault
-    return schedule(prepare(outcome.trace.instructions, TRN1, compiler), TRN1)
+    return schedule(prepare(outcome.trace.instructions, machine, compiler), machine)
 
 
 TRANSPOSED = """
@@ -115,6 +117,53 @@ def test_scaled_operands_in_psum_make_vector_work_cheaper() -> None:
         compiler = replace(AS_WRITTEN, psum_operands=on, scalar_first=True)
         found = plan(body, (128, 512), (128, 512), compiler=compiler)
         assert found.lines[line]["VectorE"] == pytest.approx(ns)
+
+
+@pytest.mark.parametrize(("columns", "cost"), [(512, 1), (1024, 2)])
+def test_a_broadcast_row_is_read_in_psum_where_it_fits_a_bank(columns: int, cost: int) -> None:
+    body = f"""
+    out = nl.ndarray((128, {columns}), dtype=a.dtype, buffer=nl.shared_hbm)
+    x, row = nl.load(a), nl.load(b)
+    nl.store(out, nisa.tensor_tensor(x, row.broadcast_to((128, {columns})), nl.multiply))
+    return out
+    """
+    found = plan(body, (128, columns), (1, columns), compiler=replace(AS_WRITTEN, psum_operands=True))
+    assert ("tensor_copy" in {step.opcode for step in found.residency.order}) is (cost == 2)
+    (product,) = (s for s in found.residency.order if s.opcode == "tensor_tensor")
+    assert found.lines[product.line]["VectorE"] >= cost * columns / TRN1.clocks["VectorE"]
+    assert product.psum_inputs == (1 if cost == 1 else 0)
+
+
+@pytest.mark.parametrize(("tiles", "products"), [(1, 1), (16, 16), (32, 64)])
+def test_few_results_of_vector_work_are_kept(tiles: int, products: int) -> None:
+    """Two sweeps over ``tiles`` products that are the same in both."""
+    body = f"""
+    out = nl.ndarray((2, {tiles}, 128, 16), dtype=a.dtype, buffer=nl.shared_hbm)
+    for n in nl.affine_range(2):
+        for i in nl.affine_range({tiles}):
+            both = nisa.tensor_tensor(nl.load(a[i]), nl.load(b[i]), nl.multiply)
+            nl.store(out[n, i], nisa.tensor_scalar(both, nl.add, 1.0))
+    return out
+    """
+    found = plan(body, (tiles, 128, 16), (tiles, 128, 16), compiler=SHARING)
+    made = [step for step in found.residency.order if step.opcode == "tensor_tensor"]
+    assert len(made) == products
+
+
+def test_vector_engine_waits_less_for_itself_than_for_others() -> None:
+    body = """
+    out = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    x = nl.load(a)
+    for _ in range(8):
+        x = nisa.tensor_tensor(x, x, nl.add)
+    nl.store(out, x)
+    return out
+    """
+    found = plan(body, (128, 512), compiler=AS_WRITTEN)
+    slower = plan(
+        body, (128, 512), compiler=AS_WRITTEN, machine=replace(TRN1, vector_result_ns=TRN1.semaphore_ns)
+    )
+    assert slower.total - found.total == pytest.approx(7 * (TRN1.semaphore_ns - TRN1.vector_result_ns))
 
 
 def test_one_buffer_makes_loads_wait_for_the_work() -> None:

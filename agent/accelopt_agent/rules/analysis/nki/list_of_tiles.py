@@ -41,7 +41,7 @@ def hoisted(kernel: NkiKernel, verb: str, *, loads: bool) -> Iterator[Rewrite]:
     source = kernel.source
     for chain in kept_chains(kernel):
         gone = _removable(kernel, chain)
-        if chain.over or _only_loads(kernel, chain) is not loads or set(gone) != set(chain.statements):
+        if chain.over or loads_only(kernel, chain) is not loads or set(gone) != set(chain.statements):
             continue
         lines = "\n".join(source.with_comment(s.node) for s in chain.statements)
         edits = (source.before(chain.outer, lines), *(source.moved(s.node) for s in chain.statements))
@@ -49,7 +49,7 @@ def hoisted(kernel: NkiKernel, verb: str, *, loads: bool) -> Iterator[Rewrite]:
         yield Rewrite(edits, f"{verb} {name} once before the loop over {over}, which does not change it.")
 
 
-def _only_loads(kernel: NkiKernel, chain: Chain) -> bool:
+def loads_only(kernel: NkiKernel, chain: Chain) -> bool:
     """Return whether a chain's only instructions are transfers."""
     paths = {
         i.path for i in kernel.instructions if i.statement in chain.statements and i.destination is not None

@@ -1,0 +1,78 @@
+"""Show what the memory holds for a kernel or with certain words, as a page; forget a pair when the person confirms."""
+
+from __future__ import annotations
+
+from accelopt_lsp.backend.protocol import Backend
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.configuration import SettingsCache
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.documents import file_path
+from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.server.pages import Pages
+from accelopt_lsp.server.searches import kernels_meant
+from accelopt_lsp.settings.load import Settings
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_lsp.state.state_store import StateStore
+
+_FORGET, _KEEP = "Forget", "Keep"
+
+#: So many lines of a page go into a message, where there is no page.
+BRIEF_LINES = 8
+
+
+class MemoryView:
+    def __init__(
+        self,
+        editor: EditorConnection,
+        state: StateStore,
+        jobs: JobRegistry,
+        backend: Backend,
+        configuration: SettingsCache,
+        files: KernelFiles,
+        pages: Pages,
+    ) -> None:
+        self._editor, self._state, self._jobs, self._backend = editor, state, jobs, backend
+        self._configuration, self._files, self._pages = configuration, files, pages
+
+    def show(self, args: Arguments) -> BackgroundJob:
+        """Show the pairs with the words ``args.query``, or else those that a search would try on a kernel."""
+        uri = args.document("showMemory")
+        job = BackgroundJob("show-memory", uri, "Looking into the memory", args.kernel)
+        return self._jobs.start(job, self._show(job, args))
+
+    def forget(self, args: Arguments) -> BackgroundJob:
+        """Delete the pair ``args.id``, after a question where the editor can ask one. Raises UserError: no id."""
+        if not args.id:
+            raise UserError('accelopt.server.forget needs the id of a pair: {"id": "..."}.')
+        job = BackgroundJob("forget", args.document("forget"), f"Forgetting {args.id}")
+        return self._jobs.start(job, self._forget(job.uri, args.id))
+
+    async def _show(self, job: BackgroundJob, args: Arguments) -> None:
+        if args.query.strip():
+            settings = await self._settings(job.uri)
+            text = await self._backend.memory_with_words(args.query, settings)
+        else:
+            file = await self._files.read(job.uri)
+            names = kernels_meant(file, args.kernel, args.line)
+            state = self._state.get(job.uri)
+            kernel = state.kernel(names[0]) if state is not None else None
+            bound = kernel.shown.bound if kernel is not None and kernel.shown is not None else None
+            text = await self._backend.memory_for_kernel(file, names[0], bound)
+        brief = "\n".join(text.splitlines()[:BRIEF_LINES])
+        await self._pages.show("remembered-changes", "Remembered changes", text, brief)
+
+    async def _forget(self, uri: str, pair: str) -> None:
+        if self._editor.asks:
+            answer = await self._editor.ask(
+                f"Forget the remembered change {pair} for good?", [_FORGET, _KEEP]
+            )
+            if answer != _FORGET:
+                return
+        self._editor.say(await self._backend.forget(pair, await self._settings(uri)))
+
+    async def _settings(self, uri: str) -> Settings:
+        path = file_path(uri)
+        if path is None:
+            raise UserError(f"{uri} is no file, so no memory belongs to it.")
+        return await self._configuration.of(path)

@@ -1,0 +1,216 @@
+"""Change the arguments of an inferred call by what its launches on the emulator show of them."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.handle import Handle, taken
+from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
+from accelopt_profiling.problems.inference.conditions import ConditionSolver
+from accelopt_profiling.problems.inference.entries import EntryCandidate
+from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError, failure_sites
+from accelopt_profiling.problems.inference.subjects import CallSubjects
+from accelopt_profiling.problems.inference.usage import FunctionUse
+
+_SHAPE = re.compile(r"\((\d+(?:, \d+)*),?\)")
+
+
+class LaunchSubjects(CallSubjects):
+    """The arguments of a call of NKI kernels, and the ``machines`` of the launches that a run with them made."""
+
+    def __init__(
+        self,
+        call: InferredCall,
+        text: str,
+        use: FunctionUse,
+        entry: EntryCandidate,
+        values: dict[str, Any],
+        machines: Sequence[Machine],
+    ) -> None:
+        super().__init__(call, text, use, entry, values)
+        self._arrays = {id(a.tile.block): a.array for machine in machines for a in machine.arguments}
+
+    def is_tensor(self, value: Any) -> bool:
+        return isinstance(value, (Handle, np.ndarray))
+
+    def is_dtype(self, value: Any) -> bool:
+        return isinstance(value, np.dtype)
+
+    def argument_of(self, value: Any) -> InferredArgument | None:
+        """Return the tensor argument that ``value`` is, or is a view of: a kernel's tensor, or an array."""
+        value = taken(value)
+        if isinstance(value, Tile):
+            value = self._arrays.get(id(value.block))
+        if not isinstance(value, np.ndarray):
+            return None
+        for name, given in self.values.items():
+            if given is value or (isinstance(given, np.ndarray) and np.may_share_memory(given, value)):
+                return self.call.argument(name)
+        return None
+
+    def repair_fault(self, error: BaseException) -> str | None:
+        """Change the call as a violation of the hardware's rules asks for; None where nothing is known to help."""
+        for site in failure_sites(error):
+            for pattern, mend in _TABLE:
+                matched = re.search(pattern, str(error))
+                if matched is not None and (made := mend(matched, _Place(site, self))):
+                    return made
+        return None
+
+
+class _Place:
+    """A statement that raised, and the arguments that it may be mended by."""
+
+    def __init__(self, site: FailureSite, subjects: LaunchSubjects) -> None:
+        self.subjects = subjects
+        self._site, self._solver = site, ConditionSolver(site, subjects)
+        self._line = f"line {site.statement.lineno}"
+        self._why = f"size from {self._line}"
+
+    def resize(self, current: int, wanted: int) -> str | None:
+        """Make what has the size ``current`` here have ``wanted``: a size of the call, or what it is computed from."""
+        made = self.subjects.resize(current, wanted, self._why)
+        if made is not None:
+            return made
+        for node in self._numbers(current):
+            if made := self._solver.set_number(node, current, wanted):
+                return made
+        return None
+
+    def either(self, a: int, b: int) -> str | None:
+        """Make two sizes the same, preferably that of the machine, 128 or 512, where one of them is."""
+        pairs = [(a, b), (b, a)]
+        pairs.sort(key=lambda pair: pair[1] not in (128, 512))
+        return next((made for pair in pairs if (made := self.resize(*pair))), None)
+
+    def fill(self) -> str | None:
+        """Make a size that came out as 0 be 1, by what it is computed from."""
+        for node in self._numbers(0):
+            if made := self._solver.set_number(node, 0, 1):
+                return made
+        return None
+
+    def replace_tensor(self, value: str) -> str | None:
+        """Pass ``value`` in place of a tensor of the statement."""
+        for node in self._site.expressions():
+            argument = self.subjects.argument_of(self._value(node)) if isinstance(node, ast.Name) else None
+            if argument is not None and not argument.firm:
+                return self.subjects.make_value(argument.name, f"no tensor in {self._line}", value)
+        return None
+
+    def set_types(self, old: str, new: str) -> str | None:
+        """Give all tensors of one type another one."""
+        tensors = [t for t in self.subjects.call.tensors if t.dtype == old]
+        for tensor in tensors:
+            self.subjects.set_dtype(tensor, new, f"dtype from {self._line}")
+        return f"the tensors of type {old} are {new}" if tensors else None
+
+    def shrink(self) -> str | None:
+        """Halve the largest size that the statement's tensors have."""
+        sizes = [n for node in self._site.expressions() for n in self._shape(node)]
+        for size in sorted({n for n in sizes if n > 64}, reverse=True):
+            if made := self.resize(size, size // 2):
+                return made
+        return None
+
+    def _value(self, node: ast.expr) -> Any:
+        try:
+            return self._site.value(node)
+        except NoValueError:
+            return None
+
+    def _shape(self, node: ast.expr) -> tuple[int, ...]:
+        value = taken(self._value(node))
+        if isinstance(value, Tile):
+            return value.shape
+        return (value,) if type(value) is int else ()
+
+    def _numbers(self, wanted: int) -> Iterator[ast.expr]:
+        """Yield the expressions of the statement that are ``wanted``, also inside a shape that a name stands for."""
+        for node in self._site.expressions():
+            value = self._value(node)
+            if type(value) is int and value == wanted and not isinstance(node, ast.Constant):
+                yield node
+            elif isinstance(value, tuple) and wanted in value and isinstance(node, ast.Name):
+                yield from (
+                    part
+                    for assigned in self._solver.assigned(node.id)
+                    if isinstance(assigned, ast.Tuple) and len(assigned.elts) == len(value)
+                    for part, number in zip(assigned.elts, value, strict=True)
+                    if number == wanted
+                )
+
+
+def _beyond(matched: re.Match[str], place: _Place) -> str | None:
+    stop, size = int(matched["stop"]), int(matched["size"])
+    return place.resize(size, stop) or place.resize(stop, size)
+
+
+def _covers(matched: re.Match[str], place: _Place) -> str | None:
+    last, size = int(matched["last"]), int(matched["size"])
+    return place.resize(size, last + 1) or place.resize(last + 1, size)
+
+
+def _limit(matched: re.Match[str], place: _Place) -> str | None:
+    return place.resize(int(matched["size"]), int(matched["most"]))
+
+
+def _pair(matched: re.Match[str], place: _Place) -> str | None:
+    return place.either(int(matched["a"]), int(matched["b"]))
+
+
+def _shapes(matched: re.Match[str], place: _Place) -> str | None:
+    """Two shapes of one rank that differ: the first dimension in which they do."""
+    shapes = [[int(n) for n in text.split(", ")] for text in _SHAPE.findall(matched.string)]
+    for one in shapes:
+        for other in shapes:
+            if len(one) == len(other):
+                for a, b in zip(one, other, strict=True):
+                    if a != b and (made := place.either(a, b)):
+                        return made
+    return None
+
+
+def _empty(matched: re.Match[str], place: _Place) -> str | None:
+    return place.fill()
+
+
+def _flag(matched: re.Match[str], place: _Place) -> str | None:
+    """A tensor stands where a flag is needed."""
+    return place.replace_tensor("False")
+
+
+def _half(matched: re.Match[str], place: _Place) -> str | None:
+    """The kernel computes in bfloat16 what it takes for its arguments' type."""
+    return place.set_types("float32", "bfloat16")
+
+
+def _too_large(matched: re.Match[str], place: _Place) -> str | None:
+    return place.shrink()
+
+
+_Mend = Callable[[re.Match[str], _Place], str | None]
+_TABLE: list[tuple[str, _Mend]] = [
+    (r"has no elements|by zero", _empty),
+    (r"no truth value", _flag),
+    (r"slice (?P<start>\d+):(?P<stop>\d+) leaves dimension \d+ of size (?P<size>\d+)", _beyond),
+    (r"index covers \d+ to (?P<last>\d+); the dimension has size (?P<size>\d+)", _covers),
+    (r"An index reaches (?P<last>\d+); dimension \d+ has size (?P<size>\d+)", _covers),
+    (r"Index (?P<last>\d+) is outside (?:block )?dimension \d+ of size (?P<size>\d+)", _covers),
+    (r"bfloat16.*float32|float32.*bfloat16", _half),
+    (r"pattern reaches element (?P<last>\d+); the tensor has (?P<size>\d+)", _covers),
+    (r"partition dimension is (?P<size>\d+); \w+ has (?P<most>\d+) partitions", _limit),
+    (r"has (?P<size>\d+) columns; TensorE takes at most (?P<most>\d+)", _limit),
+    (r"at most (?P<most>\d+) elements per partition, not (?P<size>\d+)", _limit),
+    (r"stationary has (?P<a>\d+), moving has (?P<b>\d+)", _pair),
+    (r"dimension of size (?P<a>\d+) cannot be split into .*?(?P<b>\d+)", _pair),
+    (r"\(\d+(?:, \d+)*,?\).*\(\d+(?:, \d+)*,?\)", _shapes),
+    (r"B per partition|alive in", _too_large),
+]  # fmt: skip

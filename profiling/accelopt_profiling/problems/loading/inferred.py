@@ -1,0 +1,45 @@
+"""Profile with a problem that this very process inferred."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from accelopt_profiling.jobs import ProfileParams, StepError
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.problems.inference.inferred import InferredProblem
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+
+#: Seconds for the tries of a problem that is inferred, besides importing the file.
+INFER_CPU_SECONDS = 30.0
+_GIVE_REAL_VALUES = (
+    "Give real values in the problem file and remove `inferred` there, or record a test: `accelopt record`."
+)
+#: Codes of what may be the fault of the values, not of the kernel.
+_BY_VALUES = ("out-of-bounds", "kernel-raised", "uninitialised-read")
+
+
+def with_inferred(
+    context: StepContext, params: ProfileParams, inferred: InferredProblem
+) -> tuple[StepContext, ProfileParams]:
+    """Return the job with the inferred problem as if it had been written down beside the kernel file.
+
+    Raises:
+        StepFailedError: nothing was launched with it.
+    """
+    assert params.problem is not None
+    if not inferred.launched:
+        raise StepFailedError(StepError("no-problem", inferred.remaining))
+    context.emit({"inferred": inferred})
+    path = str(params.problem.path)
+    context.write_generated(path, inferred.text)
+    source = replace(context.source, files={**context.source.files, path: inferred.text})
+    return replace(context, source=source), replace(params, problem=replace(params.problem, kind="module"))
+
+
+def of_inferred(finding: Finding, *codes: str) -> Finding:
+    """Return the finding of a kernel that ran with inferred arguments: what goes wrong may be their fault, and
+    what has one of ``codes`` is taken for that as well."""
+    if finding.severity != "error" or finding.code not in (*_BY_VALUES, *codes):
+        return finding
+    message = f"With the inferred arguments: {finding.message.removesuffix('.')}. {_GIVE_REAL_VALUES}"
+    return replace(finding, severity="information", message=message)

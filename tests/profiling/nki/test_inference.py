@@ -1,0 +1,132 @@
+"""Arguments of NKI kernels are inferred by tracing them: what faults and assertions ask for is changed."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from accelopt_profiling.jobs import Source
+from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.nki.inference_step import infer_nki
+from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
+from accelopt_profiling.worker.step_context import StepContext
+
+HEAD = """\
+import enum
+from dataclasses import dataclass
+
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+
+def kernel_assert(condition, message):
+    assert condition, message
+
+
+@nki.jit
+"""
+COPY = """
+    out = nl.ndarray({shape}, dtype={of}.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray({shape}, dtype={of}.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src={source})
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+CONFIG = """
+class Parts(nl.NKIObject):
+    weight = None
+
+
+class Mode(enum.Enum):
+    FULL = 1
+
+
+@dataclass
+class Options(nl.NKIObject):
+    rows = 64
+
+"""
+
+#: A kernel, and what holds for the arguments with which it runs.
+KERNELS: dict[str, tuple[str, str]] = {
+    "a tile of the machine's size": (
+        "def k(x):\n    rows, columns = x.shape" + COPY.format(shape="(rows, columns)", of="x", source="x"),
+        "x.shape[0] <= 128",
+    ),
+    "a size that divides to nothing": (
+        "def k(x):\n    rows, columns = x.shape\n    parts = columns // 4096"
+        + COPY.format(shape="(128, parts)", of="x", source="x[0:128, 0:parts]"),
+        "x.shape[1] >= 4096",
+    ),
+    "shapes that a function asserts": (
+        "def k(q, v):\n    b, d, s = q.shape\n"
+        "    kernel_assert(tuple(v.shape) == (b, s, d), 'other way round')\n    kernel_assert(d <= 128, 'd')"
+        + COPY.format(shape="(d, s)", of="q", source="q[0]"),
+        "v.shape == (q.shape[0], q.shape[2], q.shape[1]) and q.shape[1] <= 128",
+    ),
+    "a tensor that must not be left out": (
+        "def k(x, cos=None):\n    kernel_assert(cos != None, 'give it')\n    rows, columns = cos.shape\n"
+        "    assert rows == 64" + COPY.format(shape="(rows, columns)", of="cos", source="cos"),
+        "cos.shape[0] == 64",
+    ),
+    "a rank that another function unpacks": (
+        "def k(x, w):\n    parts = Parts(weight=w)\n    _, n = parts.weight.shape\n"
+        + COPY.format(shape="(128, n)", of="w", source="w[0:128, 0:n]"),
+        "w.ndim == 2 and w.shape[0] >= 128",
+    ),
+    "names that mean the same, and a default": (
+        'def k(q, mask, n_heads=2):\n    """q: [BH, S]\n    mask: [B, H, S]"""\n    assert q.shape[0] <= 8'
+        + COPY.format(shape="(2, mask.shape[2])", of="q", source="q[mask.shape[0] * 2 - 2:mask.shape[0] * 2, :]"),
+        "mask.shape[1] == 2 and q.shape[0] == 2 * mask.shape[0]",
+    ),
+    "a type": (
+        "def k(x):\n    assert x.dtype == nl.bfloat16"
+        + COPY.format(shape="(128, 64)", of="x", source="x[0:128, 0:64]"),
+        "x.dtype.name == 'bfloat16'",
+    ),
+    "objects of the file's classes": (
+        "def k(x, options: Options, mode: Mode):\n    assert x.shape[0] == options.rows and mode is Mode.FULL"
+        + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
+        "x.shape[0] == 64 and options.rows == 64 and mode.name == 'FULL'",
+    ),
+    "a grid": (
+        "def k(x):\n    b = nl.program_id(0)\n    assert nl.program_ndim() == 1 and nl.num_programs(0) == x.shape[0]\n"
+        "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    nisa.dma_copy(dst=out[b], src=x[b])\n"
+        "    return out",
+        "x.ndim > 1",
+    ),
+}  # fmt: skip
+
+
+def inferred(tmp_path: Path, body: str) -> InferredProblem:
+    text = HEAD.replace("\n\n@nki.jit", f"{CONFIG}\n@nki.jit") + body
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/kernel_file.py").write_text(text)
+    context = StepContext(tmp_path, Source("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
+    return infer_nki(context, InferParams(list(find_kernels(text).kernels), "trn2"))
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_the_kernel_runs_with_what_is_inferred(tmp_path: Path, name: str) -> None:
+    body, holds = KERNELS[name]
+    problem = inferred(tmp_path, body)
+    assert problem.complete, problem.remaining
+    namespace: dict[str, Any] = {}
+    exec(compile(problem.text, "problem", "exec"), namespace)  # noqa: S102
+    sys.modules.pop("kernel_file")
+    named = dict(zip(body[6 : body.index(")")].split(", "), namespace["get_inputs"](), strict=False))
+    arguments = {re.split("[=:]", name)[0]: value for name, value in named.items()}
+    assert eval(holds, arguments), problem.text  # noqa: S307
+
+
+def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
+    problem = inferred(tmp_path, "def k(x):\n    raise RuntimeError('not on this machine')\n")
+    assert not problem.complete
+    assert "not on this machine" in problem.remaining
+    assert "# Still to be mended" in problem.text
