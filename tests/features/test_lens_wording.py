@@ -192,6 +192,9 @@ def test_another_target_or_host_is_no_change() -> None:
         (executed(0.01234, "us"), "0.0123 us"),
         (not_measured("us"), "-"),
         (Quantity(41.25, Known.COMPILED, "%"), "41.2 %"),
+        (executed(1, "launches"), "1 launch"),
+        (executed(1, "programs"), "1 program"),
+        (executed(2, "tiles"), "2 tiles"),
     ],
 )
 def test_quantities(quantity: Quantity, text: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from accelopt_memory.connection import PAGE_BYTES
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair, Trap
@@ -27,9 +28,9 @@ def test_what_can_be_read_is_salvaged(path: Path, make_pair: Callable[..., Pair]
             )
             pages = int(db.execute("PRAGMA page_count").fetchone()[0])
     data = bytearray(path.read_bytes())
-    for page in range(pages // 2, pages // 2 + 12):
+    for page in range(pages // 2, pages // 2 + 6):
         if page != where:
-            data[page * 4096 : page * 4096 + 4096] = b"\xff" * 4096
+            data[page * PAGE_BYTES : (page + 1) * PAGE_BYTES] = b"\xff" * PAGE_BYTES
     path.write_bytes(data)
     report = repair(path)
     assert 200 <= report.kept["pairs"] < 300

@@ -35,9 +35,13 @@ def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> s
     rows = [
         ("time", quantity(Quantity(time.us, time.known, "us", time.low_us, time.high_us)), str(time.known))
     ]
-    if result.percent_of_peak is not None:
+    quantities = dict(result.quantities)
+    peak = quantities.pop("percent_of_peak", None)
+    if peak is not None:
+        rows.append(("of peak", quantity(peak), str(peak.known)))
+    elif result.percent_of_peak is not None:
         rows.append(("of peak", f"{percent(result.percent_of_peak)} %", str(result.latency.known)))
-    rows += [(name.replace("_", " "), quantity(q), str(q.known)) for name, q in result.quantities.items()]
+    rows += [(name.replace("_", " "), quantity(q), str(q.known)) for name, q in quantities.items()]
     parts.append(_table(rows, markdown))
     if kernel.offers:
         parts.append(

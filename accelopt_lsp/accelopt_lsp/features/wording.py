@@ -64,8 +64,13 @@ def quantity(value: Quantity) -> str:
     if value.unit in ("B", "bytes"):
         first, last = _bytes(low), _bytes(high)
         return last if first == last else f"{first} to {last}"
-    unit = f" {value.unit}" if value.unit else ""
-    return f"{number(low) if low == high else interval(low, high)}{unit}"
+    unit = _singular(value.unit) if low == high == 1 else value.unit
+    return f"{number(low) if low == high else interval(low, high)}{f' {unit}' if unit else ''}"
+
+
+def _singular(unit: str) -> str:
+    """Return the unit of one: ``launch`` of ``launches``, ``program`` of ``programs``; ``per thread`` stays."""
+    return re.sub(r"^(\w+ch)es\b|^(\w{3,})s\b", lambda plural: plural[1] or plural[2], unit)
 
 
 def _bytes(value: float) -> str:

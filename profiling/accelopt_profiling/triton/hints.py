@@ -81,7 +81,7 @@ def launch_quantities(execution: LaunchExecution, counts: LaunchCounts) -> dict[
         found["masked_lanes"] = executed(100 * sum(x.masked for x in lines) / lanes, "% of the sampled lanes")
     if sectors:
         found["sector_use"] = executed(
-            100 * (loads + stores) / (sectors * SECTOR_BYTES), "% of the sampled bytes"
+            min(100.0, 100 * (loads + stores) / (sectors * SECTOR_BYTES)), "% of the sampled bytes"
         )
     return found
 
@@ -343,9 +343,14 @@ def _line(
     return ", ".join(parts), quantities
 
 
+def _singular(word: str) -> str:
+    return f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+
+
 def _loop(loop: AssemblyLoop, facts: CompiledFacts) -> tuple[str, dict[str, Quantity]]:
     words = {**_LOOP_WORDS, "tensor": facts.matrix_unit or _LOOP_WORDS["tensor"]}
-    parts = [f"{loop.counts[kind]} {word}" for kind, word in words.items() if loop.counts.get(kind)]
+    counted = [(loop.counts.get(kind, 0), word) for kind, word in words.items()]
+    parts = [f"{count} {_singular(word) if count == 1 else word}" for count, word in counted if count]
     if not parts:
         return "", {}
     text = f"per iteration {', '.join(parts)}"

@@ -206,7 +206,7 @@ class _Profile:
         with problem_errors(self.context, "reference"):
             known_elements = partial(coverage.known_elements, session.coverage)
             verdict = verdict or check_outputs(problem, kept, outputs, inputs, known_elements)
-        if sizes.smaller:
+        if sizes.smaller and verdict.status != "not checked":
             verdict = dataclasses.replace(verdict, detail=f"{verdict.detail}, at {sizes}")
         for known in self.known.values():
             if known.executions:

@@ -114,7 +114,8 @@ def test_torch_code_for_a_gpu_runs_on_the_cpu():
         assert torch.cuda.get_device_properties(0).multi_processor_count == 132
         torch.nn.Linear(4, 4).cuda()(x + y).sum().backward()
         start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        assert math.isnan(start.elapsed_time(end))
+        assert math.isnan(start.elapsed_time(end) / 5)
+        assert int(100 / start.elapsed_time(end)) == 0
         assert math.isnan(triton.testing.do_bench(lambda: x + y))
     assert not torch.cuda.is_available()
     assert torch.ones(1).device.type == "cpu"

@@ -49,10 +49,9 @@ class EmulatedKernel:
         self.writes_arguments = writes_arguments
 
     def __getitem__(self, grid: Any) -> EmulatedKernel:
-        sizes = grid if isinstance(grid, tuple) else (grid,)
-        return EmulatedKernel(
-            self.function, self._launch, self.dialect, tuple(int(n) for n in sizes), self.writes_arguments
-        )
+        """A size of 0 counts as 1: AWS's samples launch a single program so."""
+        sizes = tuple(int(n) or 1 for n in (grid if isinstance(grid, tuple) else (grid,)))
+        return EmulatedKernel(self.function, self._launch, self.dialect, sizes, self.writes_arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if running_machine() is not None:  # one kernel calls another: inlined

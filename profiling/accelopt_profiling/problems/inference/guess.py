@@ -97,9 +97,18 @@ def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUs
     for parameter in required:
         made = _tensor(guessing, parameter) if kinds[parameter.name] else _value(guessing, parameter)
         call.arguments.append(made)
+    _name_classes(guessing)
     _order(call, use, entry)
     call.drop_unused_sizes()
     return call
+
+
+def _name_classes(guessing: _Guessing) -> None:
+    """Call the columns of rows that have labels a vocabulary, whose size a letter does not tell."""
+    main, call = _main(guessing), guessing.call
+    labelled = any(usual_tensor(a.name).get("labels") for a in call.tensors)
+    if labelled and len(main) == 2 and len(main[1]) == 1:
+        call.merge(call.add_size("vocab", usual_size("vocab")), main[1])
 
 
 def add_argument(
@@ -210,12 +219,12 @@ def _filled(guessing: _Guessing, use: ParameterUse) -> list[str]:
     main = _main(guessing)
     if not any(dims) and (keys := _keys_dims(guessing, use, len(dims))):
         return keys
+    if use.single and not dims:
+        return ["1"]
+    if not any(dims) and len(usual.get("dims", [])) == (len(dims) or len(usual.get("dims", []))) > 0:
+        renamed = {"batch": main[0] if len(main) > 2 else "batch", "rows": main[0] if main else "rows"}
+        return [_sized(guessing, renamed.get(d, d)) for d in usual["dims"]]
     if not dims:
-        if use.single:
-            return ["1"]
-        if usual.get("dims"):
-            renamed = {"batch": main[0] if len(main) > 2 else "batch", "rows": main[0] if main else "rows"}
-            return [_sized(guessing, renamed.get(d, d)) for d in usual["dims"]]
         if usual.get("vector"):
             return main[-1:] or [guessing.size("columns")]
         if usual.get("rows"):
@@ -239,7 +248,10 @@ def _tensor(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
         use.name, "tensor", guessing.shapes[use.name], firm=bool(dims) and use.rank is not None
     )
     made.dtype, made.fill = usual.get("dtype", "bfloat16"), usual.get("fill", "random")
-    if use.integers and not made.dtype.startswith("int"):
+    if use.byte_type:
+        made.dtype, made.fill = use.byte_type, "integers"
+        why = f"{why}, bytes since the kernel makes bytes of it".removeprefix(", ")
+    elif use.integers and not made.dtype.startswith("int"):
         made.dtype, made.fill = "int64" if made.dtype == "bfloat16" else "int32", "index"
         why = f"{why}, integers since it is used as an index".removeprefix(", ")
     elif use.packed and made.dtype == "bfloat16":

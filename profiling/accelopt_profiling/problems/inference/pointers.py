@@ -74,6 +74,18 @@ def packed_pointers(kernel: ast.FunctionDef) -> set[str]:
     return packed
 
 
+def byte_pointers(kernel: ast.FunctionDef) -> dict[str, str]:
+    """Return the pointers whose loaded values are made bytes at once, ``tl.load(p).to(tl.uint8)``, with that type."""
+    types: dict[str, str] = {}
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Call) and _name(node) == "to" and isinstance(node.func, ast.Attribute):
+            load, kind = node.func.value, ast.unparse(node.args[0]) if node.args else ""
+            if kind in ("tl.uint8", "tl.int8") and isinstance(load, ast.Call) and _name(load) == "load":
+                names = address_roots(kernel, load.args[0]) if load.args else set()
+                types |= dict.fromkeys(names, kind.removeprefix("tl."))
+    return types
+
+
 def _cast_names(node: ast.expr) -> set[str]:
     """Return the names in an expression, not those that a function makes something else of: ``f(x) << 4``."""
     if isinstance(node, ast.Call):

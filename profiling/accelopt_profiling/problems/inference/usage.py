@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from accelopt_profiling.problems.inference.pointers import (
     address_roots,
+    byte_pointers,
     integer_pointers,
     integer_scalars,
     packed_pointers,
@@ -46,6 +47,7 @@ class ParameterUse:
     scalar: bool = False
     integers: bool = False
     packed: bool = False
+    byte_type: str = ""
     single: bool = False
     dtype_like: bool = False
     called: bool = False
@@ -74,6 +76,7 @@ class ParameterUse:
         ):
             setattr(self, name, getattr(self, name) or getattr(other, name))
         self.choices = self.choices or list(other.choices)
+        self.byte_type = self.byte_type or other.byte_type
         if not self.annotation:
             self.annotation = other.annotation
 
@@ -122,11 +125,13 @@ def _own_uses(node: ast.FunctionDef, kernel: bool) -> FunctionUse:
     use = FunctionUse(node, parameters, [a.arg for a in node.args.kwonlyargs], kernel)
     if kernel:
         loaded, packed, alone = integer_pointers(node), packed_pointers(node), single_pointers(node)
+        types = byte_pointers(node)
         for name in pointers(node) & set(parameters):
             parameters[name].tensor = True
             parameters[name].integers = name in loaded
             parameters[name].packed = name in packed
             parameters[name].single = name in alone
+            parameters[name].byte_type = types.get(name, "")
         whole = integer_scalars(node)
         for parameter in parameters.values():
             parameter.whole = not parameter.tensor and parameter.name in whole
@@ -363,4 +368,5 @@ def _pass_on(function: FunctionUse, functions: dict[str, FunctionUse]) -> None:
                     pointer = function.parameters[name]
                     pointer.tensor, pointer.whole, pointer.scalar = True, False, False
                     pointer.integers |= use.integers
+                    pointer.byte_type = pointer.byte_type or use.byte_type
                     pointer.packed |= use.packed

@@ -37,7 +37,7 @@ class AutotuneConfiguration:
         tried = f"{len(configurations)} of {total}" if len(configurations) < total else f"{total}"
         text = f"assumes {self.text}: shortest estimate of {tried} configurations"
         known = {"configurations": executed(len(configurations), "configurations")}
-        return LineCost(line, text, None, known, f"shortest of {tried} configurations"[:WIDTH])
+        return LineCost(line, text, None, known, f"shortest of {tried} configs"[:WIDTH])
 
 
 def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution]) -> list[LaunchExecution]:

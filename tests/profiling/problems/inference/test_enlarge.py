@@ -23,6 +23,20 @@ def test_a_product_is_a_square_one() -> None:
     assert next(enlarged_calls(product)).sizes == {"M": 2048, "N": 2048, "K": 2048}
 
 
+def test_rows_and_columns_are_as_large_as_they_are_whatever_their_names() -> None:
+    short = call({"B": 4, "D": 64}, ["B", "D"], ["D"])
+    assert next(enlarged_calls(short)).sizes == {"B": 4096, "D": 4096}
+    heads = call({"T": 512, "H": 8, "D": 64}, ["T", "D"], ["T", "H", "D"])
+    assert next(enlarged_calls(heads)).sizes == {"T": 2048, "H": 32, "D": 128}
+
+
+def test_a_batch_of_rows_is_as_large_as_rows_are() -> None:
+    rows = call({"B": 4, "hidden": 1024}, ["B", "hidden"], ["hidden"])
+    assert next(enlarged_calls(rows)).sizes == {"B": 4096, "hidden": 4096}
+    images = call({"B": 4, "hidden": 1024}, ["B", "hidden"], ["B", "hidden", "hidden"])
+    assert next(enlarged_calls(images)).sizes == {"B": 8, "hidden": 4096}
+
+
 def test_what_does_not_fit_or_change_is_left_out() -> None:
     huge = call({"rows": 1 << 20, "columns": 1024}, ["rows", "columns"])
     assert [c.sizes for c in enlarged_calls(huge)] == []

@@ -11,6 +11,7 @@ from accelopt_profiling.problems.inference.docstring_shapes import docstring_sha
 from accelopt_profiling.problems.inference.entries import entry_candidates
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.pointers import (
+    byte_pointers,
     integer_pointers,
     integer_scalars,
     packed_pointers,
@@ -88,6 +89,10 @@ GUESSED = {
         "def f(q, keys, values):\n B, M, D = q.shape\n _, N, _ = keys.shape\n k[(1,)](q, keys, values.stride(2), 2)",
         {"q": ["B", "M", "D"], "keys": ["B", "N", "D"], "values": ["B", "N", "D"]},
     ),
+    "rows with labels": (
+        "def f(x, target):\n BT, V = x.shape\n k[(1,)](x, target, target.stride(-1), 2)",
+        {"x": ["BT", "vocab"], "target": ["BT"]},
+    ),
     "a number of elements": (
         "def f(x, input_size):\n M, N = x.shape\n k[(1,)](x, x, input_size, 2)",
         {"x": ["M", "N"], "input_size": "M * N"},
@@ -134,6 +139,9 @@ def test_integers_of_a_kernel_are_those_that_offsets_meet() -> None:
     assert isinstance(kernel, ast.FunctionDef)
     assert integer_scalars(kernel) & {"n", "groups", "length", "eps"} == {"n", "groups", "length"}
     assert packed_pointers(kernel) == set()
+    (kernel,) = ast.parse("def k(x, o): tl.store(o, tl.load(x + 1, other=0).to(tl.uint8))").body
+    assert isinstance(kernel, ast.FunctionDef)
+    assert byte_pointers(kernel) == {"x": "uint8"}
 
 
 def test_equal_names_have_equal_sizes_and_different_ones_different_sizes() -> None:
