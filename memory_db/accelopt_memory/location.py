@@ -21,11 +21,9 @@ def default_path(environ: Mapping[str, str] | None = None) -> Path:
     return platformdirs.user_data_path("accelopt", appauthor=False) / "memory.db"
 
 
-def project_path(root: Path) -> Path:
-    """Return the path of the database of a project's own, in the user's data folder."""
+def project_path(root: Path, personal: Path) -> Path:
+    """Return the path of the database of a project's own, in a folder beside the ``personal`` one."""
     import hashlib
 
-    import platformdirs
-
     name = f"{root.name}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}.db"
-    return platformdirs.user_data_path("accelopt", appauthor=False) / "projects" / name
+    return personal.parent / "projects" / name

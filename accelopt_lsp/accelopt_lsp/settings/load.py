@@ -163,9 +163,8 @@ class Settings:
 
         if self.memory.mode == "off":
             return NOWHERE
-        if self.memory.path:
-            return Path(self.memory.path).expanduser().absolute()
-        return project_path(self.memory_project) if self.memory_project else default_path()
+        personal = Path(self.memory.path).expanduser().absolute() if self.memory.path else default_path()
+        return project_path(self.memory_project, personal) if self.memory_project else personal
 
     @property
     def memory_project(self) -> Path | None:
