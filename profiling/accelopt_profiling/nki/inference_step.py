@@ -12,6 +12,7 @@ import time
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -41,6 +42,7 @@ from accelopt_profiling.worker.usercode import load_module
 _ATTEMPTS = 32
 _ATTEMPTS_IN_ALL = 96
 _ENTRIES = 6
+_MOST_ELEMENTS = 1 << 26
 
 
 @dataclass
@@ -80,6 +82,14 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
         return _NkiInference(context, params, load_module(context), limits).run()
 
 
+def _too_large(call: InferredCall) -> bool:
+    """Tell whether repairs made a tensor grow beyond what a check could compute with."""
+    try:
+        return any(prod(call.shape(t)) > _MOST_ELEMENTS for t in call.tensors)
+    except NoSizeError:
+        return False
+
+
 class _NkiInference:
     def __init__(self, context: StepContext, params: InferParams, module: Any, limits: Any) -> None:
         self._context, self._module, self._limits = context, module, limits
@@ -110,7 +120,7 @@ class _NkiInference:
         changes: list[str] = []
         for _ in range(_ATTEMPTS):
             text = self._text_of(call)
-            if text in seen or self._spent():
+            if text in seen or self._spent() or _too_large(call):
                 return False
             seen.add(text)
             trial = self._attempt(call)
