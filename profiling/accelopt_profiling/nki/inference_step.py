@@ -120,7 +120,7 @@ class _NkiInference:
         changes: list[str] = []
         for _ in range(_ATTEMPTS):
             text = self._text_of(call)
-            if text in seen or self._spent() or _too_large(call):
+            if text in seen or self._spent():
                 return False
             seen.add(text)
             trial = self._attempt(call)
@@ -206,7 +206,7 @@ class _NkiInference:
     def _keep(self, call: InferredCall, trial: _Trial, changes: list[str]) -> None:
         if self._best is not None and self._best[0] >= trial.score and self._best[1].entry != call.entry:
             return
-        if self._best is not None and self._best[0] > trial.score:
+        if self._best is not None and (self._best[0] > trial.score or _too_large(call)):
             return
         problem = InferredProblem(
             self._text_of(call, trial.remaining), call.entry, trial.launched, trial.score[0],
