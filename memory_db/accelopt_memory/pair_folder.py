@@ -26,8 +26,8 @@ from accelopt_profiling.plain import from_plain, to_plain
 
 #: The name of the folder, below the root of the project.
 FOLDER = "accelopt-memory"
-#: A larger file, and what is beyond so many, is not read.
-FILE_BYTES, FILES = 1 << 20, 20_000
+#: A larger file, and what is beyond so many files or so many characters together, is not read.
+FILE_BYTES, FILES, CHARACTERS = 1 << 18, 20_000, 1 << 26
 
 #: What a file does not hold: what one machine alone knows, and what is computed from the sources.
 _LEFT_OUT = ("created", "imported", "receipts", "host", "proved", "features", "slow_hash", "fast_hash")
@@ -95,22 +95,26 @@ class PairFolder:
 
     def read(self, ids: Iterable[str]) -> PairFiles:
         """Return the pairs of these files, as imported ones; what is no such file is left out, with the reason."""
-        pairs, unread = [], []
+        pairs, unread, characters = [], [], 0
         for pair_id in ids:
             try:
-                pair = self._pair(pair_id)
+                text = _regular_text(self._path(pair_id))
+                characters += len(text)
+                if characters > CHARACTERS:
+                    raise ValueError(f"more than {CHARACTERS >> 20} million characters together")
+                pair = self._pair(pair_id, text)
             except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
                 unread.append(f"{self._path(pair_id)}: {error or type(error).__name__}")
             else:
                 pairs.append(pair)
         return PairFiles(tuple(pairs), tuple(unread))
 
-    def _pair(self, pair_id: str) -> Pair:
-        data = json.loads(_regular_text(self._path(pair_id)))
+    def _pair(self, pair_id: str, text: str) -> Pair:
+        data = json.loads(text)
         texts = {name: _joined(data[name]) for name in ("slow_text", "fast_text")}
         hashes, kernel = [], data["kernel"]
-        for text in texts.values():
-            found = [k.content_hash for k in find_kernels(text).kernels if k.name == kernel]
+        for source in texts.values():
+            found = [k.content_hash for k in find_kernels(source).kernels if k.name == kernel]
             if not found:
                 raise ValueError(f"a side has no kernel {kernel}")
             hashes.append(found[0])

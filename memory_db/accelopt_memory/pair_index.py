@@ -166,17 +166,19 @@ def _shortlist(known: _Sketches, query: bytes, count: int) -> np.ndarray[Any, An
 
 
 def _coarse(known: _Sketches, own: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the places of about ``COARSE_KEPT`` rows with the nearest calls. How near that is a sample of the rows
-    tells, as the bits that a row of each size must share."""
+    """Return the places of about ``COARSE_KEPT`` rows with the nearest calls, of a kernel without calls all. How near
+    that is a sample of the rows tells, as the bits, at least one, that a row of each size must share."""
     import numpy as np
 
     mine = _folded(own[None])[0]
+    if not mine:
+        return np.arange(len(known.folded))
     step = max(1, len(known.folded) // SAMPLE)
     shared, sizes = _ones(known.folded[::step] & mine), known.sizes[::step]
     either = np.arange(256) + float(_ones(mine[None])[0])
     estimate = np.sort(shared / np.maximum(either[sizes], 1))
     least = estimate[max(0, int(len(estimate) * (1 - COARSE_KEPT / len(known.folded))) - 1)]
-    needed = np.ceil(np.minimum(least * either, 255)).astype(np.uint8)
+    needed = np.ceil(np.clip(least * either, 1, 255)).astype(np.uint8)
     near = []
     for first in range(0, len(known.folded), BLOCK):
         block = slice(first, first + BLOCK)

@@ -50,7 +50,7 @@ def memory(tmp_path: Path) -> Memory:
 def test_the_page_says_why_a_change_is_tried_and_shows_it_as_data(memory: Memory) -> None:
     (one,) = standings_for_kernel(memory, SLOW.replace("double", "twice"), "twice", "memory", "h100")
     page = memory_page("twice", [one])
-    assert "Its slow side is 100% like this kernel." in page
+    assert "Its slow side is 100 % like this kernel." in page
     assert "It was tried on 3 kernels, helped on 2, failed or was undone on 1." in page
     assert "+    tl.store(x_ptr + at, tl.load(x_ptr + at) + tl.load(x_ptr + at))" in page
     assert "<img" not in page.replace("\\<img", "")

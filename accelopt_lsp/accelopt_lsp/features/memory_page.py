@@ -29,7 +29,7 @@ def memory_page(about: str, standings: Sequence[PairStanding]) -> str:
 
 def _row(one: PairStanding) -> str:
     pair = one.pair
-    alike = "" if one.similarity is None else f"{one.similarity:.0%}"
+    alike = "" if one.similarity is None else f"{100 * one.similarity:.0f} %"
     return (
         f"| `{pair.id}` | {_line(pair.summary)} | {_line(pair.kernel)} | {_gain(one)} | {alike} |"
         f" {one.expected:.2f}x time |"
@@ -46,7 +46,7 @@ def _facts(one: PairStanding) -> Iterator[str]:
     """Yield why the change is tried, or why it is not."""
     pair, record = one.pair, one.record
     if one.similarity is not None:
-        yield f"Its slow side is {one.similarity:.0%} like this kernel."
+        yield f"Its slow side is {100 * one.similarity:.0f} % like this kernel."
     if record.tasks:
         failed = f", failed or was undone on {record.failed}" if record.failed else ""
         yield f"It was tried on {record.tasks} kernels, helped on {record.helped}{failed}."
