@@ -54,6 +54,21 @@ def test_a_file_without_a_problem_is_profiled_with_inferred_arguments(accelopt: 
     assert not (home / "k_problem.py").exists()
 
 
+def test_kernels_that_one_call_does_not_launch_get_calls_of_their_own(accelopt: Command, home: Path) -> None:
+    other = (
+        FILE[FILE.index("@triton.jit\ndef scaled") :]
+        .replace("scaled", "other")
+        .replace("leaky_relu", "swish")
+    )
+    (home / "k.py").write_text(FILE + "\n\n" + other, encoding="utf-8")
+    for _ in range(2):
+        profiled = accelopt("profile", "k.py", "--target", "h100", "--json")
+        kernels = {kernel["name"]: kernel for kernel in profiled.object["kernels"]}
+        assert kernels["scaled"]["latency"]["us"] == pytest.approx(kernels["other"]["latency"]["us"], rel=0.1)
+        (finding,) = [f for f in kernels["other"]["findings"] if f["code"] == "inferred-problem"]
+        assert "swish" in finding["message"]
+
+
 @pytest.mark.parametrize("folder", [".", "ops/triton"])
 def test_errors_say_what_to_change(accelopt: Command, home: Path, folder: str) -> None:
     place = home / folder

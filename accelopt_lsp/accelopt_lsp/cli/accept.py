@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.option("--no-apply", is_flag=True, help="Only remember it: the edit was made already.")
 @json_option
 def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
-    """Apply the suggestion ID to its file and remember it as a slow-fast pair."""
+    """Apply the suggestion ID and remember its slow-fast pair."""
     from accelopt_agent.suggestions.accept import accept as remember
     from accelopt_lsp.features.wording import times
 
@@ -53,7 +53,7 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
 @click.option("--undo", is_flag=True, help="Offer it again.")
 @json_option
 def reject(suggestion_id: str, reason: str, undo: bool, as_json: bool) -> None:
-    """Remember that the suggestion ID is not wanted; it is not offered again.
+    """Do not offer the suggestion ID again.
 
     At a terminal one key may tell why: w(rong), s(lower), u(nreadable), n(ot now); any other tells nothing.
     """

@@ -80,4 +80,4 @@ def _needs_checkout(name: str) -> click.Command:
 
 @click.group(cls=BenchCommands)
 def bench() -> None:
-    """Benchmarks of others; from a checkout also what AccelOpt promises, measured."""
+    """Run published benchmarks, and from a checkout our own."""

@@ -82,7 +82,9 @@ def nkibench(
     given: tuple[str, ...],
     **asked: Any,
 ) -> int:
-    """Run NKIBench: verdict of the gate, time and percent of peak per task, and their geometric mean.
+    """Run NKIBench: verdict, time and percent of peak.
+
+    Per task, and their geometric mean.
 
     With a search also success, fast_1, mean and geometric mean of the speedups over the baseline, and what a task
     cost; with --ablations of several searches, each with a memory of its own that learns from task to task. With --data

@@ -78,7 +78,9 @@ def _set_options(folder: str) -> Callable[[F], F]:
 )  # fmt: skip
 @_set_options("flashinfer-results")
 def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
-    """Check, profile and optimize the Triton solutions of a data set; print success, fast_1 and speedups per kind.
+    """Run FlashInfer-Bench: success, fast_1 and speedups per kind.
+
+    Checks, profiles and optimizes the Triton solutions of a data set.
 
     The set's own solutions are what a found version is compared with. Solutions and traces are written in the set's
     format below the results' folder, with how each time is known.
@@ -102,7 +104,9 @@ def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
 )  # fmt: skip
 @_set_options("kernelbench-results")
 def kernelbench(data: Path, kernels: Path | None, **asked: Any) -> int:
-    """Check, profile and optimize kernels for KernelBench's tasks; print success, speedups and fast_p per level.
+    """Run KernelBench: success, speedups and fast_p per level.
+
+    Checks, profiles and optimizes kernels for its tasks.
 
     fast_p is the share of the tasks whose kernel is right and more than p times as fast as PyTorch, eager and compiled:
     timed on the host's device, and estimated by the same model as the kernels without one.

@@ -23,7 +23,7 @@ def examples_folder() -> Path:
     "--examples", type=click.Path(path_type=Path), help="The folder of the example kernels, if not ours."
 )
 def demo(examples: Path | None) -> None:
-    """Show the whole story in the terminal, through the real language server."""
+    """Show a tour in the terminal, through the language server."""
     import asyncio
 
     from rich.console import Console

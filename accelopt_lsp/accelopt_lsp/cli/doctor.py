@@ -31,7 +31,7 @@ _MARKS = {"ok": "ok", "absent": "--", "broken": "!!"}
 )
 @json_option
 def doctor(bundle: Path | None, as_json: bool) -> int:
-    """Look at everything AccelOpt uses. Exit code 1: something that is needed does not work."""
+    """Check everything that AccelOpt uses. Exit code 1: something that is needed does not work."""
     from accelopt_lsp.cli.checks import all_checks
 
     checks = all_checks(Path.cwd())

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 @click.option("--no-model", is_flag=True, help="Ask no model, whatever the settings say.")
 @json_option
 def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
-    """Say why the suggestion ID is faster: which counters moved and, where a model may be asked, its words."""
+    """Say why the suggestion ID is faster.
+
+    Names the counters that moved and, where a model may be asked, adds its words."""
     from accelopt_agent.model.ledger import accounts
     from accelopt_lsp.models import resolve_team
     from accelopt_profiling.plain import to_plain

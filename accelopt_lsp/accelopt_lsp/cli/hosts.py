@@ -45,7 +45,7 @@ class Reached:
 @click.argument("names", metavar="[NAME]...", nargs=-1)
 @json_option
 def hosts(names: tuple[str, ...], as_json: bool) -> int:
-    """What this machine and each host of the settings has and does. Exit code 3: one cannot be reached."""
+    """Show what this machine and each configured host has and does. Exit code 3: one cannot be reached."""
     settings = settings_for(Path.cwd())
     known = ["local", *settings.hosts]
     for name in names:

@@ -47,9 +47,10 @@ def learn(
     require_isolation: bool | None,
     as_json: bool,
 ) -> int:
-    """Remember a change of your own: from SLOW to FAST, once the gate has accepted it.
+    """Remember a change of your own, from SLOW to FAST.
 
-    Each is a file, or COMMIT:FILE for a file as git has it. Exit code 1: the gate refused it, or it is slower.
+    The gate must accept it. Each is a file, or COMMIT:FILE for a file as git has it. Exit code 1: the gate refused it,
+    or it is slower.
     """
     from accelopt_agent.suggestions.learn import NotLearnedError, changed_kernel
     from accelopt_lsp.features.wording import times

@@ -17,7 +17,9 @@ from accelopt_lsp.cli.failures import CommandError, Exit
     help="The folder whose kernel files the tools read and change. [default: the working folder]",
 )
 def mcp(root: Path) -> None:
-    """Offer profile, optimize, verify, accept, reject and memory_search to a coding agent over standard streams.
+    """Serve a coding agent over standard streams (MCP).
+
+    Its tools are profile, optimize, verify, accept, reject and memory_search.
 
     In the agent's configuration: command "accelopt", arguments ["mcp", "--root", "/path/to/project"].
     """

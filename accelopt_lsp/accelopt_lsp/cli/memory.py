@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def memory() -> None:
-    """What was learned: accepted pairs, traps, runs and receipts."""
+    """Look at and keep what was learned."""
 
 
 @memory.command()
@@ -38,7 +38,7 @@ def path(as_json: bool) -> None:
 @memory.command()
 @json_option
 def stats(as_json: bool) -> None:
-    """How much there is."""
+    """Count the entries."""
     with open_memory(read_only=True) as opened:
         counts = opened.stats()
     if as_json:
@@ -57,7 +57,7 @@ def stats(as_json: bool) -> None:
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000))
 @json_option
 def search(words: tuple[str, ...], limit: int, as_json: bool) -> int:
-    """Find pairs, traps and rejections that hold every one of WORDS."""
+    """Find entries that hold every one of WORDS."""
     with open_memory(read_only=True) as opened:
         found = opened.search(" ".join(words), limit)
     if as_json:
@@ -80,7 +80,7 @@ def search(words: tuple[str, ...], limit: int, as_json: bool) -> int:
 @click.argument("entry_id", metavar="[ID]", default="")
 @json_option
 def show(entry_id: str, as_json: bool) -> None:
-    """Show one entry, or without ID what was learned of each rule and remembered change.
+    """Show one entry, or without ID what was learned in sum.
 
     The first four or more characters of an ID are enough where they are unique.
     """
@@ -138,7 +138,7 @@ def _show_learned(as_json: bool) -> None:
 @click.argument("entry_ids", metavar="ID...", nargs=-1, required=True)
 @json_option
 def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
-    """Delete entries for good, and the evidence that only they have."""
+    """Delete entries for good, with evidence only they have."""
     forgotten: list[dict[str, str]] = []
     with open_memory(to_keep=True) as opened:
         for kind, full in [_the_one(opened, entry_id) for entry_id in entry_ids]:
@@ -158,7 +158,7 @@ def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
 )
 @json_option
 def export(file: Path, no_sources: bool, as_json: bool) -> None:
-    """Write pairs, traps, rejections and receipts to FILE as JSON lines."""
+    """Write all entries to FILE as JSON lines."""
     from accelopt_memory.export_file import export_memory
 
     with open_memory(read_only=True) as opened:
@@ -176,7 +176,7 @@ def export(file: Path, no_sources: bool, as_json: bool) -> None:
 @click.argument("file", type=click.Path(exists=True, path_type=Path))
 @json_option
 def import_(file: Path, as_json: bool) -> None:
-    """Add what an export holds: all of it, or on a wrong line nothing.
+    """Add the entries of an export; on a wrong line none.
 
     FILE may also be an experience list of AccelOpt, or the folder of a FlashInfer-Bench dataset. Of these a pair is
     made of each change to one kernel; the times that they state are shown and not believed.
@@ -219,7 +219,9 @@ def _add_foreign(opened: Memory, path: Path, settings: Settings) -> tuple[dict[s
 @click.option("--neighbours", default=5, show_default=True, type=click.IntRange(1, 100))
 @json_option
 def eval(neighbours: int, as_json: bool) -> int:  # the command's name
-    """How well similar kernels point to the rewrite that helped: each pair asked of all the others.
+    """Measure how well like kernels point to what helped.
+
+    Each pair is asked of all the others.
 
     Whether that makes a search shorter is measured on kernels of known cost, from a checkout: `accelopt bench memory
     --proof SEEDS`.
@@ -247,7 +249,9 @@ def eval(neighbours: int, as_json: bool) -> int:  # the command's name
 )
 @json_option
 def report(output: Path, as_json: bool) -> None:
-    """Write what was learned as one HTML file: by operator and target, by rule and change, with the learning curve."""
+    """Write what was learned as one HTML file.
+
+    By operator and target, by rule and change, with the learning curve."""
     from accelopt_lsp.cli.memory_report_page import page
     from accelopt_memory.learning_curve import learning_curve
 
@@ -270,7 +274,9 @@ def report(output: Path, as_json: bool) -> None:
 )
 @json_option
 def tidy(megabytes: int, as_json: bool) -> None:
-    """Forget what stopped helping, and beyond a size what is of least use; each search ends with it.
+    """Forget what stopped helping or exceeds the size.
+
+    Each search ends with it.
 
     An edit that helped on none of the last six kernels that it was tried on is withdrawn, or, where a person accepted
     it, shown and no longer applied. For want of room go, the oldest first: steps of ended searches, suggestions that
@@ -315,7 +321,9 @@ def repair(as_json: bool) -> int:
 @memory.command(name="set-aside")
 @json_option
 def set_aside_(as_json: bool) -> int:
-    """Move a database that cannot be read out of the way; the next command begins a new one."""
+    """Move a database that cannot be read out of the way.
+
+    The next command begins a new one."""
     from accelopt_memory.memory import set_aside
 
     where = memory_path()

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 def migrate(
     file: Path, problem: str | None, output: Path | None, target: str, host: str | None, as_json: bool
 ) -> int:
-    """Move FILE from NKI's Beta 1 (neuronxcc.nki) to today's NKI (nki), as a file of its own.
+    """Move FILE from NKI's Beta 1 to today's NKI, in a new file.
 
     The original is run on its problem's inputs, for what the text does not tell; then both are run, each in the
     emulator of its dialect, and every launch's outputs are compared. What cannot be moved by itself is marked in the

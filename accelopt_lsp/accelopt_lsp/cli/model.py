@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @json_option
 @click.pass_context
 def model(context: click.Context, as_json: bool) -> int:
-    """Which model is asked about the kernels of the working folder, and what is sent to it.
+    """Show which model is asked, and what is sent to it.
 
     Exit code 1: no model is configured, or nobody agreed that it is asked.
     """
@@ -53,7 +53,7 @@ def model(context: click.Context, as_json: bool) -> int:
 
 @model.command()
 def agree() -> None:
-    """Agree that kernels of the working folder's project are sent to the configured address."""
+    """Agree that this project's kernels are sent to the address."""
     from accelopt_agent.model.consent import ConsentStore, required_consent
 
     found, workspace = _configured()

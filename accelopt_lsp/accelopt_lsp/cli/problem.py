@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @host_option
 @json_option
 def problem(file: Path, kernel: str | None, target: str | None, host: str | None, as_json: bool) -> None:
-    """Write the problem file for the kernels of FILE, FILE_problem.py beside it: inputs with which they run.
+    """Write FILE_problem.py: inputs with which its kernels run.
 
     The inputs are inferred from the source, tried and repaired in the sandbox; what was inferred from what stands
     beside each. No reference is guessed: results are not checked until you add one. A file that

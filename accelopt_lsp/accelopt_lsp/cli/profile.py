@@ -57,7 +57,7 @@ def profile(
     trace: Path | None,
     as_json: bool,
 ) -> int:
-    """What the kernels of FILE cost and whether they are right.
+    """Profile the kernels of FILE and check their results.
 
     Exit code 1: a kernel is wrong (its result, or an access out of bounds), or there is none. 2: nothing could be run.
     """

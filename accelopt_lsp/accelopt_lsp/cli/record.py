@@ -55,7 +55,7 @@ def record(
     as_json: bool,
     command: tuple[str, ...],
 ) -> int:
-    """Run COMMAND, such as a test, and record its kernel launches as problems of the kernels' files.
+    """Run COMMAND, such as a test, and record problems from it.
 
     Write `--` before the command. Kernel files below the working folder are recorded, or those that --file names: each
     gets a FILE_recording.json beside it. `python` and `pytest` are those of the setting `python`. Exit code 1: nothing

@@ -45,7 +45,7 @@ class Replayed:
 @host_option
 @json_option
 def replay(receipt_id: str, host: str | None, as_json: bool) -> int:
-    """Run what RECEIPT is the evidence of again. Exit code 1: it does not agree.
+    """Run a check or profile again from its RECEIPT. Exit code 1: it does not agree.
 
     Of a profile, counts and compiler facts must be the same and intervals of times must overlap. Of a check by the
     gate, the same seeds must draw the same inputs, and the verdict, its reasons and each case's outcome must be the

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @host_option
 @json_option
 def report(files: tuple[Path, ...], output: Path, target: str | None, host: str | None, as_json: bool) -> int:
-    """Profile FILES and write what was found as one HTML file.
+    """Profile FILES and write one HTML report.
 
     Exit code 1: a kernel's result is wrong, or a file has no kernel. 2: one could not be run.
     """

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 @click.option("--limit", default=20, show_default=True, type=click.IntRange(1, 1000))
 @json_option
 def runs(what: str | None, limit: int, as_json: bool) -> int:
-    """The newest searches, those in FILE, or the steps of one RUN, which is named by its id.
+    """List searches, all or those in FILE, or the steps of one RUN.
+
+    A run is named by its id.
 
     Exit code 1: there is none.
     """

@@ -46,7 +46,7 @@ def verify(
     require_isolation: bool | None,
     as_json: bool,
 ) -> int:
-    """Whether CANDIDATE is correct, complete and honest.
+    """Check that CANDIDATE is correct, complete and honest.
 
     Exit code 0: accepted, 1: rejected, 2: the problem cannot be used.
     """

@@ -39,7 +39,7 @@ FIRST_FILES = 200
 @click.option("--once", is_flag=True, help="Profile what is there and end.")
 @json_option
 def watch(folder: Path, target: str | None, host: str | None, once: bool, as_json: bool) -> None:
-    """Profile the kernels below FOLDER, and again whenever one is saved. Ctrl-C ends it.
+    """Profile the kernels below FOLDER on every save. Ctrl-C ends it.
 
     With --json and --once: one object with the measurements of all files.
     """

@@ -30,8 +30,7 @@ CODE_ACTION_KINDS = (
 #: The names of the server commands, after ``accelopt.server.``.
 COMMANDS = (
     "profile", "optimize", "pause", "resume", "showRuns", "cancel", "accept", "reject", "versions", "choose",
-    "explain", "remember", "createProblem", "migrate", "raiseLimit", "record",
-    "showMemory", "forget",
+    "explain", "remember", "showMemory", "forget", "createProblem", "migrate", "raiseLimit", "record",
 )  # fmt: skip
 
 _ENCODINGS = ("utf-8", "utf-16", "utf-32")

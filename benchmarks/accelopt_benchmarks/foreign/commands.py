@@ -52,7 +52,7 @@ def foreign(
     only_list: bool,
     as_json: bool,
 ) -> int:
-    """Profile kernel files of libraries as a new user meets them. Exit code 1: fewer have a number than the goal."""
+    """Profile kernel files of libraries as a new user would. Exit code 1: fewer have a number than the goal."""
     from accelopt_benchmarks.foreign import library_files
 
     files = [
@@ -132,7 +132,7 @@ def rewrite(
     python: str | None,
     as_json: bool,
 ) -> int:
-    """Search KERNELS, or sets of kernels, for faster versions without a model.
+    """Search KERNELS or sets of kernels without a model.
 
     Exit code 1: a planted slowdown was not named or not mended, or too few kernels got a proved suggestion.
     """

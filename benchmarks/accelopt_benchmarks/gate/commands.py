@@ -52,7 +52,7 @@ def gate(
     against: Path | None,
     as_json: bool,
 ) -> int:
-    """Detection and false alarms of the gate. Exit code 1: a trick was accepted or an honest kernel refused."""
+    """Measure detection and false alarms of the gate. Exit code 1: a trick was accepted or an honest kernel refused."""
     from accelopt_benchmarks.gate.corpus import read_corpus
     from accelopt_benchmarks.gate.detection import rows as table
     from accelopt_benchmarks.gate.load import busy_processes, compared, read_verdicts

@@ -42,7 +42,9 @@ HOST_PARTS = ("overhead", "killed", "gate")
 @examples_option
 @json_option
 def hosts(parts: tuple[str, ...], rounds: int, candidates: int, examples: Path, as_json: bool) -> int:
-    """What hosts add to a candidate, whether candidates survive killed workers, and how long the gate takes.
+    """Measure hosts, killed workers and the time of the gate.
+
+    What hosts add to a candidate, whether candidates survive, and how long the gate takes.
 
     Takes three minutes on a quiet machine, most of it the killed workers. Exit code 1: a goal is missed.
     """

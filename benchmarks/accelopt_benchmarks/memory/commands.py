@@ -66,7 +66,9 @@ def memory(
     beside: Path | None,
     as_json: bool,
 ) -> int:
-    """Carry the edits of pairs made by hand, NAMES or all, over to other kernels, each through the gate.
+    """Carry the edits of pairs over to other kernels.
+
+    Pairs made by hand, NAMES or all, each through the gate.
 
     Exit code 1: a goal is missed.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.option("--only", default="", metavar="TEXT", help="Only publications whose name holds TEXT.")
 @json_option
 def estimates(only: str, as_json: bool) -> int:
-    """Compare the estimate of Triton kernels with times that others published. Exit code 1: a goal is missed.
+    """Compare estimates of Triton kernels with published times. Exit code 1: a goal is missed.
 
     Takes some minutes: the kernels have their full size, and two programs of each run.
     """

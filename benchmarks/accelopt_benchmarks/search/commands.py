@@ -59,7 +59,9 @@ def search(
     no_study: bool,
     as_json: bool,
 ) -> int:
-    """Compare the search strategies with a simulated proposer on the tasks and examples NAMES, or on all.
+    """Compare search strategies with a simulated proposer.
+
+    On the tasks and examples NAMES, or on all.
 
     Costs are real (found out once per text), the proposer is not a model: it draws from the rule catalogue and
     breaks half of its edits. Exit code 1: a goal is missed.

@@ -8,9 +8,11 @@ problem's reference, then the facts per line of machine code.
 from __future__ import annotations
 
 import dataclasses
+import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -41,6 +43,8 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
+#: Seconds of processor time for the kernels that an inferred call does not launch, all of them together.
+APART_CPU_SECONDS = 15.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -55,12 +59,56 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         target = load_gpu(params.target)
     except UnknownTargetError as error:
         raise StepFailedError(StepError("unsupported", str(error))) from error
-    return _Profile(context, params, target).run()
+    made = _Profile(context, params, target).run()
+    unwritten = params.problem is not None and params.problem.origin == "inferred"
+    return _with_apart(context, params, target, made) if unwritten and params.extent == "all" else made
+
+
+def _with_apart(
+    context: StepContext, params: ProfileParams, target: GpuTarget, made: list[KernelMeasurement]
+) -> list[KernelMeasurement]:
+    """Return the measurements with those of kernels that the inferred call did not launch: each of the first few is run
+    by an inferred call of its own. What that does not launch either stays as it is."""
+    from accelopt_profiling.problems.inference.infer_step import infer
+    from accelopt_profiling.problems.inference.inferred import InferParams
+
+    assert params.problem is not None
+    known = {measured.name: measured for measured in made}
+    silent = dataclasses.replace(context, emit=lambda _: None)  # the file's problem is the first one
+    until = time.process_time() + APART_CPU_SECONDS
+    for kernel in params.kernels:
+        seconds = until - time.process_time()
+        if seconds <= 0 or not _never_launched(known[kernel.name]):
+            continue
+        with suppress(StepFailedError):
+            inferred = infer(silent, InferParams([kernel], target.name, seconds))
+            path = str(Path(str(params.problem.path)).with_name(f"{kernel.name}_problem.py"))
+            left = [
+                k for k in params.kernels if _never_launched(known[k.name]) and k.name in inferred.launched
+            ]
+            own = dataclasses.replace(
+                params, kernels=left, problem=dataclasses.replace(params.problem, path=path)
+            )
+            if left:
+                again, own = with_inferred(silent, own, inferred)
+                again = dataclasses.replace(again, emit=context.emit)
+                apart = _Profile(again, own, target, inferred.entry).run()
+                known.update((measured.name, measured) for measured in apart)
+    return list(known.values())
+
+
+def _never_launched(measured: KernelMeasurement) -> bool:
+    return any(finding.code == "never-launched" for finding in measured.findings)
 
 
 class _Profile:
-    def __init__(self, context: StepContext, params: ProfileParams, target: GpuTarget) -> None:
-        self.context, self.params, self.target = context, params, target
+    """One run of the problem of ``params``. ``apart`` is the function that it calls where the file's own problem does
+    not launch these kernels."""
+
+    def __init__(
+        self, context: StepContext, params: ProfileParams, target: GpuTarget, apart: str = ""
+    ) -> None:
+        self.context, self.params, self.target, self._apart = context, params, target, apart
         self.known = {k.name: KernelResults(k, target) for k in params.kernels}
         self._modules: tuple[ModuleType, Problem] | None = None
         self._broke_off: Finding | None = None
@@ -300,6 +348,11 @@ class _Profile:
     def _run_findings(self, known: KernelResults) -> list[Finding]:
         """Return what the run tells at a kernel's line: that it broke off, once, and that a check was smaller."""
         findings = []
+        if self._apart:
+            message = (
+                f"The arguments of {self._apart} were inferred for this, and its results are not checked."
+            )
+            findings.append(Finding("inferred-problem", known.kernel.line, "information", message))
         if self._broke_off is not None and known is next(iter(self.known.values())):
             findings.append(self._broke_off)
         if self._smaller and self._check is not None:

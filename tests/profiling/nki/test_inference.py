@@ -25,6 +25,10 @@ import nki.language as nl
 import numpy as np
 
 
+def fits(elements):
+    return elements <= 4096
+
+
 def kernel_assert(condition, message):
     assert condition, message
 
@@ -84,6 +88,11 @@ KERNELS: dict[str, tuple[str, str]] = {
         'def k(q, mask, n_heads=2):\n    """q: [BH, S]\n    mask: [B, H, S]"""\n    assert q.shape[0] <= 8'
         + COPY.format(shape="(2, mask.shape[2])", of="q", source="q[mask.shape[0] * 2 - 2:mask.shape[0] * 2, :]"),
         "mask.shape[1] == 2 and q.shape[0] == 2 * mask.shape[0]",
+    ),
+    "a condition that a function returns": (
+        "def k(x):\n    rows, columns = x.shape\n    assert fits(rows * columns)"
+        + COPY.format(shape="(rows, columns)", of="x", source="x"),
+        "x.size <= 4096",
     ),
     "a type": (
         "def k(x):\n    assert x.dtype == nl.bfloat16"

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import copy_values
-from accelopt_profiling.nki.current import matrix, registers
+from accelopt_profiling.nki.current import matrix, moves, registers
 from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.current.handle import KernelNkiTensor
 from accelopt_profiling.nki.current.tensor import NkiTensor
@@ -120,9 +120,11 @@ def shared_constant(constant: Any, dtype: Any = None) -> Tile:
     return language.constant(constant, dtype)
 
 
-def shared_identity_matrix(n: int, dtype: Any = np.uint8) -> Tile:
-    """Return the identity matrix as a constant in HBM."""
-    return shared_constant(np.eye(n, dtype=data_type(dtype)))
+def shared_identity_matrix(n: int, dtype: Any = np.uint8, dst: Any = None) -> Tile:
+    """Return the identity matrix in SBUF, or write it to ``dst``; it comes from HBM by DMA."""
+    tile: Tile = ndarray((n, n), dtype) if dst is None else dst
+    moves.dma_copy(tile, shared_constant(np.eye(n, dtype=tile.dtype)))
+    return tile
 
 
 # Loops and the grid

@@ -1,4 +1,4 @@
-"""``nki.isa``: selects elements by a predicate, by a range of positions, or as the eight largest of a partition."""
+"""``nki.isa``: selects elements by a predicate, a range of positions, the largest of a partition, the nonzero."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from accelopt_profiling.nki.current.operands import (
     scalar_like,
 )
 from accelopt_profiling.nki.data.block import Array
-from accelopt_profiling.nki.data.instruction import VECTOR
+from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.isa import ReduceCmd
@@ -103,6 +103,36 @@ def max8(dst: Any, src: Any, name: str | None = None) -> None:
         return -np.sort(-flat, axis=1)[:, :8]
 
     into(machine, dst, "max8", (VECTOR,), [tile], compute, cost=tile)
+
+
+#: The partitions that one core of GpSimdE is connected to.
+_GPSIMD_PARTITIONS = 16
+
+
+def nonzero_with_count(
+    dst: Any, src: Any, index_offset: Any = 0, padding_val: int = -1, name: str | None = None
+) -> None:
+    """Write the positions of what is not zero, then padding, and the count last; in partitions 0, 16, 32, ... only."""
+    machine = current()
+    tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
+    (rows, length), (lanes, places) = per_partition(machine, tile), per_partition(machine, target)
+    if (lanes, places) != (rows, length + 1):
+        machine.fault(
+            "out-of-bounds",
+            f"dst has one element a partition more than src: src is {tile.shape}, dst {target.shape}.",
+        )
+    read, written = (t[0 : t.shape[0] : _GPSIMD_PARTITIONS] for t in (tile, target))
+
+    def compute(x: Array, start: Any) -> Any:
+        flat = real(x).reshape(x.shape[0], -1)
+        out = np.full((len(flat), length + 1), padding_val, np.float64)
+        for row, values in enumerate(flat):
+            found = np.flatnonzero(values)
+            out[row, : len(found)] = found + np.asarray(start).reshape(-1)[0]
+            out[row, -1] = len(found)
+        return out
+
+    into(machine, written, "nonzero_with_count", (GPSIMD,), [read, index_offset], compute, cost=read)
 
 
 def _first_matches(data: Array, wanted: Array) -> Array:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import inspect
 import itertools
+import textwrap
 from collections.abc import Callable
 from typing import Any
 
@@ -49,10 +51,9 @@ class EmulatedKernel:
         self.writes_arguments = writes_arguments
 
     def __getitem__(self, grid: Any) -> EmulatedKernel:
-        sizes = grid if isinstance(grid, tuple) else (grid,)
-        return EmulatedKernel(
-            self.function, self._launch, self.dialect, tuple(int(n) for n in sizes), self.writes_arguments
-        )
+        """A size of 0 counts as 1: AWS's samples launch a single program so."""
+        sizes = tuple(int(n) or 1 for n in (grid if isinstance(grid, tuple) else (grid,)))
+        return EmulatedKernel(self.function, self._launch, self.dialect, sizes, self.writes_arguments)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if running_machine() is not None:  # one kernel calls another: inlined
@@ -99,6 +100,17 @@ class EmulatedKernel:
             machine.results = _copies([returned, [a.array for a in written]])
         return returned
 
+    @functools.cached_property
+    def _returned(self) -> frozenset[str]:
+        """The arguments that the kernel returns: today's compiler lets such an input be an output, in its own place."""
+        try:
+            tree = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
+        except (OSError, SyntaxError, TypeError):
+            return frozenset()  # its text is not at hand
+        values = [n.value for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value is not None]
+        returned = [e for v in values for e in (v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v])]
+        return frozenset(e.id for e in returned if isinstance(e, ast.Name))
+
     def _argument(self, machine: Machine, value: Any, name: str) -> Any:
         if isinstance(value, np.ndarray) and value.ndim:
             array: Any = value
@@ -107,9 +119,8 @@ class EmulatedKernel:
         else:
             return value
         annotation = getattr(self.function, "__annotations__", {}).get(name)
-        writable = self.writes_arguments or "mutable_tensor" in getattr(
-            annotation, "__name__", str(annotation)
-        )
+        mutable = "mutable_tensor" in getattr(annotation, "__name__", str(annotation))
+        writable = self.writes_arguments or mutable or (bool(machine.version) and name in self._returned)
         return handed_out(machine.argument(array, writable))
 
 

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from copy import deepcopy
 from typing import Any
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument
-from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError
+from accelopt_profiling.problems.inference.failure_site import (
+    FailureSite,
+    NoValueError,
+    definition_of,
+)
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
@@ -75,9 +80,31 @@ class ConditionSolver:
         if name in ("all", "any") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
             operator = ast.And() if name == "all" else ast.Or()
             return self.make(ast.BoolOp(operator, node.args[0].elts), wanted)
+        condition = self._returned(node) if self._depth < 4 else None
+        if condition is not None:
+            self._depth += 1
+            return self.make(condition, wanted)
         if name.endswith("is_floating_point") and isinstance(node.func, ast.Attribute):
             return self._set_dtype(ast.Attribute(node.func.value, "dtype", ast.Load()), "bfloat16")
         return None
+
+    def _returned(self, call: ast.Call) -> ast.expr | None:
+        """Return what a function that does nothing but return an expression returns, in the caller's words."""
+        function = self._value(call.func)
+        code = getattr(function, "__code__", None)
+        definition = None if code is None else definition_of(code)
+        if definition is None:
+            return None
+        body = [
+            s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+        ]
+        returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
+        given = list(call.args)
+        if hasattr(function, "__self__") and isinstance(call.func, ast.Attribute):
+            given.insert(0, call.func.value)
+        names = {a.arg: v for a, v in zip(definition.args.args, given, strict=False)}
+        names |= {k.arg: k.value for k in call.keywords if k.arg}
+        return None if returned is None else _Replacement(names).visit(deepcopy(returned))
 
     def _comparison(self, node: ast.Compare, wanted: bool) -> str | None:
         if len(node.ops) > 1:
@@ -254,6 +281,16 @@ class ConditionSolver:
             return self._site.value(node) if node is not None else None
         except NoValueError:
             return None
+
+
+class _Replacement(ast.NodeTransformer):
+    """Puts expressions in place of names."""
+
+    def __init__(self, names: dict[str, ast.expr]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self._names.get(node.id, node)
 
 
 def _owner(node: ast.expr, *attributes: str) -> ast.expr | None:

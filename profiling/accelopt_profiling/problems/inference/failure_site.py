@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
-from types import FrameType
+from types import CodeType, FrameType
 from typing import Any
 
 #: Packages whose statements tell nothing about the user's arguments.
@@ -77,6 +77,12 @@ def failure_sites(error: BaseException) -> list[FailureSite]:
             sites.append(FailureSite(found[0], tuple(found[1:]), trace.tb_frame))
         trace = trace.tb_next
     return sites[::-1]
+
+
+def definition_of(code: CodeType) -> ast.FunctionDef | None:
+    """Return the definition of a user's function; None where its source cannot be read."""
+    found = _statement(code.co_filename, code.co_firstlineno) if _is_theirs(code.co_filename) else None
+    return next((s for s in found or () if isinstance(s, ast.FunctionDef) and s.name == code.co_name), None)
 
 
 def _is_theirs(file: str) -> bool:

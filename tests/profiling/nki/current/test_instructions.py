@@ -19,6 +19,15 @@ def scan() -> np.ndarray:
     return out
 
 
+def counted() -> np.ndarray:
+    """Positions of positive elements from 3 on, padded with -1, then their number; every 16th row, -9 elsewhere."""
+    out = np.full((128, 65), -9.0)
+    for row in range(0, 128, 16):
+        found = np.flatnonzero(A[row] > 0)
+        out[row] = [*(found + 3), *[-1] * (64 - len(found)), len(found)]
+    return out[:, 1:]
+
+
 def shuffled() -> np.ndarray:
     return np.concatenate([A[q : q + 32][::-1] for q in range(0, 128, 32)])
 
@@ -61,12 +70,15 @@ STATEMENTS: dict[str, np.ndarray] = {
     "lo, hi = sbuf(128, 1), sbuf(128, 1); nisa.memset(lo, 3.0); nisa.memset(hi, 9.0); "
     "nisa.range_select(out, a, nl.greater_equal, nl.less, lo, hi)": np.where((COLUMNS >= 3) & (COLUMNS < 9), A, LEAST),
     "out = sbuf(128, 8); nisa.max8(out, a)": -np.sort(-A, axis=1)[:, :8],
+    "nisa.tensor_scalar(b, a, nl.greater, 0.0); n = sbuf(128, 65); nisa.memset(n, -9.0); "
+    "nisa.nonzero_with_count(n, b, 3); nisa.tensor_copy(out, n[:, 1:65])": counted(),
     "m = sbuf(128, 8); nisa.max8(m, a); out = sbuf(128, 8, dtype=nl.uint32); nisa.nc_find_index8(out, a, m)":
         np.argsort(-A, axis=1)[:, :8],
     "m = sbuf(128, 8); nisa.max8(m, a); nisa.nc_match_replace8(out, a, m, -9.0)":
         np.where(-np.sort(-A, axis=1)[:, 7:8] <= A, -9, A),
     "i = sbuf(128, 64, dtype=nl.uint32); nisa.iota(i, [[-1, 64]], 63); nisa.nc_n_gather(out, a, i)": A[:, ::-1],
     "s = sbuf(128, 6); nisa.bn_stats(s, a); out = sbuf(128, 2); nisa.bn_aggr(out, s)": STATS,
+    "p = psum(128, 64); nisa.nc_matmul(p, nl.shared_identity_matrix(128, nl.float32), a); nisa.tensor_copy(out, p)": A,
     "p = psum(64, 128); nisa.nc_transpose(p, a); out = sbuf(64, 128); nisa.tensor_copy(out, p)": A.T,
     "out = sbuf(32, 32); nisa.nc_transpose(out, a[0:32, 0:32])": A[:32, :32].T,
     "out = sbuf(64, 128); nisa.dma_transpose(out, a)": A.T,

@@ -72,3 +72,13 @@ def test_the_second_generation_transposes_by_a_product(limits: CoreLimits, allow
     body = "y = sbuf(128, 64, dtype=nl.bfloat16)\nnisa.tensor_copy(y, x)\nnisa.nc_transpose(psum(64, 128), y)"
     fault = run(f"{LOAD}{body}\nreturn a", A, mode="trace", limits=limits).fault
     assert (fault is None) is allowed, fault
+
+
+@pytest.mark.parametrize(("returned", "allowed"), [("a", True), ("b", False)])
+def test_an_input_can_be_written_where_the_kernel_returns_it(returned: str, allowed: bool) -> None:
+    outcome = run(
+        f"x = sbuf(128, 64)\nnisa.dma_copy(x, b)\nnisa.dma_copy(a, x)\nreturn {returned}", A.copy(), A + 1
+    )
+    assert (outcome.fault is None) is allowed
+    if allowed:
+        np.testing.assert_array_equal(outcome.result, A + 1)
