@@ -239,12 +239,16 @@ class ConditionSolver:
         return next((made for way in ways if way[2] > 0 and (made := self.set_number(*way))), None)
 
     def assigned(self, name: str) -> Iterator[ast.expr]:
-        """Yield what the function assigns to ``name`` alone."""
+        """Yield what the function assigns to ``name``."""
         for statement in ast.walk(self._site.function) if self._site.function is not None else ():
-            if isinstance(statement, ast.Assign) and any(
-                isinstance(t, ast.Name) and t.id == name for t in statement.targets
-            ):
-                yield statement.value
+            if not isinstance(statement, ast.Assign):
+                continue
+            value = statement.value
+            for target in statement.targets:
+                pairs = [(target, value)]
+                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                    pairs = list(zip(target.elts, value.elts, strict=False))
+                yield from (v for t, v in pairs if isinstance(t, ast.Name) and t.id == name)
 
     def _set_dtype(self, node: ast.expr, goal: Any) -> str | None:
         owner = _owner(node, "dtype")
