@@ -151,7 +151,7 @@ class ConditionSolver:
 
     def _equal(self, left: ast.expr, right: ast.expr, a: Any, b: Any, one_way: bool = False) -> str | None:
         ways = [(left, a, b)] if one_way else [(left, a, b), (right, b, a)]
-        if (owner := self._shaped(left)) is not None and "from line" in owner.reason:
+        if (owner := self._shaped(left)) is not None and owner.reason.startswith(("shape from", "size from")):
             ways.reverse()  # what an earlier run said of the left one stays
         for node, value, goal in ways:
             if self._subjects.is_dtype(goal) and (made := self._set_dtype(node, goal)):
@@ -195,7 +195,9 @@ class ConditionSolver:
         if (place := shape_place(node)) is not None:
             argument = subjects.argument_of(self._value(place[0]))
             index = self._value(place[1])
-            if argument and type(index) is int and not argument.firm:
+            # a vector's length follows another size more often than two sizes that have names are one
+            vector = argument is not None and len(argument.dims) == 1
+            if argument and type(index) is int and (vector or not argument.firm):
                 return subjects.set_dimension(argument, index, goal, f"size from {self._why}")
             if made := subjects.resize(value, goal, f"size from {self._why}"):
                 return made
