@@ -29,7 +29,7 @@ SHORTLIST = 64
 #: Above so many rows the packed features are read when they are needed.
 MOST_ROWS = 200_000
 #: Above so many rows the calls of each, folded into one word, choose so many rows whose sketches are compared.
-COARSE_FROM, COARSE_KEPT = 8192, 4096
+COARSE_FROM, COARSE_KEPT = 24_000, 4096
 #: So many rows are taken at a time, so that what is computed of them stays in the cache, and so many are looked at to
 #: learn how similar the best are.
 BLOCK, SAMPLE = 32_768, 16_384

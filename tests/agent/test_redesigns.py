@@ -37,8 +37,8 @@ REDESIGNS = {
     "nki_today_scale": ("trn2", 1.1, ["scale_shift"]),
     "rope_beta1": ("trn1", 1.3, ["kernel"]),
     "rope_nki": ("trn2", 1.3, ["kernel"]),
-    "mamba_beta1": ("trn1", 1.3, ["kernel"]),
-    "mamba_nki": ("trn2", 1.3, ["kernel"]),
+    "mamba_beta1": ("trn1", 1.2, ["kernel"]),
+    "mamba_nki": ("trn2", 1.2, ["kernel"]),
 }
 
 

@@ -17,7 +17,7 @@ from accelopt_agent.rules import catalogue
 from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.nki.data.instruction import TENSOR
+from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.report import quantities
@@ -154,7 +154,8 @@ def counters(task: str, text: str) -> dict[str, float]:
     answer = estimate(emulation.machines[-1].trace, hardware("trn1"), AS_WRITTEN)
     found = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
     # A measurement tells the waits of the busiest engine only.
-    return found | {"TensorE waits": sum(wait.ns for wait in waits(answer.schedule, TENSOR)) / 1000}
+    idle = {f"{e} waits": sum(wait.ns for wait in waits(answer.schedule, e)) / 1000 for e in (TENSOR, VECTOR)}
+    return found | idle
 
 
 NKI_RULES = [rule for rule in catalogue.rules() if rule.dialect == "nki"]

@@ -10,7 +10,7 @@ from support.nki_rule_cases import REWRITTEN, Case, inputs, loaded, run
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.nki.data.instruction import TENSOR
+from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.report import quantities
 from accelopt_profiling.nki.time_model.estimate import estimate
@@ -38,7 +38,8 @@ def counters(text: str, *arguments: Any) -> dict[str, float]:
     answer = estimate(trace, hardware("trn1"), AS_WRITTEN)
     found = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
     # A measurement tells the waits of the busiest engine only.
-    return found | {"TensorE waits": sum(wait.ns for wait in waits(answer.schedule, TENSOR)) / 1000}
+    idle = {f"{e} waits": sum(wait.ns for wait in waits(answer.schedule, e)) / 1000 for e in (TENSOR, VECTOR)}
+    return found | idle
 
 
 @pytest.mark.parametrize("case", REWRITTEN, ids=str)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
-from accelopt_agent.rules.analysis.nki.loop_parts import LoopParts, cuts
+from accelopt_agent.rules.analysis.nki.loop_parts import TENSOR, LoopParts, cuts
 from accelopt_agent.rules.analysis.nki.resident_tiles import keep, read_kept, too_large
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
@@ -18,7 +18,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return
-    for parts in cuts(kernel):
+    for parts in cuts(kernel, frozenset({TENSOR})):
         edits = (_listed if kernel.dialect.mutates else _kept)(kernel, parts)
         if edits:
             tiles = " and ".join(parts.crossing)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_current
-from accelopt_agent.rules.analysis.nki.loop_parts import LoopParts, cuts
+from accelopt_agent.rules.analysis.nki.loop_parts import SCALAR, TENSOR, VECTOR, LoopParts, cuts
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 
 
@@ -15,10 +15,11 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_current(subject)
     if kernel is None:
         return
-    for parts in cuts(kernel):
+    for parts in cuts(kernel, frozenset({TENSOR, SCALAR, VECTOR})):
         if (edit := _ahead(kernel, parts)) is not None:
             over = parts.variable
-            yield Rewrite((edit,), f"Make {' and '.join(parts.crossing)} one iteration of {over} ahead.")
+            summary = f"Make {' and '.join(parts.crossing)} one iteration of {over} ahead."
+            yield Rewrite((edit,), summary, moves={f"{parts.waiting} waits": "down"})
 
 
 def _ahead(kernel: NkiKernel, parts: LoopParts) -> ByteEdit | None:

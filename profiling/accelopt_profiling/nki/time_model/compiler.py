@@ -27,9 +27,10 @@ _SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")
 _KEPT_RESULTS = 16
 
 
-def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> list[ScheduledStep]:
+def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int, banks: int) -> list[ScheduledStep]:
     """Let ``tensor_tensor`` read from PSUM, if it fits ``bank`` bytes, what ScalarE computes for it alone, and rows
-    that TensorE broadcasts, which are not copied then. Returns the steps that are left."""
+    that TensorE broadcasts, which are not copied then, but where a line's rows would hold more than half of the
+    ``banks`` at once. Returns the steps that are left."""
     readers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
     writers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
     for step in steps:
@@ -38,6 +39,7 @@ def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> lis
         for block, _ in step.writes:
             writers[block].append(step)
     needless: set[int] = set()
+    crowded = _lines_of_too_many_rows(steps, readers, writers, banks // 2)
     for step in steps:
         if len(step.writes) != 1:
             continue
@@ -52,7 +54,7 @@ def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> lis
             continue
         if step.opcode == "tensor_scalar" and step.engine == SCALAR and len(readers[block]) == 1:
             instead = block
-        elif (row := _broadcast(step, readers, writers)) is not None:
+        elif block.line not in crowded and (row := _broadcast(step, readers, writers)) is not None:
             instead = row
             needless.add(id(step))
         else:
@@ -62,6 +64,32 @@ def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> lis
             reader.psum_inputs = 1
             kinds.number(reader)
     return [step for step in steps if id(step) not in needless]
+
+
+def _lines_of_too_many_rows(
+    steps: list[ScheduledStep],
+    readers: dict[BlockInfo, list[ScheduledStep]],
+    writers: dict[BlockInfo, list[ScheduledStep]],
+    most: int,
+) -> set[int]:
+    """Return the lines of whose broadcast rows more than ``most`` are alive at once, from the copy to the last reader:
+    a row that a later iteration of an outer loop reads again is alive for as long."""
+    numbers = {id(step): number for number, step in enumerate(steps)}
+    changes: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    for number, step in enumerate(steps):
+        if len(step.writes) == 1 and _broadcast(step, readers, writers) is not None:
+            block = step.writes[0][0]
+            last = max((numbers[id(reader)] for reader in readers[block]), default=number)
+            changes[block.line] += [(number, 1), (last + 1, -1)]
+    return {line for line, around in changes.items() if _most_at_once(around) > most}
+
+
+def _most_at_once(changes: list[tuple[int, int]]) -> int:
+    alive = most = 0
+    for _, change in sorted(changes):
+        alive += change
+        most = max(most, alive)
+    return most
 
 
 def _broadcast(

@@ -134,6 +134,23 @@ def test_a_broadcast_row_is_read_in_psum_where_it_fits_a_bank(columns: int, cost
     assert product.psum_inputs == (1 if cost == 1 else 0)
 
 
+@pytest.mark.parametrize(("rows", "kept"), [(4, True), (16, False)])
+def test_broadcast_rows_that_outer_iterations_read_again_fit_or_are_copied(rows: int, kept: bool) -> None:
+    body = f"""
+    out = nl.ndarray((2, {rows}, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    for n in nl.affine_range(2):
+        x = nl.load(a[n])
+        for i in nl.affine_range({rows}):
+            row = nl.load(b[i]).broadcast_to((128, 512))
+            nl.store(out[n, i], nisa.tensor_tensor(x, row, nl.multiply))
+    return out
+    """
+    compiler = replace(SHARING, psum_operands=True)
+    found = plan(body, (2, 128, 512), (rows, 1, 512), compiler=compiler)
+    assert found.residency.crowded == {}
+    assert ("tensor_copy" not in {step.opcode for step in found.residency.order}) is kept
+
+
 @pytest.mark.parametrize(("tiles", "products"), [(1, 1), (16, 16), (32, 64)])
 def test_few_results_of_vector_work_are_kept(tiles: int, products: int) -> None:
     """Two sweeps over ``tiles`` products that are the same in both."""

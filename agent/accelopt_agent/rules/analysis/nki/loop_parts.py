@@ -1,4 +1,4 @@
-"""Cuts a loop's body where TensorE would wait for another engine: what leads to its operands, and what uses them.
+"""Cuts a loop's body where an engine would wait for another one: what leads to its operands, and what uses them.
 
 The parts of all iterations may then run one after the other, or a part some iterations ahead, because the first part
 needs nothing that the second one makes.
@@ -17,6 +17,9 @@ from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.resident_tiles import counted
 from accelopt_agent.rules.analysis.statement import Statement
 
+#: Engines by the names that instructions of today's dialect give them.
+TENSOR, SCALAR, VECTOR = "tensor", "scalar", "vector"
+
 #: What TensorE does.
 _ON_TENSOR = frozenset(
     {f"{NISA}.nc_matmul", f"{NISA}.nc_transpose", f"{NL}.matmul", f"{NL}.transpose", f"{NL}.broadcast_to"}
@@ -31,7 +34,7 @@ _NOT_COMPUTED = frozenset({f"{NISA}.dma_copy", f"{NISA}.dma_transpose"}) | {
 class LoopParts:
     """``loop`` runs ``count`` times over ``variable``. ``first`` and ``second`` are the statements of its body before
     and after the cut. ``crossing`` are the tiles that the first part makes and the second one uses, ``positions`` the
-    statements that make an index for both."""
+    statements that make an index for both, and ``waiting`` the engine that waits at the cut."""
 
     loop: cst.For
     variable: str
@@ -40,41 +43,51 @@ class LoopParts:
     second: tuple[Statement, ...]
     crossing: tuple[str, ...]
     positions: tuple[Statement, ...]
+    waiting: str
 
 
-def cuts(kernel: NkiKernel) -> Iterator[LoopParts]:
-    """Yield the loops that can be cut, at each place where that helps, innermost loops first."""
+def cuts(kernel: NkiKernel, engines: frozenset[str]) -> Iterator[LoopParts]:
+    """Yield the loops that can be cut, at each place where one of ``engines`` waits, innermost loops first."""
     loops = [s.node for s in kernel.flow.statements if isinstance(s.node, cst.For)]
     for loop in sorted(loops, key=lambda loop: -len(list(kernel.source.parents(loop)))):
         body = [s for s in kernel.flow.statements if s.block is loop.body]
-        for cut in sorted({c for s in body if (c := _cut_for(kernel, body, s))}):
-            if (parts := _parts(kernel, loop, body[:cut], body[cut:])) is not None:
+        works = [_engines(kernel, s) for s in body]
+        places = dict(reversed([_cut_before(body, works, n, engines) for n in range(len(body))]))
+        for cut, engine in sorted(places.items()):
+            if cut and (parts := _parts(kernel, loop, body[:cut], body[cut:], engine)) is not None:
                 yield parts
 
 
-def _cut_for(kernel: NkiKernel, body: list[Statement], product: Statement) -> int:
-    """Return how many statements lead to the operands of a product, if another engine is the last to work on them and
-    TensorE has work among them; 0 where that is not so."""
-    if not _calls(kernel, product) & _ON_TENSOR:
-        return 0
-    before = body[: body.index(product)]
-    makers = [
-        n
-        for n, s in enumerate(before)
-        if s.writes & product.reads and _calls(kernel, s) - _ON_TENSOR - _NOT_COMPUTED
-    ]
-    led = before[: makers[-1] + 1] if makers else []
-    return len(led) if any(_calls(kernel, s) & _ON_TENSOR for s in led) else 0
+def _cut_before(
+    body: list[Statement], works: list[frozenset[str]], reader: int, engines: frozenset[str]
+) -> tuple[int, str]:
+    """Return how many statements lead to the operands of one, and the engine that waits for them, if another engine is
+    the last to work on them and that one has work among them; 0 where that is not so."""
+    makers = [n for n in range(reader) if works[n] and body[n].writes & body[reader].reads]
+    if not makers:
+        return 0, ""
+    led = frozenset[str]().union(*works[: makers[-1] + 1])
+    waits = sorted(e for e in works[reader] & engines & led if works[makers[-1]] - {e})
+    return (makers[-1] + 1, waits[0]) if waits else (0, "")
 
 
-def _calls(kernel: NkiKernel, statement: Statement) -> set[str]:
-    """Return the functions of NKI that a statement calls, those in the blocks below it included."""
-    paths = (kernel.path(c.func) for c in kernel.source.walk(statement.node, cst.Call))
-    return {p for p in paths if p is not None and p.startswith((f"{NL}.", f"{NISA}."))}
+def _engines(kernel: NkiKernel, statement: Statement) -> frozenset[str]:
+    """Return the engines that a statement keeps busy, those in the blocks below it included: where none is named, those
+    that do the work by default."""
+    found = set()
+    for call in kernel.source.walk(statement.node, cst.Call):
+        path = kernel.path(call.func) or ""
+        named = (a.value for a in call.args if a.keyword is not None and a.keyword.value == "engine")
+        engine = next((kernel.source.code(value).rpartition(".")[2] for value in named), None)
+        if path in _ON_TENSOR:
+            found.add(engine or TENSOR)
+        elif path.startswith((f"{NL}.", f"{NISA}.")) and path not in _NOT_COMPUTED:
+            found.add(engine or (SCALAR if path.startswith(f"{NISA}.activation") else VECTOR))
+    return frozenset(found)
 
 
 def _parts(
-    kernel: NkiKernel, loop: cst.For, first: list[Statement], second: list[Statement]
+    kernel: NkiKernel, loop: cst.For, first: list[Statement], second: list[Statement], engine: str
 ) -> LoopParts | None:
     flow, source = kernel.flow, kernel.source
     variable, count = loop_variable(loop), counted(kernel, loop)
@@ -106,7 +119,16 @@ def _parts(
     once = all(len(flow.binding(name)) == 1 for name in crossing)
     if needs_more or not once or not tiles or any(_in_psum(kernel, name) for name in tiles):
         return None
-    return LoopParts(loop, variable, count, tuple(first), tuple(second), tuple(tiles), tuple(positions))
+    return LoopParts(
+        loop,
+        variable,
+        count,
+        tuple(first),
+        tuple(second),
+        tuple(tiles),
+        tuple(positions),
+        f"{engine.title()}E",
+    )
 
 
 def _made_in(first: list[Statement], names: set[str]) -> set[str]:
