@@ -12,6 +12,7 @@ import time
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -41,6 +42,7 @@ from accelopt_profiling.worker.usercode import load_module
 _ATTEMPTS = 32
 _ATTEMPTS_IN_ALL = 96
 _ENTRIES = 6
+_MOST_ELEMENTS = 1 << 26
 
 
 @dataclass
@@ -78,6 +80,14 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
     limits = hardware(params.target).limits
     with emulated("trace", limits=limits, sdk=False):
         return _NkiInference(context, params, load_module(context), limits).run()
+
+
+def _too_large(call: InferredCall) -> bool:
+    """Tell whether repairs made a tensor grow beyond what a check could compute with."""
+    try:
+        return any(prod(call.shape(t)) > _MOST_ELEMENTS for t in call.tensors)
+    except NoSizeError:
+        return False
 
 
 class _NkiInference:
@@ -196,7 +206,7 @@ class _NkiInference:
     def _keep(self, call: InferredCall, trial: _Trial, changes: list[str]) -> None:
         if self._best is not None and self._best[0] >= trial.score and self._best[1].entry != call.entry:
             return
-        if self._best is not None and self._best[0] > trial.score:
+        if self._best is not None and (self._best[0] > trial.score or _too_large(call)):
             return
         problem = InferredProblem(
             self._text_of(call, trial.remaining), call.entry, trial.launched, trial.score[0],

@@ -151,8 +151,9 @@ class ConditionSolver:
 
     def _equal(self, left: ast.expr, right: ast.expr, a: Any, b: Any, one_way: bool = False) -> str | None:
         ways = [(left, a, b)] if one_way else [(left, a, b), (right, b, a)]
-        if (owner := self._shaped(left)) is not None and "from line" in owner.reason:
-            ways.reverse()  # what an earlier run said of the left one stays
+        owner = self._shaped(left) if isinstance(a, (tuple, list)) else None
+        if owner is not None and "from line" in owner.reason:
+            ways.reverse()  # what an earlier run said of the left one's shape stays
         for node, value, goal in ways:
             if self._subjects.is_dtype(goal) and (made := self._set_dtype(node, goal)):
                 return made
