@@ -196,7 +196,9 @@ class ConditionSolver:
         if (place := shape_place(node)) is not None:
             argument = subjects.argument_of(self._value(place[0]))
             index = self._value(place[1])
-            if argument and type(index) is int and not argument.firm:
+            # a vector's length follows another size more often than two sizes that have names are one
+            vector = argument is not None and len(argument.dims) == 1
+            if argument and type(index) is int and (vector or not argument.firm):
                 return subjects.set_dimension(argument, index, goal, f"size from {self._why}")
             if made := subjects.resize(value, goal, f"size from {self._why}"):
                 return made
