@@ -94,8 +94,15 @@ class _Place:
         return next((made for pair in pairs if (made := self.resize(*pair))), None)
 
     def fill(self) -> str | None:
-        """Make a size that came out as 0 be 1, by what it is computed from."""
-        for node in self._numbers(0):
+        """Make a size that came out as 0 be 1, by what it is computed from, here or earlier in the function."""
+        quotients = (
+            assigned
+            for name, value in self._site.frame.f_locals.items()
+            if type(value) is int and value == 0
+            for assigned in self._solver.assigned(name)
+            if isinstance(assigned, ast.BinOp) and isinstance(assigned.op, ast.FloorDiv)
+        )
+        for node in (*self._numbers(0), *quotients):
             if made := self._solver.set_number(node, 0, 1):
                 return made
         return None
