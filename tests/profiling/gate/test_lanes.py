@@ -95,6 +95,15 @@ def added_under_a_lock(x, locks, total, n, by: tl.constexpr, wait: tl.constexpr,
     tl.atomic_xchg(locks, 0)
 
 
+@triton.jit
+def added_to_what_one_clears(x, locks, total, n, by: tl.constexpr, wait: tl.constexpr, B: tl.constexpr):
+    at = tl.arange(0, B)
+    if tl.program_id(0) == 0:
+        tl.store(total + at, tl.zeros((B,), tl.float32))
+    tl.debug_barrier()
+    tl.atomic_add(total + at, tl.load(x + tl.program_id(0) * B + at))
+
+
 def races_of(kernel: Any, by: int = 0, wait: str = "") -> list[str]:
     with emulated("h100", count=False, plan=InterpretationPlan(ProgramDraw())) as session:
         session.coverage = RaceCoverage()
@@ -141,6 +150,10 @@ def test_a_lane_reads_what_it_stored_itself_and_a_warp_runs_in_step() -> None:
 def test_a_program_may_not_store_what_another_loads(by: int) -> None:
     assert races_of(shifted, by) == ["x"]
     assert races_of(shifted, by, "barrier") == ["x"]  # which the lanes of one program wait at
+
+
+def test_an_atomic_addition_does_not_wait_for_the_program_that_clears() -> None:
+    assert races_of(added_to_what_one_clears) == ["total"]
 
 
 def test_programs_that_keep_to_their_own_or_take_turns_are_no_race() -> None:

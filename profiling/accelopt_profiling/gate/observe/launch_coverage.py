@@ -79,6 +79,8 @@ class RaceCoverage(SampleCoverage):
             return
         self._order.tick()
         if kind not in ("load", "store"):
+            if (last := self._last.get(region.base)) is not None:
+                self._note_race(last, "load", region, last.items(region, addresses))
             self._order.synchronise(self._program_number, region, addresses)
             self.barrier()
             return
@@ -89,14 +91,15 @@ class RaceCoverage(SampleCoverage):
         if region.base not in self._last:
             self._last[region.base] = _LastAccesses(max(1, region.nbytes // itemsize), itemsize)
         last = self._last[region.base]
-        items = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(last.itemsize)
+        items = last.items(region, addresses)
         self._note_race(last, kind, region, items)
         self._note_lanes(last, kind, region, items, active)
         last.note(kind, items, self._program_number, self._order.now)
         self._lane_order.note(kind, region.base, last.size, items, active)
 
     def _note_race(self, last: _LastAccesses, kind: str, region: Region, items: Array) -> None:
-        """Note where another program stored what this one loads, or loaded what it stores, in no order."""
+        """Note where another program stored what this one loads, or loaded what it stores, in no order. An atomic
+        operation loads."""
         programs, times = last.conflicting(kind, items, self._program_number)
         ordered = not programs.size or self._order.knows(self._program_number, programs, times)
         if not ordered and region.name not in self.found:
@@ -120,6 +123,11 @@ class _LastAccesses:
         self.size, self.itemsize = size, itemsize
         self._stored, self._loaded, self._loaded_before = (np.zeros(size, np.int32) for _ in range(3))
         self._store_times, self._load_times, self._times_before = (np.zeros(size, np.int64) for _ in range(3))
+
+    def items(self, region: Region, addresses: Array) -> Array:
+        """Return the places of byte ``addresses`` in the storage of ``region``."""
+        places: Array = (addresses.reshape(-1) - np.uint64(region.base)) // np.uint64(self.itemsize)
+        return places
 
     def note(self, kind: str, items: Array, program: int, now: int) -> None:
         """Note that ``program`` loads or stores ``items``."""
