@@ -153,3 +153,31 @@ def test_products_in_fewer_bits_than_the_original_takes() -> None:
         assert any(f.code == "lowered-products" for f in read(lowered, full))
         assert not any(f.code == "lowered-products" for f in read(lowered, product(", None")))
         assert not any(f.code == "lowered-products" for f in read(full, lowered))
+
+
+@pytest.mark.parametrize(
+    ("line", "certain"),
+    [
+        ('SLOW = any(name.startswith("NEURON_RT_") for name in os.environ)', True),
+        ('SLOW = os.path.isdir("/sys/class/neuron_device")', True),
+        ("SLOW = bool(1)", False),
+    ],
+)
+def test_a_kernel_that_branches_on_the_host_while_it_is_traced(line: str, certain: bool) -> None:
+    text = f"""
+import os
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+{line}
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    if SLOW:
+        tile = nl.maximum(tile, 0.0)
+    nl.store(out, tile)
+    return out
+"""
+    assert any(f.certain and f.code == "mode-branch" for f in read(text)) is certain

@@ -51,8 +51,10 @@ def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
     tainted = _tainted(names)
     counters = dict(counters_of(names))
     for node in ast.walk(names.tree):
-        if isinstance(node, (ast.If, ast.While, ast.IfExp)) and not names.in_kernel(node):
+        if isinstance(node, (ast.If, ast.While, ast.IfExp)):
             why = _depends(names, node.test, tainted) or counted_by(names, node.test, counters)
+            if names.in_kernel(node) and (why not in _OF_THE_HOST or names.in_decorator(node)):
+                continue
             if why and names.function_of(node) is not None and _decides(names, node, why):
                 message = f"What it does depends on {why}."
                 sure = why not in ("files", "the host") or _steers(names, node)
@@ -61,6 +63,9 @@ def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
             yield from _given_to_a_kernel(names, node, tainted)
         yield from _address_keys(names, node, tainted)
 
+
+#: What a kernel can branch on while it is traced, by a name of its module.
+_OF_THE_HOST = frozenset(["the environment", "the command line", "the host", "files", "the process"])
 
 #: What tells a test from real use and can be no option of a kernel.
 _OF_THE_RUN = frozenset(["what else is loaded", "how kernels are run", "the debugger", "the caller"])

@@ -97,6 +97,16 @@ class ResolvedNames:
             place = self.parents.get(place)
         return False
 
+    def in_decorator(self, node: ast.AST) -> bool:
+        """Check whether ``node`` belongs to a decorator: what chooses among configurations, say."""
+        place: ast.AST | None = node
+        while place is not None:
+            parent = self.parents.get(place)
+            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and place in parent.decorator_list:
+                return True
+            place = parent
+        return False
+
     def launches(self, within: ast.AST) -> bool:
         """Check whether a kernel of the file is called somewhere below ``within``."""
         for node in ast.walk(within):
