@@ -53,7 +53,7 @@ def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.If, ast.While, ast.IfExp)):
             why = _depends(names, node.test, tainted) or counted_by(names, node.test, counters)
-            if names.in_kernel(node) and (why not in _OF_THE_HOST or names.in_decorator(node)):
+            if names.in_kernel(node) and not (names.traced and why in _OF_THE_HOST):
                 continue
             if why and names.function_of(node) is not None and _decides(names, node, why):
                 message = f"What it does depends on {why}."
@@ -65,7 +65,7 @@ def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
 
 
 #: What a kernel can branch on while it is traced, by a name of its module.
-_OF_THE_HOST = frozenset(["the environment", "the command line", "the host", "files", "the process"])
+_OF_THE_HOST = frozenset(["the environment", "the command line", "the process"])
 
 #: What tells a test from real use and can be no option of a kernel.
 _OF_THE_RUN = frozenset(["what else is loaded", "how kernels are run", "the debugger", "the caller"])

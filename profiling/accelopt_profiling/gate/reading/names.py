@@ -19,7 +19,10 @@ class ResolvedNames:
         self.tree = tree
         self.imported: dict[str, str] = {}
         self.defined: set[str] = set()
-        self.kernels = {k.name.split(".")[-1].split("#")[0] for k in find_kernels(text).kernels}
+        kernels = find_kernels(text).kernels
+        self.kernels = {k.name.split(".")[-1].split("#")[0] for k in kernels}
+        #: Whether Python runs the bodies of the kernels, to trace what they do.
+        self.traced = any(k.dialect == "nki" for k in kernels)
         self.parents: dict[ast.AST, ast.AST] = {}
         self._locals: dict[Function, set[str]] = {}
         for node in ast.walk(tree):
@@ -95,16 +98,6 @@ class ResolvedNames:
             if isinstance(place, (ast.FunctionDef, ast.AsyncFunctionDef)) and place.name in self.kernels:
                 return True
             place = self.parents.get(place)
-        return False
-
-    def in_decorator(self, node: ast.AST) -> bool:
-        """Check whether ``node`` belongs to a decorator: what chooses among configurations, say."""
-        place: ast.AST | None = node
-        while place is not None:
-            parent = self.parents.get(place)
-            if isinstance(parent, (ast.FunctionDef, ast.AsyncFunctionDef)) and place in parent.decorator_list:
-                return True
-            place = parent
         return False
 
     def launches(self, within: ast.AST) -> bool:
