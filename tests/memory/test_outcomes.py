@@ -85,3 +85,18 @@ def test_accepted_counts_double_and_undone_against() -> None:
 def test_an_item_never_tried_gets_a_small_bonus() -> None:
     prior = OutcomePrior([tried("rule:a", f"k{k}", 0.9) for k in range(20)])
     assert 0.95 < prior.expected("rule:new", "dma", "trn1") / math.exp(math.log(0.9)) < 1.02
+
+
+def test_within_a_search_the_estimate_starts_at_the_hope_and_moves_with_the_evidence() -> None:
+    empty = OutcomePrior([])
+    assert empty.expected_here("rule:x", None, "trn1", 0.8) == pytest.approx(0.8)
+    one, many = (
+        OutcomePrior([Outcome("rule:x", f"k{k}", None, "nki", "trn1", math.log(0.5)) for k in range(count)])
+        for count in (1, 30)
+    )
+    known = [prior.expected_here("rule:x", None, "trn1", 0.9) for prior in (empty, one, many)]
+    assert known[0] == pytest.approx(0.9)
+    assert known[0] > known[1] > known[2] > 0.5
+    tried = [many.expected_here("rule:x", None, "trn1", 0.9, [1.2] * count) for count in range(4)]
+    assert tried == sorted(tried), "each try here that gained nothing counts against it"
+    assert tried[-1] < 1.0

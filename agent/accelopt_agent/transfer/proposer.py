@@ -144,4 +144,4 @@ def _carried(pair: Pair, whole: bool) -> str:
 
 
 def _kind(pair: Pair) -> str:
-    return "a proved" if pair.proved else "an accepted"
+    return "a proved" if pair.proved else "an imported" if pair.imported else "an accepted"

@@ -12,6 +12,7 @@ import time
 from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
+from math import prod
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -41,6 +42,8 @@ from accelopt_profiling.worker.usercode import load_module
 _ATTEMPTS = 32
 _ATTEMPTS_IN_ALL = 96
 _ENTRIES = 6
+#: Elements of one tensor that a check can still compute with.
+_MOST_ELEMENTS = 1 << 26
 
 
 @dataclass
@@ -78,6 +81,14 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
     limits = hardware(params.target).limits
     with emulated("trace", limits=limits, sdk=False):
         return _NkiInference(context, params, load_module(context), limits).run()
+
+
+def _too_large(call: InferredCall) -> bool:
+    """Tell whether repairs made a tensor too large."""
+    try:
+        return any(prod(call.shape(t)) > _MOST_ELEMENTS for t in call.tensors)
+    except NoSizeError:
+        return False
 
 
 class _NkiInference:
@@ -194,10 +205,11 @@ class _NkiInference:
             return None
 
     def _keep(self, call: InferredCall, trial: _Trial, changes: list[str]) -> None:
-        if self._best is not None and self._best[0] >= trial.score and self._best[1].entry != call.entry:
-            return
-        if self._best is not None and self._best[0] > trial.score:
-            return
+        if self._best is not None:  # of as good ones of an entry the last: more of it is mended
+            score, problem = self._best
+            other = score == trial.score and problem.entry != call.entry
+            if score > trial.score or other or _too_large(call):
+                return
         problem = InferredProblem(
             self._text_of(call, trial.remaining), call.entry, trial.launched, trial.score[0],
             trial.remaining[:300], list(changes),

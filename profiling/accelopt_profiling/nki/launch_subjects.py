@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import Handle, taken
@@ -19,6 +20,8 @@ from accelopt_profiling.problems.inference.failure_site import FailureSite, NoVa
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 from accelopt_profiling.problems.inference.usage import FunctionUse
 
+#: What the emulator raises, and Python for a size of 0; the code's own checks raise something else.
+_FAULTS = (KernelFaultError, ArithmeticError, TypeError)
 _SHAPE = re.compile(r"\((\d+(?:, \d+)*),?\)")
 
 
@@ -57,7 +60,7 @@ class LaunchSubjects(CallSubjects):
 
     def repair_fault(self, error: BaseException) -> str | None:
         """Change the call as a violation of the hardware's rules asks for; None where nothing is known to help."""
-        for site in failure_sites(error):
+        for site in failure_sites(error) if isinstance(error, _FAULTS) else ():
             for pattern, mend in _TABLE:
                 matched = re.search(pattern, str(error))
                 if matched is not None and (made := mend(matched, _Place(site, self))):
@@ -91,8 +94,15 @@ class _Place:
         return next((made for pair in pairs if (made := self.resize(*pair))), None)
 
     def fill(self) -> str | None:
-        """Make a size that came out as 0 be 1, by what it is computed from."""
-        for node in self._numbers(0):
+        """Make a size that came out as 0 be 1, by what it is computed from, here or earlier in the function."""
+        quotients = (
+            assigned
+            for name, value in self._site.frame.f_locals.items()
+            if type(value) is int and value == 0
+            for assigned in self._solver.assigned(name)
+            if isinstance(assigned, ast.BinOp) and isinstance(assigned.op, ast.FloorDiv)
+        )
+        for node in (*self._numbers(0), *quotients):
             if made := self._solver.set_number(node, 0, 1):
                 return made
         return None

@@ -68,6 +68,11 @@ KERNELS: dict[str, tuple[str, str]] = {
         + COPY.format(shape="(128, parts)", of="x", source="x[0:128, 0:parts]"),
         "x.shape[1] >= 4096",
     ),
+    "a size of nothing that an earlier line computed": (
+        "def k(x):\n    rows, columns = x.shape\n    parts, rest = columns // 8192, 1\n    shape = [128, parts]"
+        + COPY.format(shape="shape", of="x", source="x[0:128, 0:shape[1]]"),
+        "x.shape[1] >= 8192",
+    ),
     "shapes that a function asserts": (
         "def k(q, v):\n    b, d, s = q.shape\n"
         "    kernel_assert(tuple(v.shape) == (b, s, d), 'other way round')\n    kernel_assert(d <= 128, 'd')"

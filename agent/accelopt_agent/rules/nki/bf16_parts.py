@@ -139,12 +139,16 @@ class _Splitting:
         if bound.value.elements or not isinstance(one, cst.Name) or where is None or not self._can(one.value):
             return None
         made = self._made(one.value)
-        if made is None or made.block is not where.block:
+        if made is None:
             return None
         last = max(made, where, key=lambda s: source.start(s.node))
+        # The lists of a list's parts are there before they are filled.
+        there = where if isinstance(flow.binding(one.value)[0].value, cst.List) else last
+        if there.block is not where.block:
+            return None
         self.edits.append(source.after(bound.node, f"{name}_high = []\n{name}_low = []"))
         added = f"{name}_high.append({one.value}_high)\n{name}_low.append({one.value}_low)"
-        self.edits.append(source.after(last.node, added))
+        self.edits.append(source.after(there.node, added))
         return last
 
     def _append(self, use: cst.Name) -> cst.Call | None:

@@ -194,7 +194,10 @@ class Tile:
         """Return the box of the block that the view touches."""
         if self.positions is not None:
             return tuple((0, n) for n in self.block.shape)
-        return bounding_box(self.offset, self.dims, self.block.shape)[0]
+        try:
+            return bounding_box(self.offset, self.dims, self.block.shape)[0]
+        except ZeroDivisionError:
+            return self.machine.fault("out-of-bounds", f"The shape {self.block.shape} has no elements.")
 
     def as_view(self) -> View:
         """Return the view as it is now."""

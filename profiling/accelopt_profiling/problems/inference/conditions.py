@@ -151,8 +151,9 @@ class ConditionSolver:
 
     def _equal(self, left: ast.expr, right: ast.expr, a: Any, b: Any, one_way: bool = False) -> str | None:
         ways = [(left, a, b)] if one_way else [(left, a, b), (right, b, a)]
-        if (owner := self._shaped(left)) is not None and "from line" in owner.reason:
-            ways.reverse()  # what an earlier run said of the left one stays
+        owner = self._shaped(left) if isinstance(a, (tuple, list)) else None
+        if owner is not None and "from line" in owner.reason:
+            ways.reverse()  # what an earlier run said of the left one's shape stays
         for node, value, goal in ways:
             if self._subjects.is_dtype(goal) and (made := self._set_dtype(node, goal)):
                 return made
@@ -195,7 +196,9 @@ class ConditionSolver:
         if (place := shape_place(node)) is not None:
             argument = subjects.argument_of(self._value(place[0]))
             index = self._value(place[1])
-            if argument and type(index) is int and not argument.firm:
+            # a vector's length follows another size more often than two sizes that have names are one
+            vector = argument is not None and len(argument.dims) == 1
+            if argument and type(index) is int and (vector or not argument.firm):
                 return subjects.set_dimension(argument, index, goal, f"size from {self._why}")
             if made := subjects.resize(value, goal, f"size from {self._why}"):
                 return made
@@ -238,12 +241,16 @@ class ConditionSolver:
         return next((made for way in ways if way[2] > 0 and (made := self.set_number(*way))), None)
 
     def assigned(self, name: str) -> Iterator[ast.expr]:
-        """Yield what the function assigns to ``name`` alone."""
+        """Yield what the function assigns to ``name``."""
         for statement in ast.walk(self._site.function) if self._site.function is not None else ():
-            if isinstance(statement, ast.Assign) and any(
-                isinstance(t, ast.Name) and t.id == name for t in statement.targets
-            ):
-                yield statement.value
+            if not isinstance(statement, ast.Assign):
+                continue
+            value = statement.value
+            for target in statement.targets:
+                pairs = [(target, value)]
+                if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+                    pairs = list(zip(target.elts, value.elts, strict=False))
+                yield from (v for t, v in pairs if isinstance(t, ast.Name) and t.id == name)
 
     def _set_dtype(self, node: ast.expr, goal: Any) -> str | None:
         owner = _owner(node, "dtype")

@@ -102,15 +102,15 @@ def _parts(
     used = set().union(*(s.reads | s.writes for s in first))
     later = set().union(*(s.writes for s in second))
     needed = set().union(*(s.reads | s.writes for s in second))
-    stored = set().union(*(s.stores for s in (*first, *second)))
+    stored = set().union(*(s.stores for s in first), *(s.stores & written for s in second))
     own = {name for name in written | later if binds_first(inside, name)}
     if not written <= own or variable in written | later or flow.variables(loop.iter) & (written | later):
         return None
     if flow.sharing(later) & used - {n for n in own if n not in later} - _made_in(first, own & later & used):
         return None
     crossing = written & needed
-    if any(not flow.sharing([name]) <= own for name in crossing & stored):
-        return None
+    if any(not flow.sharing([name]) <= own for name in stored):
+        return None  # it may be a view of what other iterations reach
     if any(loop not in source.parents(n) for name in crossing for n in flow.occurrences(name)):
         return None
     positions = [s for s in first if s.target_name in crossing and _is_position(kernel, s)]
