@@ -29,8 +29,9 @@ def test_a_tile_that_the_kernel_places_is_placed_by_the_emulator_which_says_so()
     assert "nl.sbuf are placed by their lifetime" in message
 
 
-def test_hints_to_the_compiler_and_annotations_change_nothing() -> None:
-    head = nki_source.HEAD.replace("@nki.jit", "@nki.compiler.skip_middle_end_transformations\n@nki.jit")
+@pytest.mark.parametrize("hint", ["skip_middle_end_transformations", "enable_stack_allocator(log_level=1)"])
+def test_hints_to_the_compiler_and_annotations_change_nothing(hint: str) -> None:
+    head = nki_source.HEAD.replace("@nki.jit", f"@nki.compiler.{hint}\n@nki.jit")
     head = head.replace("{arguments}", "{arguments}: nki.tensor")
     assert nki_source.run("with nki.compiler.no_reorder():\n    b = a\nreturn b", A, head=head).fault is None
 

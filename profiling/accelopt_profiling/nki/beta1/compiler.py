@@ -7,13 +7,11 @@ tile that is overwritten too early on the hardware keeps its values here, which 
 from __future__ import annotations
 
 from contextlib import nullcontext
-from typing import Any, TypeVar
+from typing import Any
 
 from accelopt_profiling.nki.data.memory_space import PSUM, SBUF, Buffer
 from accelopt_profiling.nki.emulator.machine import running_machine
 from accelopt_profiling.nki.frontend.namespace import Namespace
-
-T = TypeVar("T")
 
 
 def _allocator(buffer: Buffer) -> Any:
@@ -28,9 +26,9 @@ def _allocator(buffer: Buffer) -> Any:
     return allocate
 
 
-def _as_it_is(function: T) -> T:
-    """Return a decorator that changes how the compiler works, not what the kernel computes."""
-    return function
+def _as_it_is(function: Any = None, **options: Any) -> Any:
+    """Decorate, with or without options, by what changes how the compiler works, not what the kernel computes."""
+    return (lambda decorated: decorated) if function is None else function
 
 
 def names() -> dict[str, Any]:
