@@ -63,7 +63,7 @@ def in_kernel(statements: str) -> str:
 CASES = {
     "does not parse": (instead("double(x):", "double(x:"), "syntax-error", "never closed"),
     "nested too deeply": (GOOD + f"\nx = {'(' * 3000}1{')' * 3000}\n", "syntax-error", "parentheses"),
-    "no problem": (GOOD[: GOOD.index("def get_inputs")], "no-problem", "get_inputs()"),
+    "no problem": (GOOD[: GOOD.index("def get_inputs")], "inferred-problem", "were inferred"),
     "the problem raises": (instead(DRAW, f"    raise ValueError('no data')\n{DRAW}"), "problem-raised", "no data"),
     "the reference raises": (instead("return 2 * x", "return x + missing"), "problem-raised", "`reference`"),
     "the problem returns nothing": (instead("    return 2 * x", "    pass"), "problem-empty", "`reference`"),

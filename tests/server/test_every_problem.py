@@ -61,4 +61,4 @@ async def test_the_server_compares_with_the_reference(real: Editor, tmp_path: Pa
 async def test_a_kernel_without_a_problem(real: Editor, tmp_path: Path) -> None:
     await real.begin("vscode", tmp_path)
     uri = real.open(NOTHING.write(tmp_path))
-    assert "problem" in (await real.diagnostic(uri, "no-problem")).message
+    assert "problem" in (await real.diagnostic(uri, "inferred-problem")).message

@@ -42,6 +42,7 @@ from accelopt_profiling.worker.usercode import load_module
 _ATTEMPTS = 32
 _ATTEMPTS_IN_ALL = 96
 _ENTRIES = 6
+#: Elements of one tensor that a check can still compute with.
 _MOST_ELEMENTS = 1 << 26
 
 
@@ -83,7 +84,7 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
 
 
 def _too_large(call: InferredCall) -> bool:
-    """Tell whether repairs made a tensor grow beyond what a check could compute with."""
+    """Tell whether repairs made a tensor too large."""
     try:
         return any(prod(call.shape(t)) > _MOST_ELEMENTS for t in call.tensors)
     except NoSizeError:
@@ -204,10 +205,11 @@ class _NkiInference:
             return None
 
     def _keep(self, call: InferredCall, trial: _Trial, changes: list[str]) -> None:
-        if self._best is not None and self._best[0] >= trial.score and self._best[1].entry != call.entry:
-            return
-        if self._best is not None and (self._best[0] > trial.score or _too_large(call)):
-            return
+        if self._best is not None:  # of as good ones of an entry the last: more of it is mended
+            score, problem = self._best
+            other = score == trial.score and problem.entry != call.entry
+            if score > trial.score or other or _too_large(call):
+                return
         problem = InferredProblem(
             self._text_of(call, trial.remaining), call.entry, trial.launched, trial.score[0],
             trial.remaining[:300], list(changes),
