@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from accelopt_agent.evaluation.evaluators import (
@@ -46,9 +46,11 @@ from accelopt_agent.search.strategies import LEARNING, strategy_named
 from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
-from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.hosts.host import Host, HostUnreachableError
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
+from accelopt_profiling.problem_inference import infer_problem
+from accelopt_profiling.problems.inference.inferred import InferredProblem, lacks_problem
 
 #: So many causes of failures are told, and so much of a cause tells it from others.
 CAUSES_SHOWN, CAUSE_CHARACTERS = 5, 60
@@ -124,7 +126,7 @@ class RunSummary:
         return "no rewrite was proposed" if self._asks_a_model else "no rule applies"
 
 
-def optimize(
+async def optimize(
     request: OptimizeRequest,
     host: Host,
     memory: Memory | None,
@@ -141,8 +143,15 @@ def optimize(
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run is
     then recorded as cancelled. Expected failures are reported as events; none is raised.
     """
+    if request.inferred is None and lacks_problem(request.kernel_file(), _launched(request)):
+        yield ProgressText("No problem was found: arguments are being inferred.")
+        request = replace(request, inferred=await _inferred(request, host))
+    if request.inferred is not None:
+        yield ProgressText(
+            f"The arguments of {request.inferred.entry} were inferred; faster versions must do what the original does."
+        )
     cost, gate = HostCost(host, request, all_kernels=model is not None), HostGate(host, request)
-    return drive(
+    events = drive(
         request,
         cost,
         gate,
@@ -152,6 +161,20 @@ def optimize(
         pause,
         asks_a_model=model is not None,
     )
+    async with aclosing(events):
+        async for event in events:
+            yield event
+
+
+async def _inferred(request: OptimizeRequest, host: Host) -> InferredProblem | None:
+    """Return inputs with which the kernels of a file without a problem run; None where none were found, which the
+    baseline then says, or the host is lost."""
+    file, kernels = request.kernel_file(), _launched(request)
+    try:
+        found = await infer_problem(host, file, kernels, request.target, request.limits)
+    except HostUnreachableError:
+        return None
+    return found if found.launched else None
 
 
 def _proposers(

@@ -10,6 +10,7 @@ from typing import Any
 from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.problems.inference.inferred import InferredProblem, with_problem
 
 #: All proposers, by name.
 SOURCES = frozenset({"memory", "rules", "model"})
@@ -47,12 +48,13 @@ class OptimizeRequest:
 
     ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder and
     ``problem`` its setting of that name, as in ``examination.examine``; ``examined`` is the result of that call, where
-    it is there already. ``depth`` bounds how many rewrites are composed, ``parallel`` how many versions are measured at
-    a time, ``calls`` how many proposers are queried at a time. ``resume`` continues the last run for the same kernel,
-    target and host if that was interrupted, without paying again for its results. ``limits`` hold for each step of a
-    job. ``sources`` restricts the proposers. ``proved`` says that the gate has accepted the original already, so that
-    it is not checked again before the search. ``experience`` names the policy by which the memory tells a model of like
-    kernels (``experience/policies.json``), ``lessons`` which of its versions the summarizer writes about.
+    it is there already. ``inferred`` is the problem of a file that has none. ``depth`` bounds how many rewrites are
+    composed, ``parallel`` how many versions are measured at a time, ``calls`` how many proposers are queried at a time.
+    ``resume`` continues the last run for the same kernel, target and host if that was interrupted, without paying again
+    for its results. ``limits`` hold for each step of a job. ``sources`` restricts the proposers. ``proved`` says that
+    the gate has accepted the original already, so that it is not checked again before the search. ``experience`` names
+    the policy by which the memory tells a model of like kernels (``experience/policies.json``), ``lessons`` which of
+    its versions the summarizer writes about.
     """
 
     path: Path
@@ -61,6 +63,7 @@ class OptimizeRequest:
     root: Path | None = None
     problem: Mapping[str, str] | str | None = None
     examined: KernelFile | None = None
+    inferred: InferredProblem | None = None
     kernel: str | None = None
     budget: Budget = field(default_factory=Budget)
     depth: int = 6
@@ -80,7 +83,8 @@ class OptimizeRequest:
     def kernel_file(self, text: str | None = None) -> KernelFile:
         """Return the examined file; with ``text``, that of another version in its place."""
         if self.examined is not None and text in (None, self.examined.text):
-            return self.examined
-        return examine(
-            self.path, self.text if text is None else text, project_root=self.root, problem=self.problem
-        )
+            file = self.examined
+        else:
+            text = self.text if text is None else text
+            file = examine(self.path, text, project_root=self.root, problem=self.problem)
+        return file if self.inferred is None else with_problem(file, self.inferred)

@@ -18,6 +18,7 @@ from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.inference.inferred import (
     InferredProblem,
     inference_key,
+    lacks_problem,
     to_be_inferred,
     with_problem,
 )
@@ -102,8 +103,7 @@ def _with_inference(request: ProfileRequest) -> ProfileRequest:
     """Return the request with the problem that was inferred for its file, or is to be; files without a problem and
     with kernels of one dialect only."""
     file = request.file
-    without = file.problem.ref is None and [f.code for f in file.problem.findings] == ["no-problem"]
-    if not without or len({k.dialect for k in request.wanted}) != 1:
+    if not lacks_problem(file, request.wanted):
         return request
     known = request.inferred.get(inference_key(file))
     return replace(request, file=with_problem(file, known) if known else to_be_inferred(file))

@@ -88,9 +88,8 @@ def test_an_unknown_suggestion_is_a_no(accelopt: Command) -> None:
     [
         ("def (", 2, "does not parse"),
         ("x = 1\n", 1, "no kernel"),
-        (SILU.split("def get_inputs")[0], 2, "problem"),
     ],
-    ids=["syntax", "no kernel", "no problem"],
+    ids=["syntax", "no kernel"],
 )
 def test_what_cannot_be_searched_is_said_at_once(
     accelopt: Command, home: Path, content: str, code: int, says: str
@@ -99,6 +98,20 @@ def test_what_cannot_be_searched_is_said_at_once(
     ended = accelopt("optimize", "silu.py", "--json")
     assert ended.code == code
     assert says in ended.object["error"]["message"]
+
+
+@pytest.mark.slow
+def test_a_file_without_a_problem_is_searched_with_inferred_arguments(accelopt: Command, home: Path) -> None:
+    text = SILU.split("def get_inputs")[0]
+    (home / "silu.py").write_text(text)
+    ended = accelopt("optimize", "silu.py", "--budget", "6")
+    assert "inferred" in ended.err
+    assert ended.code == 0, ended.err
+    assert not list(home.glob("*_problem.py"))
+    (home / "silu.py").write_text(f"{text}\n\nraise RuntimeError('not here')\n")
+    ended = accelopt("optimize", "silu.py", "--budget", "6")
+    assert ended.code == 2
+    assert "not here" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -67,6 +67,13 @@ class HostProfiles:
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 
+    def known_problem(self, file: FileText, kernel: str) -> InferredProblem | None:
+        """Return the problem that a profile inferred for the file, if it has none of its own and runs ``kernel``."""
+        known = (
+            self._inferred.get(inference_key(file.examined)) if file.examined.problem.ref is None else None
+        )
+        return known if known is not None and kernel in known.launched else None
+
     async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
         """Return inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.
 
@@ -76,8 +83,7 @@ class HostProfiles:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
         if not run:
             return guessed(file.examined, chosen, "nothing of an untrusted workspace is run")
-        known = self._inferred.get(inference_key(file.examined))
-        if known is not None and chosen.name in known.launched:
+        if (known := self.known_problem(file, chosen.name)) is not None:
             return known
         settings = file.settings
         try:

@@ -55,7 +55,7 @@ async def search_events(
         UserError: instructions are given and no model can be asked.
     """
     settings = file.settings
-    search = _optimize_request(file, kernel, request)
+    search = replace(_optimize_request(file, kernel, request), inferred=profiles.known_problem(file, kernel))
     model, not_asked = None, ""
     if "model" in search.sources:
         model, not_asked = await asyncio.to_thread(resolve_team, settings, Path(file.path), in_editor=True)

@@ -90,6 +90,8 @@ def optimize(
 ) -> int:
     """Search for faster versions of the kernels of FILE. Only what passes the gate is printed.
 
+    A file without a problem is searched with inferred arguments; the original is then what versions are compared with.
+
     Exit code 1: nothing faster was found. 2: no kernel could be measured.
     """
     settings = search_settings(
@@ -288,6 +290,7 @@ def search_request(
     """
     from accelopt_agent.request import OptimizeRequest
     from accelopt_profiling.examination import examine
+    from accelopt_profiling.problems.inference.inferred import lacks_problem
 
     text = read_source(file) if text is None else text
     examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
@@ -299,14 +302,14 @@ def search_request(
     names = [k.name for k in examined.kernels]
     if kernel is not None and kernel not in names:
         raise wrong_input(f"{file} has no kernel {kernel!r}; it has {', '.join(names)}.")
-    if examined.problem.ref is None:
+    searched = [k for k in examined.kernels if kernel in (None, k.name)]
+    if examined.problem.ref is None and not lacks_problem(examined, searched):
         why = "; ".join(f.message for f in examined.problem.findings) or "no problem was found for it."
         raise wrong_input(f"{file}: {why}")
-    dialect = next(k.dialect for k in examined.kernels if kernel in (None, k.name))
     request = OptimizeRequest(
         path=file.resolve(),
         text=text,
-        target=targets_for(settings, target)[dialect],
+        target=targets_for(settings, target)[searched[0].dialect],
         root=settings.project_root,
         problem=settings.problem,
         examined=examined,

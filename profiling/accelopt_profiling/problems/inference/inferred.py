@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from accelopt_profiling.kernel_file import KernelFile
@@ -54,6 +55,13 @@ def inference_key(file: KernelFile) -> str:
     arguments."""
     kernels = [(k.name, k.arguments) for k in file.discovery.kernels]
     return f"{file.path}:{file.discovery.rest_hash}:{kernels}"
+
+
+def lacks_problem(file: KernelFile, kernels: Sequence[Kernel]) -> bool:
+    """Return whether the file has no problem, none that cannot be used either, and ``kernels`` of one dialect: then one
+    may be inferred."""
+    none = file.problem.ref is None and [f.code for f in file.problem.findings] == ["no-problem"]
+    return none and len({k.dialect for k in kernels}) == 1
 
 
 def to_be_inferred(file: KernelFile) -> KernelFile:
