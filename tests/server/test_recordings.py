@@ -55,8 +55,12 @@ async def test_a_person_who_chooses_nothing_runs_nothing(editor: Editor, tmp_pat
 
     await editor.until(asked, "the question")
     assert [a.title for a in editor.questions[0].actions or []] == ["tests/test_scales.py"]
-    await editor.execute("record", {"uri": uri, "test": "tests/../other.py"})
-    await editor.message("none of the tests that reach this file")
+
+    async def refused() -> bool:  # while the question is open, its job is the answer
+        await editor.execute("record", {"uri": uri, "test": "tests/../other.py"})
+        return any("none of the tests that reach this file" in m.message for m in editor.messages)
+
+    await editor.until(refused, "the refusal")
     assert not path.with_name("scales_recording.json").exists()
 
 

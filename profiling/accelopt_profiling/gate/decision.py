@@ -273,6 +273,11 @@ class _Decision:
                 "checked with those that it was built with."
             )
             self.notes.append(Reason("initial-parameters", message))
+        if len({str(d.shapes) for d in evidence.drawn if d.shapes and not d.left_out}) == 1:
+            message = (
+                "It was checked at one size alone: the problem states its sizes as numbers, and no `shapes`."
+            )
+            self.notes.append(Reason("one-size", message))
         accepted = evidence.complete and not self.refusals
         noted = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
         full = full_precision(evidence.drawn)
