@@ -74,5 +74,7 @@ def test_a_kernel_without_a_problem(accelopt: Command, home: Path) -> None:
     ended = accelopt("profile", NOTHING.kernel, "--json")
     assert ended.code == 0
     assert [finding["code"] for finding in ended.object["findings"]] == ["inferred-problem"]
-    assert accelopt("optimize", NOTHING.kernel, "--no-model", "--json").code == 2
+    searched = accelopt("optimize", NOTHING.kernel, "--no-model", "--budget", "2", "--json")
+    assert searched.code == 0, searched.err
+    assert all(suggestion["gate"]["accepted"] for suggestion in searched.object["suggestions"])
     assert accelopt("verify", NOTHING.kernel, "--problem", "absent.py", "--json").code == 2
