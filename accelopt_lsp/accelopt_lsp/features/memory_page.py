@@ -53,11 +53,9 @@ def _facts(one: PairStanding) -> Iterator[str]:
     else:
         yield "It was not tried on other kernels yet."
     if pair.slow.us is not None and pair.fast.us is not None:
-        yield f"{duration(pair.slow)} before, {duration(pair.fast)} after, on {pair.target}."
+        yield f"{duration(pair.slow)} before, {duration(pair.fast)} after, on {_line(pair.target)}."
     if pair.bound:
-        yield f"What limited the kernel: {pair.bound}" + (
-            f", then {pair.fast_bound}." if pair.fast_bound else "."
-        )
+        yield f"What limited the kernel: {_line(', then '.join(filter(None, (pair.bound, pair.fast_bound))))}."
     if pair.example:
         yield "It is shown to a model and not applied: its edit did not fit its own kernel, or stopped helping."
     origin = escaped(", then ".join(pair.steps or (pair.origin,)))
@@ -66,7 +64,7 @@ def _facts(one: PairStanding) -> Iterator[str]:
     elif pair.imported:
         yield f"Made by {origin}; imported: nobody here has accepted it."
     else:
-        yield f"Made by {origin}; accepted {pair.created[:16].replace('T', ' ')} (UTC)."
+        yield f"Made by {origin}; accepted {_line(pair.created[:16].replace('T', ' '))} (UTC)."
     if pair.lesson:
         yield f"Why it helped, as the model said: {_line(pair.lesson)}"
 
