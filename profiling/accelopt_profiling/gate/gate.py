@@ -58,11 +58,6 @@ PROBLEM_SECONDS = 300.0
 DEVICE_SECONDS = 1200.0
 
 
-#: Notes that further draws may give.
-_TOLD = ("loose-problem", "fixed-inputs", "partly-checked", "case-left-out", "not-general", "not-float64",
-         "host-work", "low-precision", "fallback", "reads-files", "near-limit", "not-run")  # fmt: skip
-
-
 async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     """Decide whether a candidate is correct, complete and honest.
 
@@ -90,7 +85,8 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     if near:
         again, further = Evidence(), further_draws(cases, near)
         await _run(host, await asyncio.to_thread(_job, request, further, facts, True), further, again)
-        if {r.code for r in decide(again, _kernels(request))[1]} <= {"wrong-result", *_TOLD}:
+        right, reasons, _ = decide(again, _kernels(request))
+        if right or {r.code for r in reasons} == {"wrong-result"}:
             settle(evidence, near, cases, again)
     return _conclude(request, facts, cases, evidence)
 
