@@ -16,7 +16,7 @@ from support.problem_files import FEW, NKI, changed, context_of, loaded
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.problems.loading.script_run import run_functions
+from accelopt_profiling.problems.loading.script_run import record_calls, run_functions
 from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.worker.usercode import load_module
 
@@ -118,3 +118,12 @@ def test_methods_of_unittest_are_tests_that_may_be_expected_to_fail() -> None:
     exec(text.replace("import neuronxcc.nki as nki\n@nki.jit\n", ""), module.__dict__)  # noqa: S102
     run_functions(module, runs.functions)
     assert module.__dict__["ran"] == ["k"]
+
+
+def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path: Path) -> None:
+    text = "def double(x):\n    return x + x\n\nassert double(3) == 6\nassert double(4.5) == 8\ndouble(7)\n"
+    context = context_of(tmp_path, {"k.py": text})
+    assert record_calls(context, {"recorded": ["double"]}) == [["double", 3], ["double", 4.5]]
+    context = context_of(tmp_path, {"k.py": "assert not True\n" + text})
+    with pytest.raises(AssertionError):
+        record_calls(context, {"recorded": ["double"]})
