@@ -123,7 +123,21 @@ def test_methods_of_unittest_are_tests_that_may_be_expected_to_fail() -> None:
 def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path: Path) -> None:
     text = "def double(x):\n    return x + x\n\nassert double(3) == 6\nassert double(4.5) == 8\ndouble(7)\n"
     context = context_of(tmp_path, {"k.py": text})
-    assert record_calls(context, {"recorded": ["double"]}) == [["double", 3], ["double", 4.5]]
+    assert record_calls(context, {"recorded": ["double"]}) == ([["double", 3], ["double", 4.5]], set())
     context = context_of(tmp_path, {"k.py": "assert not True\n" + text})
     with pytest.raises(AssertionError):
         record_calls(context, {"recorded": ["double"]})
+
+
+@pytest.mark.parametrize(
+    ("statement", "runs"),
+    [
+        ("if True:\n    def launch(x):\n        double(x)\n", False),
+        ("if True:\n    def launch():\n        double(4)\n    launch()\n", True),
+        ("if True:\n    measure(lambda: double(4))\n", True),
+        ("class Double:\n    def __call__(self, x):\n        return double(x)\n", False),
+    ],
+)
+def test_a_function_that_a_statement_defines_is_not_run_by_it(statement: str, runs: bool) -> None:
+    text = f"{SELFRUN}\n{statement}"
+    assert own_runs(try_parse(text), find_kernels(text)).module == runs
