@@ -27,6 +27,7 @@ from accelopt_profiling.nki.launch_subjects import LaunchSubjects
 from accelopt_profiling.nki.time_model.hardware import hardware
 from accelopt_profiling.problems.discovery.template import entry_functions, guessed_call, use_plain_types
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.conventions import names_a_size, usual_size
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.inference.nki_problem_text import argument_text, nki_problem_text
@@ -91,6 +92,22 @@ def _too_large(call: InferredCall) -> bool:
         return False
 
 
+def _required_values(made: type) -> dict[str, bool | int | float | str]:
+    """Return values for the parameters of a class that have no default and are annotated with a plain type."""
+    plain: dict[str, bool | int | float | str] = {"bool": False, "int": 1, "float": 1.0, "str": ""}
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    given: dict[str, bool | int | float | str] = {}
+    for parameter in parameters:
+        annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
+        if parameter.default is parameter.empty and annotation in plain:
+            sized = annotation == "int" and names_a_size(parameter.name)
+            given[parameter.name] = usual_size(parameter.name) if sized else plain[annotation]
+    return given
+
+
 class _NkiInference:
     def __init__(self, context: StepContext, params: InferParams, module: Any, limits: Any) -> None:
         self._context, self._module, self._limits = context, module, limits
@@ -132,16 +149,30 @@ class _NkiInference:
                 continue
             if trial.error is None:
                 return trial.score[0]
-            made = self._repair(call, trial)
+            made = self._next(call, trial, seen)
             if made is None:
                 return False
             changes.append(made)
-            use_plain_types(call)
-            call.drop_unused_sizes()
         return False
 
+    def _next(self, call: InferredCall, trial: _Trial, seen: set[str]) -> str | None:
+        """Change the call to one that was not tried: where two sizes take turns, both get the other one."""
+        before = deepcopy(call)
+        made: str | None = None
+        for reverse in (False, True):
+            call.__dict__.update(deepcopy(before).__dict__)
+            made = self._repair(call, trial, reverse)
+            if made is None:
+                return None
+            use_plain_types(call)
+            call.drop_unused_sizes()
+            if self._text_of(call) not in seen:
+                break
+        return made
+
     def _make_objects(self, call: InferredCall) -> None:
-        """Pass objects of the file's own classes, with their defaults, for the parameters that it annotates so."""
+        """Pass objects of the file's own classes, with their defaults, for the parameters that it annotates so; what
+        has no default gets what its type and name usually mean."""
         for argument in call.arguments:
             annotation = self._uses[call.entry].parameters[argument.name].annotation
             made = getattr(self._module, annotation, None)
@@ -150,11 +181,12 @@ class _NkiInference:
             if issubclass(made, Enum):
                 value = f"{annotation}.{next(iter(made)).name}"
             else:
+                given = _required_values(made)
                 try:
-                    made()
+                    made(**given)
                 except Exception:
-                    continue  # it has no defaults
-                value = f"{annotation}()"
+                    continue
+                value = f"{annotation}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
             argument.kind, argument.value, argument.reason = (
                 "value",
                 value,
@@ -191,13 +223,14 @@ class _NkiInference:
         known |= {name: getattr(self._module, name) for name in call.imports}
         return eval(argument_text(argument, call), known)  # noqa: S307  (written here, in the sandbox)
 
-    def _repair(self, call: InferredCall, trial: _Trial) -> str | None:
+    def _repair(self, call: InferredCall, trial: _Trial, reverse: bool) -> str | None:
         assert trial.error is not None
         before = deepcopy(call)
         entry = EntryCandidate(call.entry, call.entry, "function")
         subjects = LaunchSubjects(
             call, self._text, self._uses[call.entry], entry, trial.values, trial.emulation.machines
         )
+        subjects.reverse = reverse
         try:
             return subjects.repair_fault(trial.error) or repair(trial.error, subjects)
         except NoSizeError:
