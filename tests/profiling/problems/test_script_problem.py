@@ -141,3 +141,10 @@ def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path:
 def test_a_function_that_a_statement_defines_is_not_run_by_it(statement: str, runs: bool) -> None:
     text = f"{SELFRUN}\n{statement}"
     assert own_runs(try_parse(text), find_kernels(text)).module == runs
+
+
+def test_a_function_that_is_called_for_gradients_is_told(tmp_path: Path) -> None:
+    text = "class Leaf:\n    requires_grad = True\n\ndef f(x):\n    return x\n\ndef g(x):\n    return 1\n\nf(Leaf())\ng(Leaf())\n"
+    calls, differentiated = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": ["f", "g"]})
+    assert [name for name, _ in calls] == ["f", "g"]
+    assert differentiated == {"f"}
