@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from accelopt_agent.model.edit_bounds import REFERENCE_NAMES, Bounds
+from accelopt_agent.model.edit_bounds import Bounds
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.syntax.lines import split_lines
-from accelopt_agent.syntax.module_parts import read_parts
 from accelopt_profiling.comparison.tolerance import rule
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.measurement import Dialect
@@ -24,14 +23,12 @@ _TOLD_DTYPES = ("float32", "bfloat16", "float16")
 
 @dataclass(frozen=True)
 class Briefing:
-    """``problem`` describes the problem (``problem_text``), ``reference`` is the source of the reference where the
-    kernel's own file holds it, for roles that do not see the whole file (``own_reference``), ``experience`` what the
+    """``problem`` describes the problem (``problem_text``), ``experience`` what the
     memory knows of like kernels, ``attack`` the line of attack of this question (``attack``); all in Markdown.
     ``wishes`` is the person's instruction, ``unusable`` what became of earlier plans and answers that could not be
     used, one line each."""
 
     problem: str = ""
-    reference: str = ""
     experience: str = ""
     attack: str = ""
     wishes: str = ""
@@ -59,17 +56,6 @@ def problem_text(file: KernelFile, bounds: Bounds) -> str:
             cut = [*shown[:LINES_SHOWN], "..."] if len(shown) > LINES_SHOWN else shown
             lines.append(f"The problem ({path.rpartition('/')[2]}):\n\n{fenced(chr(10).join(cut))}")
     return "\n\n".join(lines)
-
-
-def own_reference(text: str, bounds: Bounds) -> str:
-    """Return the reference of the problem that the kernel's file ``text`` holds itself, as Markdown; "" without one."""
-    definitions = read_parts(text).definitions
-    named = [n for name in REFERENCE_NAMES if name in bounds.problem for n in definitions.get(name, ())]
-    if not named:
-        return ""
-    lines = split_lines(text).texts
-    node = named[-1]
-    return f"Results are compared with:\n\n{fenced(chr(10).join(lines[node.lineno - 1 : node.end_lineno]))}"
 
 
 @cache

@@ -17,8 +17,6 @@ _PROBLEM_NAMES = {
     "nkibench": ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs"),
     "kernelbench": ("Model", "get_inputs", "get_init_inputs"),
 }
-#: Those of them that compute what is right.
-REFERENCE_NAMES = ("reference", "forward", "Model")
 _TESTS = ("test_", "bench", "main")
 
 #: What may be imported anew, besides what the file imports from already.

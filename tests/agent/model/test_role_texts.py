@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from accelopt_agent.model.briefing import attack, problem_text
 from accelopt_agent.model.dialect_text import CHARACTERS, dialect_functions, dialect_text
 from accelopt_agent.model.edit_bounds import bounds_of
+from accelopt_agent.model.role_prompts import mistakes
 from accelopt_agent.model.target_text import target_text
 from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import find_kernels
@@ -51,6 +53,20 @@ def test_functions_for_what_limits_the_kernel_come_first(file: str, bound: str, 
     told = dialect_text(find_kernels(text).kernels[0], bound, text)
     assert f"{first}" in told[: 3 * len(told) // 4]
     assert len(told) < CHARACTERS + 2500
+
+
+def test_a_function_that_the_plan_speaks_of_is_told_first() -> None:
+    text = (REDESIGNS / "nki_rmsnorm.py").read_text("utf-8")
+    told = dialect_text(find_kernels(text).kernels[0], "DMA", text, "Sum the squares by activation_reduce.")
+    assert told.startswith("- nisa.activation_reduce(")
+
+
+def test_a_known_mistake_names_only_functions_that_its_dialects_have() -> None:
+    names = {dialect: {f["name"] for f in functions} for dialect, functions in dialect_functions().items()}
+    for mistake in mistakes():
+        named = set(re.findall(r"\b(?:nl|nisa|tl)\.\w+", mistake.text))
+        for dialect in ["triton"] if mistake.dialect == "triton" else ["neuronxcc.nki", "nki"]:
+            assert named <= names[dialect] | {"tl.constexpr"}, (dialect, mistake.text)
 
 
 def test_every_function_has_its_parameters_and_no_dialect_is_empty() -> None:
