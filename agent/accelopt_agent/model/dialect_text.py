@@ -38,7 +38,9 @@ def dialect_of(kernel: Kernel) -> str:
     return "neuronxcc.nki" if any(d.startswith("neuronxcc.") for d in kernel.decorators) else "nki"
 
 
-def dialect_text(kernel: Kernel, bound: str | None, text: str, plan: str = "", characters: int = CHARACTERS) -> str:
+def dialect_text(
+    kernel: Kernel, bound: str | None, text: str, plan: str = "", characters: int = CHARACTERS
+) -> str:
     """Return the functions that a rewrite of ``kernel`` may use, as Markdown: first those that ``plan`` or an error
     speaks of, then those for what limits it (``bound``), then those that ``text`` uses, then the others."""
     functions = dialect_functions().get(dialect_of(kernel), [])

@@ -47,7 +47,7 @@ def planner_user(node: Node, settings: ModelSettings, briefing: Briefing | None 
     return render(
         "planner_user",
         kernel=node.kernel.name,
-        file=fenced(numbered(node.text, first, last)),
+        file=fenced(numbered(node.text, first, last, told.hidden)),
         problem=_section(told.problem if settings.share == "file" else ""),
         digest=digests(node.measurement, _others(node, settings.share)),
         functions=dialect_text(node.kernel, node.measurement.bound, node.text),
@@ -84,7 +84,7 @@ def coder_user(
     return render(
         "coder_user" if plan.anchors else "coder_rewrite_user",
         kernel=node.kernel.name,
-        file=fenced(text_with_anchors(node.text, plan.anchors, first, last)),
+        file=fenced(text_with_anchors(node.text, plan.anchors, first, last, told.hidden)),
         problem=_section(told.problem if share == "file" else ""),
         arguments=_section(_arguments(node, share)),
         functions=dialect_text(node.kernel, node.measurement.bound, planned, plan.instruction),
@@ -122,18 +122,18 @@ def debugger_user(node: Node, settings: ModelSettings, briefing: Briefing | None
     """Build the debugger's prompt for a version that failed: the whole last change, its siblings, the exact error, and
     on which cases it was right."""
     first, last = visible_lines(node, settings.share)
-    lines = split_lines(node.text).texts[first - 1 : last]
+    told = briefing or Briefing()
+    shown = text_with_anchors(node.text, (), first, last, told.hidden)
     failure = node.failure or Failure("", "")
-    problem = (briefing or Briefing()).problem if settings.share == "file" else ""
     near = f"{failure.message}\n{node.step[1] if node.step else ''}"
     return render(
         "debugger_user",
         kernel=node.kernel.name,
-        file=fenced("\n".join(lines)),
-        problem=_section(problem),
+        file=fenced(shown),
+        problem=_section(told.problem if settings.share == "file" else ""),
         arguments=_section(_arguments(node.parent or node, settings.share)),
         change=shown_change(node, settings.share, DEBUG_LINES),
-        functions=dialect_text(node.kernel, node.measurement.bound, "\n".join(lines), near),
+        functions=dialect_text(node.kernel, node.measurement.bound, shown, near),
         window=debugger_window(node),
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, failure.message)),
         error=f"{failure.code}: {failure.message}",

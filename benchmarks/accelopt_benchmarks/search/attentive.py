@@ -38,8 +38,9 @@ _REFERENCE = re.compile(r"^\s*def (?:reference|forward)\b", re.MULTILINE)
 
 def attentive_team(seed: int) -> SimulatedTeam:
     """Return a team at temperature 0, the same prompt getting the same answer. It plans no rewrite that the prompt
-    lists as tried, and sooner one like those that the prompt says helped kernels like this one; its coder breaks less where the prompt names the functions that the change calls anew and shows
-    what is computed, and its debugger repairs more."""
+    lists as tried, and sooner one like those that the prompt says helped kernels like this one; its coder breaks less
+    where the prompt names the functions that the change calls anew and shows what is computed, and its debugger repairs
+    more."""
     from accelopt_agent.simulated.edit import Edit
     from accelopt_agent.simulated.team import Question, SimulatedTeam, Skill
 
