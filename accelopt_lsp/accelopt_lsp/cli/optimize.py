@@ -140,7 +140,9 @@ def optimize(
         if suggestions:
             console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {suggestions[0].id}`.")
     if search.tried or not search.skipped:
-        say(f"{search.tried} candidates tried; {search.reason}")
+        tried = f"{search.tried} candidate{'' if search.tried == 1 else 's'} tried; "
+        spent = search.usage.candidates >= limits.candidates  # then the reason says how many
+        say(f"{'' if spent else tried}{search.reason}")
     if search.calls:
         from accelopt_lsp.cli.tables import print_ledger
 
@@ -179,7 +181,7 @@ class _Search:
         elif isinstance(event, events.CandidateTried):
             self.tried = max(self.tried, event.number)
             known = event.detail if event.outcome == "failed" else duration(event.latency)
-            what = f"{event.candidate.origin}: {event.candidate.summary}"
+            what = f"{event.candidate.origin}: {event.candidate.last_step}"
             outcome = "faster, unproved" if event.outcome == "faster" else event.outcome
             say(f"{event.number:4} {outcome:16} {what}{f' ({known})' if known else ''}")
         elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
