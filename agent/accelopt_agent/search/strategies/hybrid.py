@@ -259,10 +259,7 @@ class Hybrid(Frontier):
 
     def _node_to_teach(self, name: str, fastest: Node) -> Node | None:
         """Return the fastest version where a rewrite of a model was proved elsewhere since: it may fit there too."""
-        way, node = {fastest}, fastest
-        while node.parent is not None:
-            node = node.parent
-            way.add(node)
+        way = fastest.way
         proved = [
             n for n in self.nodes
             if n.proof == "accepted" and n.clearly_faster and n.step is not None and not repeats(n.step)
