@@ -48,10 +48,10 @@ def dialect_text(
     topics = next(
         w["topics"] for w in _topics()["wanted"] if re.search(w["limit"], bound or "", re.IGNORECASE)
     )
-    used, named = set(re.findall(r"\b\w+\.\w+", text)), set(re.findall(r"\w+", plan.lower()))
+    used, planned = set(re.findall(r"\b\w+\.\w+", text)), set(re.findall(r"\w+", plan.lower()))
 
     def rank(entry: dict[str, str]) -> int:
-        if entry["name"].rpartition(".")[2] in named:
+        if entry["name"].rpartition(".")[2] in planned:
             return -1
         place = next((k for k, t in enumerate(topics) if re.search(patterns[t], entry["name"])), len(topics))
         return min(place, len(topics) - 1) if entry["name"] in used else place
