@@ -34,8 +34,8 @@ class DrawnCase:
     """A case as drawn. ``digests`` are of its saved files; ``left_out`` says why a case was not drawn. ``shapes`` and
     ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs,
     further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself, ``open`` that the
-    problem leaves such sizes open. ``smaller`` says which sizes were made smaller, ``reduced`` that the case stands for
-    the main one where that cannot be interpreted.
+    problem leaves such sizes open, ``fixed`` that it states its own as numbers. ``smaller`` says which sizes were made
+    smaller, ``reduced`` that the case stands for the main one where that cannot be interpreted.
     """
 
     index: int
@@ -50,6 +50,7 @@ class DrawnCase:
     twice: bool = False
     derived: bool = False
     open: bool = False
+    fixed: bool = False
     smaller: str = ""
     reduced: bool = False
     notes: list[str] = field(default_factory=list)
