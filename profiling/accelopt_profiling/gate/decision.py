@@ -180,6 +180,10 @@ class _Decision:
         if run_case.unjudged:
             check["outcome"] = f"left out: {run_case.raised}"
             return
+        if run_case.silent:
+            check["outcome"] = f"failed: {run_case.raised}"
+            self._wrong_at(drawn, [Reason("kernel-raised", run_case.raised)], bool(right))
+            return
         if run_case.raised:
             check["outcome"] = f"refused by the kernel: {run_case.raised}"
             if right:
@@ -201,6 +205,12 @@ class _Decision:
         ):
             message = f"{where} it launched no kernel and computed the result in another way."
             self.refusals.append(Reason("fallback", message))
+        self._wrong_at(drawn, faults, bool(right))
+
+    def _wrong_at(self, drawn: DrawnCase, faults: list[Reason], right: bool) -> None:
+        """Refuse a candidate for its ``faults`` at a derived shape, or tell of them. ``right`` tells that the original
+        has none there."""
+        where = f"At the shape {_named(drawn)}"
         special = next((f for f in self.evidence.findings if f.code == "special-shape"), None)
         if faults and (right or special):
             why = (

@@ -148,10 +148,10 @@ class RunCase:
     memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
     on the same data, ``later`` those of calls under other circumstances (``LATER``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
-    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself; ``unjudged`` that it
-    takes too much work there. ``work`` is what its launches
-    took to interpret, in elements; None where that is not counted. ``initial`` tells that the model's parameters stayed
-    as they were built, since they could not be drawn anew.
+    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself; ``silent`` tells that a device
+    would not have raised, ``unjudged`` that it takes too much work there. ``work`` is what its launches took to
+    interpret, in elements; None where that is not counted. ``initial`` tells that the model's parameters stayed as they
+    were built, since they could not be drawn anew.
     """
 
     index: int
@@ -164,6 +164,7 @@ class RunCase:
     later: dict[str, list[str]] | None = None
     complete: bool = True
     raised: str = ""
+    silent: bool = False
     unjudged: bool = False
     work: int | None = None
     initial: bool = False

@@ -143,7 +143,10 @@ class _CandidateRun:
             tells_nothing = failed.error.code == "not-judged" and case_call.derived
             if not tells_nothing and (not own or failed.error.code not in ("user-error", "wrong-output")):
                 raise
-            return RunCase(index, 0.0, raised=failed.error.message[:300], unjudged=tells_nothing)
+            silent = not getattr(failed.__cause__, "device_raises", True)
+            return RunCase(
+                index, 0.0, raised=failed.error.message[:300], silent=silent, unjudged=tells_nothing
+            )
         if case_call.twice:
             self.built = built
             again, second = candidate.call(index, candidate.arguments(index), "again", built)
