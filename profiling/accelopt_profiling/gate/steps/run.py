@@ -183,6 +183,7 @@ class _CandidateRun:
         """Make further calls on data seen before; the last one's outputs are judged as well."""
         candidate, params, index = self.candidate, self.params, result.index
         _allow(self.params.case_seconds)
+        candidate.configurations.repeat_case(index)
         repeats = params.repeats
         if result.work is not None:
             repeats = min(repeats, max(_LOOKS, params.repeat_work // max(1, result.work)))
