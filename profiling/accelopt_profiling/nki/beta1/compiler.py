@@ -39,4 +39,4 @@ def names() -> dict[str, Any]:
         for b in (SBUF, PSUM)
     }
     hints = ("skip_middle_end_transformations", "enable_stack_allocator", "force_auto_alloc")
-    return {**places, **dict.fromkeys(hints, _as_it_is), "no_reorder": nullcontext}
+    return {**places, **dict.fromkeys(hints, _as_it_is), "no_reorder": nullcontext, "multi_buffer": _as_it_is}

@@ -8,6 +8,7 @@ import numpy as np
 
 from accelopt_profiling.nki.beta1 import compiler as compiler_names
 from accelopt_profiling.nki.beta1 import isa, language
+from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.frontend.handle import KernelTensor, handing_all, mutable_tensor
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
@@ -33,6 +34,10 @@ def modules(launch: Launcher) -> dict[str, Any]:
     )
     nisa = Namespace("neuronxcc.nki.isa", handing_all(isa.names()))
     constants = constants_of("neuronxcc.nki.isa", nisa)
+    sizes = Namespace(
+        "neuronxcc.nki.language.constants", {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize}
+    )
+    nl.__dict__["constants"] = sizes
     typing = Namespace(
         "neuronxcc.nki.typing",
         {"tensor": KernelTensor, "mutable_tensor": mutable_tensor, "scalar": np.generic},
@@ -47,4 +52,4 @@ def modules(launch: Launcher) -> dict[str, Any]:
         },
     )  # fmt: skip
     root = Namespace("neuronxcc", {"nki": nki, "_accelopt_emulated": True, "__version__": "0+emulated"})
-    return {m.__name__: m for m in (root, nki, nl, nisa, constants, typing, compiler)}
+    return {m.__name__: m for m in (root, nki, nl, nisa, constants, sizes, typing, compiler)}

@@ -12,15 +12,18 @@ from typing import Any
 
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
-#: Packages that bring tensors to a Neuron device, where torch is all that there is.
-_FRAMEWORKS = frozenset({"torch_xla", "torch_neuronx"})
+#: AWS's packages, and those below them, that bring tensors and kernels to a Neuron device.
+_FRAMEWORKS = frozenset(
+    {"torch_xla", "torch_neuronx", "jax_neuronx", "libneuronxla", "neuronx_distributed",
+     "neuronx_distributed_inference", "nkipy"}
+)  # fmt: skip
 
 
 class StandInFinder(MetaPathFinder, Loader):
     """The last finder: makes modules below ``roots`` that nothing else finds. Their names fault where they are used."""
 
     def __init__(self, roots: set[str], frameworks: bool) -> None:
-        """``frameworks``: also torch_xla and torch_neuronx, where they are not installed."""
+        """``frameworks``: also what brings kernels to a Neuron device, where it is not installed."""
         self._roots = roots | _FRAMEWORKS if frameworks else roots
         self.made: list[str] = []
 
