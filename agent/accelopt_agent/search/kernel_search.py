@@ -191,7 +191,9 @@ class KernelSearch:
         else:
             candidate = step.node.candidate
             if candidate is not None and not self._validator.knows(step.node):
-                yield ProgressText(f"{step.node.kernel.name}: proving that it is right: {candidate.summary}")
+                yield ProgressText(
+                    f"{step.node.kernel.name}: proving that it is right: {candidate.last_step}"
+                )
             self._scheduler.start(step, lambda: self._proof_of(step.node))
 
     async def _take(self, step: SearchStep, task: asyncio.Task[Any]) -> list[Event]:

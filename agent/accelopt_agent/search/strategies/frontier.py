@@ -20,13 +20,10 @@ from accelopt_agent.search.strategies.strategy import (
 )
 from accelopt_agent.search.trial import Trial, repeats
 from accelopt_agent.speedup import clearly_faster
+from accelopt_agent.suggestions.suggestion import EQUAL
 
 #: So many answers of a paid proposer in a row without anything new, and it is asked no more.
 MOST_FRUITLESS = 24
-
-#: Versions whose times differ by no more than this share are equally fast: of them the one with the fewest steps is
-#: proved, as every further step is one more thing for a person to review.
-EQUAL = 0.01
 
 
 class Frontier(ABC):
