@@ -16,7 +16,7 @@ from typing import Any
 
 KEY_BYTES = 32
 _SEAL_BYTES, _LENGTH_BYTES = 16, 4
-_HEADER = _SEAL_BYTES + _LENGTH_BYTES
+_SEALED_HEADER = _SEAL_BYTES + _LENGTH_BYTES
 _LARGEST = 64 << 20
 
 
@@ -63,14 +63,14 @@ class SealedDecoder:
     def feed(self, data: bytes) -> list[dict[str, Any]]:
         self._buffer += data
         messages: list[dict[str, Any]] = []
-        while len(self._buffer) >= _HEADER:
-            length = int.from_bytes(self._buffer[_SEAL_BYTES:_HEADER], "big")
+        while len(self._buffer) >= _SEALED_HEADER:
+            length = int.from_bytes(self._buffer[_SEAL_BYTES:_SEALED_HEADER], "big")
             if length > _LARGEST:
                 raise ForgedMessageError
-            if len(self._buffer) < _HEADER + length:
+            if len(self._buffer) < _SEALED_HEADER + length:
                 break
-            seal, body = bytes(self._buffer[:_SEAL_BYTES]), bytes(self._buffer[_HEADER : _HEADER + length])
-            del self._buffer[: _HEADER + length]
+            seal, body = bytes(self._buffer[:_SEAL_BYTES]), bytes(self._buffer[_SEALED_HEADER : _SEALED_HEADER + length])
+            del self._buffer[: _SEALED_HEADER + length]
             made = self._keyed.copy()
             made.update(self._number.to_bytes(8, "big") + body)
             if not hmac.compare_digest(seal, made.digest()[:_SEAL_BYTES]):

@@ -37,10 +37,6 @@ def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") 
     return "\n".join([*lines, "", "", f"def get_inputs({sizes}):", *made, f"    return [{returned}]"]) + "\n"
 
 
-def _listed(names: list[str]) -> str:
-    return "[" + ", ".join(f'"{name}"' for name in names) + "]"
-
-
 def argument_text(argument: InferredArgument, call: InferredCall) -> str:
     """Return the expression of an argument in NumPy; what only torch has becomes None."""
     if argument.kind == "value":
@@ -50,13 +46,13 @@ def argument_text(argument: InferredArgument, call: InferredCall) -> str:
     if argument.dtype == "bool":
         return f"np.random.random(size={shape}) < 0.9"
     if argument.dtype.startswith(("int", "uint")):
-        return f"np.random.randint(0, {_lowest(call)}, size={shape}).astype(np.{argument.dtype})"
+        return f"np.random.randint(0, {_smallest_dimension(call)}, size={shape}).astype(np.{argument.dtype})"
     normal = f"np.random.normal(size={shape})"
     in_numpy = argument.dtype in ("float16", "float32", "float64")
     return f"{normal}.astype({'np' if in_numpy else 'ml_dtypes'}.{argument.dtype})"
 
 
-def _lowest(call: InferredCall) -> int:
+def _smallest_dimension(call: InferredCall) -> int:
     """Return the smallest size: an index below it is inside every dimension."""
     sizes: list[int] = []
     for tensor in call.tensors:
