@@ -60,7 +60,7 @@ class LineCost:
     """The cost of one source line (1-based): a text that tells all of it, and its quantities by name.
 
     ``share`` is the line's part (0..1) of the kernel's critical resource, None when unknown. ``hint`` is what an editor
-    has room for (``line_hint.py``): the cause, the time and the share; empty where the text is short enough.
+    has room for (``duration.line_hint``): the cause, the time and the share; empty where the text is short enough.
     """
 
     line: int

@@ -14,8 +14,8 @@ from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import result_title
 from accelopt_lsp.features.wording import change
 from accelopt_lsp.state.state_store import FileState, KernelState
+from accelopt_profiling.duration import WIDTH, line_hint
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.line_hint import WIDTH, line_hint
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
 

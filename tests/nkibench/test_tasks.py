@@ -9,7 +9,7 @@ import pytest
 
 from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.nki.install import emulated
-from accelopt_profiling.targets.load import load_target
+from accelopt_profiling.targets.target import load_target
 from nkibench.formula import evaluate
 from nkibench.peaks import NoPeakError, geometric_mean, peak_of
 from nkibench.task import chosen, tasks

@@ -13,7 +13,7 @@ from accelopt_profiling.nki.current.modules import modules as current_modules
 from accelopt_profiling.nki.current.versions import emulated_version
 from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Machine, Mode, emulating
-from accelopt_profiling.nki.frontend.stand_ins import StandInFinder
+from accelopt_profiling.nki.frontend.namespace import StandInFinder
 from accelopt_profiling.nki.sdk import real_packages, simulating
 
 

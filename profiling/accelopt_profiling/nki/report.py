@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from accelopt_profiling.duration import duration_text
+from accelopt_profiling.duration import duration_text, line_hint
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.line_hint import line_hint
 from accelopt_profiling.measurement import (
     Correctness,
     Finding,

@@ -1,9 +1,17 @@
-"""Stand-in modules: a name that is not emulated ends the kernel with its line and the nearest name that is."""
+"""Stand-in modules: a name that is not emulated ends the kernel with its line and the nearest name that is. They also
+stand for modules that kernel files import beside NKI: those of the SDK that are not emulated, and torch_xla's
+device.
+"""
 
 from __future__ import annotations
 
 import difflib
+import sys
+from collections.abc import Callable, Sequence
 from enum import Enum
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Any, NoReturn
 
@@ -57,3 +65,61 @@ class Namespace(ModuleType):
         near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
         hint = f"; the nearest there is: {self.__name__}.{near[0]}" if near else ""
         return MissingName(f"{self.__name__}.{name}", f"{self.__name__}.{name} is not emulated{hint}.")
+
+
+#: Packages that bring tensors to a Neuron device, where torch is all that there is.
+_FRAMEWORKS = frozenset({"torch_xla", "torch_neuronx"})
+
+
+class StandInFinder(MetaPathFinder, Loader):
+    """The last finder: makes modules below ``roots`` that nothing else finds. Their names fault where they are used."""
+
+    def __init__(self, roots: set[str], frameworks: bool) -> None:
+        """``frameworks``: also torch_xla and torch_neuronx, where they are not installed."""
+        self._roots = roots | _FRAMEWORKS if frameworks else roots
+        self.made: list[str] = []
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        root = fullname.partition(".")[0]
+        return spec_from_loader(fullname, self, is_package=True) if root in self._roots else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        self.made.append(spec.name)
+        make = _NAMES.get(spec.name)
+        return Namespace(spec.name, {} if make is None else make())
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Do nothing: a stand-in is complete."""
+
+
+def _cpu(*unused: Any, **named_unused: Any) -> Any:
+    """Return the only device there is."""
+    import torch
+
+    return torch.device("cpu")
+
+
+def _nothing(*unused: Any, **named_unused: Any) -> None:
+    """Do nothing: operations on the CPU are done when they return."""
+
+
+def _xla_model() -> dict[str, Callable[..., Any]]:
+    return {
+        "xla_device": _cpu, "mark_step": _nothing, "wait_device_ops": _nothing, "master_print": print,
+        "get_ordinal": lambda *_: 0, "xrt_world_size": lambda *_: 1, "is_master_ordinal": lambda *_: True,
+    }  # fmt: skip
+
+
+def _torch_xla() -> dict[str, Callable[..., Any]]:
+    return {"device": _cpu, "sync": _nothing}
+
+
+def _torch_neuronx() -> dict[str, Callable[..., Any]]:
+    return {"nki_jit": sys.modules["neuronxcc.nki"].trace}
+
+
+_NAMES: dict[str, Callable[[], dict[str, Callable[..., Any]]]] = {
+    "torch_xla": _torch_xla, "torch_xla.core.xla_model": _xla_model, "torch_neuronx": _torch_neuronx,
+}  # fmt: skip
