@@ -1,11 +1,11 @@
-"""Framed JSON on a byte stream: ``@accelopt/1 LENGTH`` and a newline, then LENGTH bytes of JSON and a newline.
+"""Messages as JSON on byte streams: open frames between a host and its caller, sealed ones from a step to the
+supervisor.
 
-Anything between frames (a login banner, a chatty shell profile, a stray print) is noise: it is skipped, and its first
-bytes are kept so that an error message can show them.
+An open frame is ``@accelopt/1 LENGTH`` and a newline, then LENGTH bytes of JSON and a newline. Anything between frames
+(a login banner, a chatty shell profile, a stray print) is noise: it is skipped, and its first bytes are kept so that
+an error message can show them.
 
-Sealed messages from a step's process to the supervisor.
-
-User code in that process can write to the pipe too. Each message therefore carries a seal, made with a key that only
+User code in a step's process can write to its pipe too. Each message there carries a seal, made with a key that only
 the supervisor and the code that sends know, over its number and its bytes: what user code writes has none, and ends
 the step. A message is 16 bytes of seal, 4 bytes of length (big-endian) and that many bytes of JSON.
 """
@@ -133,11 +133,9 @@ class SealedDecoder:
                 raise ForgedMessageError
             if len(self._buffer) < _SEALED_HEADER + length:
                 break
-            seal, body = (
-                bytes(self._buffer[:_SEAL_BYTES]),
-                bytes(self._buffer[_SEALED_HEADER : _SEALED_HEADER + length]),
-            )
-            del self._buffer[: _SEALED_HEADER + length]
+            end = _SEALED_HEADER + length
+            seal, body = bytes(self._buffer[:_SEAL_BYTES]), bytes(self._buffer[_SEALED_HEADER:end])
+            del self._buffer[:end]
             made = self._keyed.copy()
             made.update(self._number.to_bytes(8, "big") + body)
             if not hmac.compare_digest(seal, made.digest()[:_SEAL_BYTES]):
