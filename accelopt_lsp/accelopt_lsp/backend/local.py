@@ -16,8 +16,8 @@ from accelopt_agent.search.history import interrupted, past_runs
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
+from accelopt_agent.suggestions.accept import notice_undone
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.undo import notice_undone
 from accelopt_lsp.backend.cache_key import depends_on_any
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
 from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches

@@ -19,8 +19,7 @@ from accelopt_benchmarks.device import session as device_session
 from accelopt_benchmarks.device import tricks as tricks_part
 from accelopt_benchmarks.device.corpus import kernels, tricks
 from accelopt_benchmarks.device.kernelbench_evaluator import texts
-from accelopt_benchmarks.device.measuring import PARTS, measures, read_found
-from accelopt_benchmarks.device.page import page
+from accelopt_benchmarks.device.measuring import PARTS, measures, page, read_found
 from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
 from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
