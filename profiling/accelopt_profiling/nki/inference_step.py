@@ -23,6 +23,7 @@ from accelopt_profiling.nki.launch_subjects import LaunchSubjects
 from accelopt_profiling.nki.time_model.hardware import hardware
 from accelopt_profiling.problems.discovery.template import entry_functions, guessed_call, use_plain_types
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.conventions import names_a_size, usual_size
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.inference.problem_text import argument_text, nki_problem_text
@@ -70,6 +71,22 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
         return _NkiLoop(context, params, load_module(context), limits).run()
 
 
+def _required_values(made: type) -> dict[str, bool | int | float | str]:
+    """Return values for the parameters of a class that have no default and are annotated with a plain type."""
+    plain: dict[str, bool | int | float | str] = {"bool": False, "int": 1, "float": 1.0, "str": ""}
+    try:
+        parameters = inspect.signature(made).parameters.values()
+    except (TypeError, ValueError):
+        return {}
+    given: dict[str, bool | int | float | str] = {}
+    for parameter in parameters:
+        annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
+        if parameter.default is parameter.empty and annotation in plain:
+            sized = annotation == "int" and names_a_size(parameter.name)
+            given[parameter.name] = usual_size(parameter.name) if sized else plain[annotation]
+    return given
+
+
 class _NkiLoop(RepairLoop[_NkiRun]):
     attempts = 32
     attempts_in_all = 96
@@ -106,11 +123,14 @@ class _NkiLoop(RepairLoop[_NkiRun]):
             return True
         return False
 
-    def mend(self, call: InferredCall, entry: EntryCandidate, run: _NkiRun) -> str | None:
+    def mend(
+        self, call: InferredCall, entry: EntryCandidate, run: _NkiRun, reverse: bool = False
+    ) -> str | None:
         if run.error is None:
             return None
         use, machines = self._uses[call.entry], run.emulation.machines
         subjects = LaunchSubjects(call, self._text, use, entry, run.values, machines)
+        subjects.reverse = reverse
         made = subjects.repair_fault(run.error) or repair(run.error, subjects)
         if made is not None:
             use_plain_types(call)
@@ -124,7 +144,8 @@ class _NkiLoop(RepairLoop[_NkiRun]):
             return True
 
     def _make_objects(self, call: InferredCall) -> None:
-        """Pass objects of the file's own classes, with their defaults, for the parameters that it annotates so."""
+        """Pass objects of the file's own classes, with their defaults, for the parameters that it annotates so; what
+        has no default gets what its type and name usually mean."""
         for argument in call.arguments:
             annotation = self._uses[call.entry].parameters[argument.name].annotation
             made = getattr(self._module, annotation, None)
@@ -133,11 +154,12 @@ class _NkiLoop(RepairLoop[_NkiRun]):
             if issubclass(made, Enum):
                 value = f"{annotation}.{next(iter(made)).name}"
             else:
+                given = _required_values(made)
                 try:
-                    made()
+                    made(**given)
                 except Exception:
-                    continue  # it has no defaults
-                value = f"{annotation}()"
+                    continue
+                value = f"{annotation}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
             argument.kind, argument.value, argument.reason = (
                 "value",
                 value,

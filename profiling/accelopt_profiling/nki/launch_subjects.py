@@ -22,6 +22,8 @@ from accelopt_profiling.problems.inference.usage import FunctionUse
 
 #: What the emulator raises, and Python for a size of 0; the code's own checks raise something else.
 _FAULTS = (KernelFaultError, ArithmeticError, TypeError)
+#: What a dimension gets that came out as negative.
+_SIZE = 128
 _SHAPE = re.compile(r"\((\d+(?:, \d+)*),?\)")
 
 
@@ -93,8 +95,13 @@ class _Place:
         pairs.sort(key=lambda pair: pair[1] not in (128, 512))
         return next((made for pair in pairs if (made := self.resize(*pair))), None)
 
-    def fill(self) -> str | None:
-        """Make a size that came out as 0 be 1, by what it is computed from, here or earlier in the function."""
+    def fill(self, shape: Sequence[int]) -> str | None:
+        """Make a size that came out as 0 be 1, and a negative one of ``shape`` positive, by what it is computed from,
+        here or earlier in the function."""
+        for size in (n for n in shape if n < 0):
+            for node in self._numbers(size):
+                if made := self._solver.set_number(node, size, _SIZE):
+                    return made
         quotients = (
             assigned
             for name, value in self._site.frame.f_locals.items()
@@ -189,7 +196,7 @@ def _shapes(matched: re.Match[str], place: _Place) -> str | None:
 
 
 def _empty(matched: re.Match[str], place: _Place) -> str | None:
-    return place.fill()
+    return place.fill([int(n) for n in re.findall(r"-?\d+", matched.groupdict().get("shape") or "")])
 
 
 def _flag(matched: re.Match[str], place: _Place) -> str | None:
@@ -208,7 +215,7 @@ def _too_large(matched: re.Match[str], place: _Place) -> str | None:
 
 _Mend = Callable[[re.Match[str], _Place], str | None]
 _TABLE: list[tuple[str, _Mend]] = [
-    (r"has no elements|by zero", _empty),
+    (r"shape \((?P<shape>[^)]*)\) has no elements|by zero", _empty),
     (r"no truth value", _flag),
     (r"slice (?P<start>\d+):(?P<stop>\d+) leaves dimension \d+ of size (?P<size>\d+)", _beyond),
     (r"index covers \d+ to (?P<last>\d+); the dimension has size (?P<size>\d+)", _covers),

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1 import isa, language
+from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.memory_space import PSUM, SBUF, Buffer
 from accelopt_profiling.nki.emulator.machine import Machine, running_machine
 from accelopt_profiling.nki.frontend.handle import KernelTensor, handing_all, mutable_tensor
@@ -39,11 +40,15 @@ def modules(launch: Launcher) -> dict[str, Any]:
     )
     nisa = Namespace("neuronxcc.nki.isa", handing_all(isa.names()))
     constants = constants_of("neuronxcc.nki.isa", nisa)
+    sizes = Namespace(
+        "neuronxcc.nki.language.constants", {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize}
+    )
+    nl.__dict__["constants"] = sizes
     typing = Namespace(
         "neuronxcc.nki.typing",
         {"tensor": KernelTensor, "mutable_tensor": mutable_tensor, "scalar": np.generic},
     )
-    compiler = Namespace("neuronxcc.nki.compiler", names())
+    compiler = Namespace("neuronxcc.nki.compiler", _compiler_names())
     nki = Namespace(
         "neuronxcc.nki",
         {
@@ -53,7 +58,7 @@ def modules(launch: Launcher) -> dict[str, Any]:
         },
     )  # fmt: skip
     root = Namespace("neuronxcc", {"nki": nki, "_accelopt_emulated": True, "__version__": "0+emulated"})
-    return {m.__name__: m for m in (root, nki, nl, nisa, constants, typing, compiler)}
+    return {m.__name__: m for m in (root, nki, nl, nisa, constants, sizes, typing, compiler)}
 
 
 def _allocator(buffer: Buffer) -> Any:
@@ -73,7 +78,7 @@ def _as_it_is(function: Any = None, **options: Any) -> Any:
     return (lambda decorated: decorated) if function is None else function
 
 
-def names() -> dict[str, Any]:
+def _compiler_names() -> dict[str, Any]:
     places = {
         b.name: Namespace(
             f"neuronxcc.nki.compiler.{b.name}", {"alloc": _allocator(b), "mod_alloc": _allocator(b)}
@@ -81,4 +86,4 @@ def names() -> dict[str, Any]:
         for b in (SBUF, PSUM)
     }
     hints = ("skip_middle_end_transformations", "enable_stack_allocator", "force_auto_alloc")
-    return {**places, **dict.fromkeys(hints, _as_it_is), "no_reorder": nullcontext}
+    return {**places, **dict.fromkeys(hints, _as_it_is), "no_reorder": nullcontext, "multi_buffer": _as_it_is}

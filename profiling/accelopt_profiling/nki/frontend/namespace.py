@@ -1,6 +1,6 @@
 """Stand-in modules: a name that is not emulated ends the kernel with its line and the nearest name that is. They also
-stand for modules that kernel files import beside NKI: those of the SDK that are not emulated, and torch_xla's
-device.
+stand for what kernel files import beside NKI: modules of the SDK that are not emulated, and AWS's packages that
+bring kernels to a Neuron device.
 """
 
 from __future__ import annotations
@@ -67,15 +67,18 @@ class Namespace(ModuleType):
         return MissingName(f"{self.__name__}.{name}", f"{self.__name__}.{name} is not emulated{hint}.")
 
 
-#: Packages that bring tensors to a Neuron device, where torch is all that there is.
-_FRAMEWORKS = frozenset({"torch_xla", "torch_neuronx"})
+#: AWS's packages, and those below them, that bring tensors and kernels to a Neuron device.
+_FRAMEWORKS = frozenset(
+    {"torch_xla", "torch_neuronx", "jax_neuronx", "libneuronxla", "neuronx_distributed",
+     "neuronx_distributed_inference", "nkipy"}
+)  # fmt: skip
 
 
 class StandInFinder(MetaPathFinder, Loader):
     """The last finder: makes modules below ``roots`` that nothing else finds. Their names fault where they are used."""
 
     def __init__(self, roots: set[str], frameworks: bool) -> None:
-        """``frameworks``: also torch_xla and torch_neuronx, where they are not installed."""
+        """``frameworks``: also what brings kernels to a Neuron device, where it is not installed."""
         self._roots = roots | _FRAMEWORKS if frameworks else roots
         self.made: list[str] = []
 

@@ -109,11 +109,14 @@ class _TritonLoop(RepairLoop[_TritonRun]):
         executions = [e for e in session.executions if not e.tuning]
         return _TritonRun(error, values, executions, self._context.kernel_path)
 
-    def mend(self, call: InferredCall, entry: EntryCandidate, run: _TritonRun) -> str | None:
+    def mend(
+        self, call: InferredCall, entry: EntryCandidate, run: _TritonRun, reverse: bool = False
+    ) -> str | None:
         from accelopt_profiling.problems.inference.repair import repair
         from accelopt_profiling.problems.inference.subjects import CallSubjects
 
         subjects = CallSubjects(call, self._text, self._functions[entry.function], entry, run.values)
+        subjects.reverse = reverse
         for execution in run.executions:
             if made := repair_launch(execution, subjects, self._kernels):
                 return made

@@ -97,8 +97,9 @@ class RepairLoop(ABC, Generic[RunT]):
         """Make the arguments of a call, by name."""
 
     @abstractmethod
-    def mend(self, call: InferredCall, entry: EntryCandidate, run: RunT) -> str | None:
-        """Change the call by what the run's errors ask for. Return what was changed, or None for nothing.
+    def mend(self, call: InferredCall, entry: EntryCandidate, run: RunT, reverse: bool = False) -> str | None:
+        """Change the call by what the run's errors ask for. Return what was changed, or None for nothing. With
+        ``reverse`` what shall be equal gets the value of its other side.
 
         Raises:
             NoSizeError: the change left a tensor without a size; the call is then put back.
@@ -136,11 +137,10 @@ class RepairLoop(ABC, Generic[RunT]):
             if run.complete:
                 self.improve(call, entry, run, changes)
                 return True
-            made = self._repair(call, entry, run)
+            made = self._repair(call, entry, run, seen)
             if made is None:
                 return False
             changes.append(made)
-            call.drop_unused_sizes()
         return False
 
     def run_entry(self, call: InferredCall, style: CallStyle) -> tuple[dict[str, Any], BaseException | None]:
@@ -158,13 +158,23 @@ class RepairLoop(ABC, Generic[RunT]):
             return values, stop
         return values, None
 
-    def _repair(self, call: InferredCall, entry: EntryCandidate, run: RunT) -> str | None:
+    def _repair(self, call: InferredCall, entry: EntryCandidate, run: RunT, seen: set[str]) -> str | None:
+        """Change the call to one that was not tried: where two sizes take turns, both get the other one."""
         before = deepcopy(call)
-        try:
-            return self.mend(call, entry, run)
-        except NoSizeError:
-            call.__dict__.update(before.__dict__)
-            return None
+        made: str | None = None
+        for reverse in (False, True):
+            call.__dict__.update(deepcopy(before).__dict__)
+            try:
+                made = self.mend(call, entry, run, reverse)
+            except NoSizeError:
+                call.__dict__.update(before.__dict__)
+                return None
+            if made is None:
+                return None
+            call.drop_unused_sizes()
+            if self.written(call) not in seen:
+                break
+        return made
 
     def _keep(self, call: InferredCall, run: RunT, changes: list[str]) -> None:
         """Send a call that is better than the best. Of as good ones of an entry the last is: more of it is mended."""

@@ -22,12 +22,13 @@ _FRONT = {1: ["columns"], 2: ["rows"], 3: ["batch"], 4: ["heads"], 5: ["groups"]
 
 class CallSubjects:
     """The arguments of ``call`` and the ``values`` of a run with them. Each change returns what it did, None where it
-    cannot be made.
+    cannot be made. With ``reverse`` what shall be equal gets the value of its other side.
     """
 
     def __init__(
         self, call: InferredCall, text: str, use: FunctionUse, entry: EntryCandidate, values: dict[str, Any]
     ) -> None:
+        self.reverse = False
         self.call, self._text, self._use, self._entry, self.values = call, text, use, entry, values
         self.parameters = list(use.parameters)[entry.skip :]
 
@@ -168,6 +169,23 @@ class CallSubjects:
             if argument.kind == "value" and self._number(argument) == current:
                 return self.set_value(argument, self.call.expression(wanted) or str(wanted), why)
         return None
+
+    def resize_dimension(self, argument: InferredArgument, index: int, wanted: int, why: str) -> str | None:
+        """Give the size that one dimension of a tensor is, wherever it stands, another value; a dimension that is
+        computed from sizes gets one of its own."""
+        if wanted < 1 or not -len(argument.dims) <= index < len(argument.dims):
+            return None
+        name = argument.dims[index]
+        current = self._size(name)
+        alone = current is not None and list(self.call.sizes.values()).count(current) == 1
+        if name in self.call.sizes and not alone:
+            if current == wanted:
+                return None
+            self.call.sizes[name] = wanted
+            return f"{name} is {wanted}"
+        if current is not None and (made := self.resize(current, wanted, why)):
+            return made
+        return self.set_dimension(argument, index, wanted, why)
 
     def set_dimension(self, argument: InferredArgument, index: int, wanted: int, why: str) -> str | None:
         """Give one dimension of a tensor another size."""
