@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accelopt_profiling.duration import duration_text
-from accelopt_profiling.finding_codes import LIMITS
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
+    LIMITS,
     Correctness,
     Dialect,
     FileMeasurement,

@@ -10,8 +10,7 @@ from accelopt_agent.speedup import Direction, direction, resolution
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.state.state_store import FileState
 from accelopt_profiling.duration import duration_text, interval, rounded, span_text, unit_of
-from accelopt_profiling.finding_codes import short_text
-from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency
+from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency, short_text
 from accelopt_profiling.quantity import Known, Quantity
 
 #: The heading of the last part of an explanation. What stands before it is enough for a message.
