@@ -152,17 +152,20 @@ class KernelResults:
         return findings
 
     def _untouched(self, execution: LaunchExecution) -> list[Finding]:
-        """Return a finding where a launch leaves nearly all of its largest tensor alone: a size does not fit it."""
+        """Return a finding where a launch leaves nearly all of its largest tensor alone: a size does not fit it. Where
+        the launch reaches beyond that tensor, the finding about that says so."""
         counts = execution.counts
         if counts is None or not counts.tensor_bytes or not counts.sampled:
             return []
         name, whole = max(counts.tensor_bytes.items(), key=lambda tensor: tensor[1])
         sectors = counts.unique_load_sectors.get(name, 0) + counts.unique_store_sectors.get(name, 0)
         touched = sectors * SECTOR_BYTES * counts.programs / counts.sampled
-        if whole < _LARGE or touched >= _LITTLE * whole:
+        beyond = {f.tensor for e in (*self.executions, *self.checks) for f in e.faults}
+        if whole < _LARGE or touched >= _LITTLE * whole or name in beyond:
             return []
+        part = hints.size(touched) if touched else "nothing"
         message = (
-            f"With the inferred arguments the launch touches {hints.size(touched)} of the {hints.size(whole)} of "
+            f"With the inferred arguments the launch touches {part} of the {hints.size(whole)} of "
             f"{name}: if it is to work on all of it, a size among them does not fit."
         )
         return [Finding("inferred-problem", self.kernel.line, "information", message, "createProblem")]

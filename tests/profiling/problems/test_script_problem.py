@@ -16,7 +16,7 @@ from support.problem_files import FEW, NKI, changed, context_of, loaded
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.problems.loading.script_run import run_functions
+from accelopt_profiling.problems.loading.script_run import record_calls, run_functions
 from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.worker.usercode import load_module
 
@@ -118,3 +118,26 @@ def test_methods_of_unittest_are_tests_that_may_be_expected_to_fail() -> None:
     exec(text.replace("import neuronxcc.nki as nki\n@nki.jit\n", ""), module.__dict__)  # noqa: S102
     run_functions(module, runs.functions)
     assert module.__dict__["ran"] == ["k"]
+
+
+def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path: Path) -> None:
+    text = "def double(x):\n    return x + x\n\nassert double(3) == 6\nassert double(4.5) == 8\ndouble(7)\n"
+    context = context_of(tmp_path, {"k.py": text})
+    assert record_calls(context, {"recorded": ["double"]}) == ([["double", 3], ["double", 4.5]], set())
+    context = context_of(tmp_path, {"k.py": "assert not True\n" + text})
+    with pytest.raises(AssertionError):
+        record_calls(context, {"recorded": ["double"]})
+
+
+@pytest.mark.parametrize(
+    ("statement", "runs"),
+    [
+        ("if True:\n    def launch(x):\n        double(x)\n", False),
+        ("if True:\n    def launch():\n        double(4)\n    launch()\n", True),
+        ("if True:\n    measure(lambda: double(4))\n", True),
+        ("class Double:\n    def __call__(self, x):\n        return double(x)\n", False),
+    ],
+)
+def test_a_function_that_a_statement_defines_is_not_run_by_it(statement: str, runs: bool) -> None:
+    text = f"{SELFRUN}\n{statement}"
+    assert own_runs(try_parse(text), find_kernels(text)).module == runs
