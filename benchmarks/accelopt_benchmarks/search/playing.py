@@ -23,7 +23,7 @@ from accelopt_agent.search.recorder import Recorder
 from accelopt_agent.search.strategies import strategy_named
 from accelopt_agent.search.trial import VersionTexts
 from accelopt_agent.simulated.team import Skill
-from accelopt_benchmarks.search import proposer
+from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
 from accelopt_benchmarks.search.world import World
 from accelopt_profiling.kernels import Kernel
@@ -56,17 +56,17 @@ class MarkedTexts(VersionTexts):
         self._kernels: dict[str, Kernel | None] = {}
 
     def fingerprints(self, text: str) -> tuple[str, str]:
-        plain = proposer.plain(text)
+        plain = marks.plain(text)
         if plain not in self._prints:
             self._prints[plain] = super().fingerprints(plain)
         file, rewrite = self._prints[plain]
-        said = proposer.marks_of(text)
+        said = marks.marks_of(text)
         return (f"{file} {said}", f"{rewrite} {said}") if said else (file, rewrite)
 
     def kernel(self, text: str, name: str = "") -> Kernel | None:
         if name not in ("", self.name):
             return super().kernel(text, name)
-        plain = proposer.plain(text)  # marks stand after everything, so that the kernel's lines are the same
+        plain = marks.plain(text)  # marks stand after everything, so that the kernel's lines are the same
         if plain not in self._kernels:
             self._kernels[plain] = super().kernel(plain)
         return self._kernels[plain]
@@ -81,9 +81,9 @@ class SomeRules:
         self._world, self._withheld = world, withheld
 
     async def propose(self, node: Node) -> list[Candidate]:
-        known = self._world.rewrites(proposer.plain(node.text))
+        known = self._world.rewrites(marks.plain(node.text))
         return [
-            replace(c, text=proposer.marked_as(c.text, node.text))
+            replace(c, text=marks.marked_as(c.text, node.text))
             for c in known
             if c.origin not in self._withheld
         ]

@@ -11,7 +11,7 @@ from typing import Any
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.evaluators import CostEvaluator, CostUnavailableError
-from accelopt_benchmarks.search import proposer
+from accelopt_benchmarks.search import marks
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
@@ -76,11 +76,11 @@ class World:
         return FileMeasurement(str(subject.path), [self._base], complete=True)
 
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
-        plain = proposer.plain(text)
-        if proposer.fault_of(text) == "crash":
+        plain = marks.plain(text)
+        if marks.fault_of(text) == "crash":
             raise CostUnavailableError("kernel-raised", "The kernel raised NameError.", lasting=False)
         found = await self._of(plain)
-        if proposer.fault_of(text) == "wrong":
+        if marks.fault_of(text) == "wrong":
             correctness = replace(found.correctness, status="failed", detail="its result is wrong")
             return replace(found, correctness=correctness)
         return found

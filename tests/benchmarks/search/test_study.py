@@ -15,7 +15,7 @@ from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.simulated.team import Skill
-from accelopt_benchmarks.search import proposer
+from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.landscape import explored, pair_of, remembered
 from accelopt_benchmarks.search.playing import BEAM, CONTENDERS, HYBRID, TREE, play
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
@@ -66,16 +66,16 @@ async def test_the_shares_of_what_it_says_are_its_skill() -> None:
         world()[0].rewrites, Random(1), meter, skill=skill, samples=2, tokens=CallTokens((10, 1), (20, 2))
     )
     texts = [c.text for _ in range(500) for c in await proposer.propose(root())]
-    faults = [proposer.fault_of(t) for t in texts]
+    faults = [marks.fault_of(t) for t in texts]
     knows = sum(us_of(t) != 100 for t in texts) / len(texts)
     assert knows == pytest.approx(skill.knows, abs=0.06)
     assert sum(f is not None for f in faults) / len(faults) == pytest.approx(skill.breaks, abs=0.06)
     assert faults.count("crash") / sum(f is not None for f in faults) == pytest.approx(0.5, abs=0.1)
     assert (meter.tokens_in, meter.tokens_out) == (500 * (10 + 2 * 20), 500 * (1 + 2 * 2))
-    failed = Node(proposer.broken(SUBJECT.text, "wrong", 1), SUBJECT.kernel, root().measurement)
+    failed = Node(marks.broken(SUBJECT.text, "wrong", 1), SUBJECT.kernel, root().measurement)
     failed.failure = Failure("wrong-result", "off")
     repairs = [(await proposer.propose(failed))[0].text for _ in range(300)]
-    assert sum(proposer.fault_of(t) is None for t in repairs) / 300 == pytest.approx(0.8, abs=0.07)
+    assert sum(marks.fault_of(t) is None for t in repairs) / 300 == pytest.approx(0.8, abs=0.07)
     failed.text = SUBJECT.text
     with pytest.raises(ProposerError):
         await proposer.propose(failed)
@@ -86,12 +86,12 @@ async def test_a_broken_text_fails_as_its_mark_says_and_the_others_cost_what_the
 ) -> None:
     toy, cost = world(tmp_path / "kept.jsonl")
     text = SUBJECT.text
-    assert (await toy.cost(proposer.same(text, 1), "kernel")).latency.us == 100
+    assert (await toy.cost(marks.same(text, 1), "kernel")).latency.us == 100
     with pytest.raises(CostUnavailableError):
-        await toy.cost(proposer.broken(text, "crash", 2), "kernel")
-    assert (await toy.cost(proposer.broken(text, "wrong", 3), "kernel")).correctness.status == "failed"
+        await toy.cost(marks.broken(text, "crash", 2), "kernel")
+    assert (await toy.cost(marks.broken(text, "wrong", 3), "kernel")).correctness.status == "failed"
     assert (await toy.check(text, "kernel"))[0].accepted
-    assert not (await toy.check(proposer.broken(text, "wrong", 3), "kernel"))[0].accepted
+    assert not (await toy.check(marks.broken(text, "wrong", 3), "kernel"))[0].accepted
     assert len(cost.seen) == 1
     again, other = world(tmp_path / "kept.jsonl")
     assert (await again.cost(text, "kernel")).latency.us == 100
