@@ -17,7 +17,7 @@ from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.accept import notice_undone
-from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.backend.cache_key import depends_on_any
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
 from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
@@ -76,7 +76,7 @@ class LocalBackend:
             return StoredSearches()
         suggestions = [from_plain(Suggestion, body) for body in bodies]
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
-        return StoredSearches(sorted(offered, key=lambda s: -s.speedup.value), unfinished)
+        return StoredSearches(best_first(offered), unfinished)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         last: FileMeasurement | None = None

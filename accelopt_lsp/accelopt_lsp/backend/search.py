@@ -119,15 +119,19 @@ class SearchProgressFormatter:
         if isinstance(event, CandidateTried):
             self._tried = max(self._tried, event.number)
             unproved = ", unproved" if event.outcome == "faster" else ""
-            return [self._going_on(f"{event.candidate.summary} ({event.outcome}{unproved})")]
+            return [self._going_on(f"{event.candidate.last_step} ({event.outcome}{unproved})")]
         if isinstance(event, CandidateJudged):
             verdict = "passed the gate" if event.verdict.accepted else "refused by the gate"
-            return [self._going_on(f"{event.candidate.summary} ({verdict})")]
+            return [self._going_on(f"{event.candidate.last_step} ({verdict})")]
         if isinstance(event, ProgressText):
             return [self._going_on(event.text)]
         if isinstance(event, Finished):
             spent = event.usage.candidates >= self._budget  # then the reason says how many
-            ended = "" if spent or not self._tried else f"; {self._tried} candidates tried"
+            ended = (
+                ""
+                if spent or not self._tried
+                else f"; {self._tried} candidate{'' if self._tried == 1 else 's'} tried"
+            )
             best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
             said = [f"{self._kernel}: {event.reason}{ended}{best}."]
             said += [part for part in (ledger_line(event.calls), self._remark) if part]

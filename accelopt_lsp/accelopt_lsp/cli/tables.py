@@ -104,30 +104,23 @@ def print_suggestion(console: Console, suggestion: Suggestion) -> None:
 
 
 def print_ledger(console: Console, calls: Sequence[ModelCall]) -> None:
-    """Print what the calls of models came to, per role and model, then in all. "~" marks tokens that were
-    estimated."""
-    from rich.table import Table
+    """Print what the calls of models came to, per role and model, then in all; the cost where a price is set. "~" marks
+    tokens that were estimated."""
+    from rich.table import Column, Table
 
     from accelopt_agent.model.ledger import accounts, total
 
-    columns = (
-        "role",
-        "model",
-        "calls",
-        "failed",
-        "tokens in",
-        "of them cached",
-        "tokens out",
-        "time",
-        "cost",
-    )
-    table = Table(*columns, box=None, pad_edge=False)
-    for account in [*accounts(calls), total(calls)]:
+    names = [Column(name, no_wrap=True) for name in ("role", "model")]
+    figures = ("calls", "failed", "tokens read", "of them cached", "tokens written", "time")
+    accounted = [*accounts(calls), total(calls)]
+    priced = any(account.money is not None for account in accounted)
+    table = Table(*names, *figures, *(("cost",) if priced else ()), box=None, pad_edge=False)
+    for account in accounted:
         about = "~" if account.estimated else ""
-        cost = "no price set" if account.money is None else f"{account.money:.4f}"
+        cost = "" if account.money is None else f"{account.money:.4f}"
         table.add_row(
             account.role, printable(account.model), str(account.calls), str(account.faults),
             f"{about}{account.tokens_in}", str(account.tokens_cached), f"{about}{account.tokens_out}",
-            f"{account.seconds:.1f} s", cost,
+            f"{account.seconds:.1f} s", *((cost,) if priced else ()),
         )  # fmt: skip
     console.print(table)

@@ -7,7 +7,7 @@ import importlib
 import json
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
@@ -91,12 +91,15 @@ def proposals(
     except (cst.ParserSyntaxError, KernelNotFoundError, RecursionError) as error:
         logger.info("no rewrites for %s: %s", kernel.name, error)
         return
-    seen = {text}
+    seen, told = {text}, set[tuple[str, str]]()
     for rule in _promising(kernel, measurement):
         try:
             for candidate in (*_everywhere(rule, subject), *_candidates(rule, subject)):
                 if candidate.text not in seen:
                     seen.add(candidate.text)
+                    if (candidate.origin, candidate.summary) in told:
+                        candidate = _with_place(candidate, text)
+                    told.add((candidate.origin, candidate.summary))
                     yield candidate
         except Exception as error:
             if strict:
@@ -154,6 +157,15 @@ def _everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
         origin = f"rule:{rule.name}"
         summary = f"{rule.title}, in {places} places."
         yield Candidate(subject.kernel.name, text, origin, summary, dict(rule.moves), (origin,))
+
+
+def _with_place(candidate: Candidate, before: str) -> Candidate:
+    """Tell a rewrite from another one of the rule that is described in the same words."""
+    old, new = before.splitlines(), candidate.text.splitlines()
+    same = next(
+        (k for k, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+    )
+    return replace(candidate, summary=f"{candidate.summary.rstrip('.')} (from line {same + 1} on).")
 
 
 #: Bounds how often a rule is applied in one candidate.

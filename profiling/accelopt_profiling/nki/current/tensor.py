@@ -333,19 +333,18 @@ def merge_dims(dims: Sequence[Dim]) -> Dim | None:
 
 def reshape_dims(dims: Sequence[Dim], sizes: Sequence[int]) -> tuple[Dim, ...] | None:
     """``dims`` seen in the shape ``sizes`` (of as many elements), or None where that needs a copy."""
-    rest = [d for d in dims if d[0] != 1]
+    rest: list[Dim] = []
+    for num, step in dims:
+        if rest and num != 1 and rest[-1][1] == num * step:
+            rest[-1] = (rest[-1][0] * num, step)  # both in one row in memory
+        elif num != 1:
+            rest.append((num, step))
     result: list[Dim] = []
     for size in reversed(sizes):
         if size == 1 or not rest:
             result.insert(0, (size, 0))
             continue
         num, step = rest.pop()
-        while num < size and rest:
-            outer, stride = rest[-1]
-            if stride != num * step:
-                return None
-            rest.pop()
-            num *= outer
         if num % size:
             return None
         result.insert(0, (size, step))

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 import triton
@@ -267,6 +267,8 @@ def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
 
 class OutOfBoundsError(Exception):
     """A fully executed launch left its tensors; the bad lanes were dropped."""
+
+    device_raises: ClassVar[bool] = False
 
     def __init__(self, fault: OutOfBounds) -> None:
         super().__init__(describe(fault))

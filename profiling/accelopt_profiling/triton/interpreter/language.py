@@ -12,6 +12,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
+from accelopt_profiling.triton.interpreter.compiler_hints import CHECKS, check_hint
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
 from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
@@ -65,6 +67,12 @@ class Language:
         """Return what stands for ``range`` and ``tl.range``; options for the compiler change no value."""
         bounds = (0, start) if stop is None else (start, stop)
         return InterpretedRange(self._builder, *bounds, 1 if step is None else step)
+
+    def _hint(self, name: str, input: Any, values: Any, **_: Any) -> Any:
+        """Check a hint to the compiler, which changes no value; of pointers, whose addresses are made up, none."""
+        if isinstance(input, tl.tensor) and not input.dtype.is_ptr() and self._builder.checks_hints:
+            check_hint(name, input.handle.data, len(input.shape), values)
+        return input
 
     def _libdevice(self, name: str) -> Callable[..., Any]:
         return self._with_semantic(getattr(_LIBDEVICE, name))
@@ -155,6 +163,8 @@ class Language:
             yield language, "range", self.loop
             yield language, "static_assert", _static_assert
             yield language, "dot_scaled", _refused("tl.dot_scaled")
+            for name in CHECKS:
+                yield language, name, partial(self._hint, name)
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
         yield tl.tensor, "__index__", _whole_number

@@ -12,6 +12,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
+from accelopt_profiling.triton.interpreter.compiler_hints import FalseHintError
 from accelopt_profiling.triton.interpreter.counting import source_line
 from accelopt_profiling.triton.interpreter.lockstep import (
     LockstepBuilder,
@@ -88,6 +89,15 @@ class MemoryBuilder(LockstepBuilder):
                     self.memory.report(kind, line, region, self._program(pointers, bad), addresses, bad)
                 active = active & allowed
         return active, region, itemsize
+
+    @property
+    def checks_hints(self) -> bool:
+        """Tell that values are those that a device would have: nothing is counted or left out."""
+        return self.counter is None and not self.sample_loops
+
+    def create_assume(self, condition: Handle) -> None:
+        if self.checks_hints and not condition:
+            raise FalseHintError("A hint to the compiler does not hold: tl.assume.")
 
     def barrier(self) -> None:
         """Note that the lanes of a program wait for one another here."""
