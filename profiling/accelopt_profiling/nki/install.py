@@ -12,7 +12,7 @@ from typing import Any
 from accelopt_profiling.nki.beta1.modules import modules as beta1_modules
 from accelopt_profiling.nki.current.modules import modules as current_modules
 from accelopt_profiling.nki.current.versions import emulated_version
-from accelopt_profiling.nki.data.core_limits import CoreLimits
+from accelopt_profiling.nki.data.memory_space import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Machine, Mode, emulating
 from accelopt_profiling.nki.frontend.stand_ins import StandInFinder
 from accelopt_profiling.nki.sdk import real_packages, simulating
