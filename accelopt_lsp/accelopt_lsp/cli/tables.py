@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.stop_reason import stop_reason
-from accelopt_lsp.features.wording import duration_interval, origin, percent, profiled_at, speedup
+from accelopt_lsp.features.wording import (
+    duration_interval,
+    origin,
+    percent,
+    profiled_at,
+    speedup,
+    stop_reason,
+)
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
