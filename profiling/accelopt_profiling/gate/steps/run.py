@@ -143,7 +143,10 @@ class _CandidateRun:
             tells_nothing = failed.error.code == "not-judged" and case_call.derived
             if not tells_nothing and (not own or failed.error.code not in ("user-error", "wrong-output")):
                 raise
-            return RunCase(index, 0.0, raised=failed.error.message[:300], unjudged=tells_nothing)
+            silent = not getattr(failed.__cause__, "device_raises", True)
+            return RunCase(
+                index, 0.0, raised=failed.error.message[:300], silent=silent, unjudged=tells_nothing
+            )
         if case_call.twice:
             self.built = built
             again, second = candidate.call(index, candidate.arguments(index), "again", built)
@@ -180,6 +183,7 @@ class _CandidateRun:
         """Make further calls on data seen before; the last one's outputs are judged as well."""
         candidate, params, index = self.candidate, self.params, result.index
         _allow(self.params.case_seconds)
+        candidate.configurations.repeat_case(index)
         repeats = params.repeats
         if result.work is not None:
             repeats = min(repeats, max(_LOOKS, params.repeat_work // max(1, result.work)))

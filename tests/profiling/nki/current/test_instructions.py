@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+from pathlib import Path
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.nki_current_source import BODY, COLUMN, RNG, A, B, run
+
+from accelopt_profiling.nki.current.tensor import reshape_dims
 
 LEAST = np.float32(np.finfo(np.float32).min)
 
@@ -148,3 +155,20 @@ def test_a_tiled_product_accumulates_in_psum() -> None:
 def test_what_a_copy_took_is_not_changed_by_what_happens_to_its_source() -> None:
     body = BODY.format(statement="nisa.tensor_copy(out, a)\nnisa.memset(a, 0.0)")
     np.testing.assert_array_equal(run(body, A, B, COLUMN).result, A)
+
+
+@given(
+    st.permutations([2, 3, 4, 5]),
+    st.sampled_from([(120,), (12, 10), (8, 15), (5, 4, 3, 2), (40, 3), (3, 40)]),
+)
+def test_what_lies_in_one_row_can_be_seen_in_every_shape(shape: list[int], other: tuple[int, ...]) -> None:
+    steps = [prod(shape[at + 1 :]) for at in range(len(shape))]
+    dims = reshape_dims(list(zip(shape, steps, strict=True)), other)
+    assert dims is not None
+    assert [(num, step) for num, step in dims] == [(n, prod(other[at + 1 :])) for at, n in enumerate(other)]
+
+
+def test_a_constant_may_lie_in_a_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "constant.npy", A)
+    statement = f"nisa.dma_copy(out, nl.shared_constant({str(tmp_path / 'constant.npy')!r}))"
+    np.testing.assert_array_equal(run(BODY.format(statement=statement), A, B, COLUMN).result, A)
