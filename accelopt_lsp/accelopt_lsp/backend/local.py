@@ -16,8 +16,8 @@ from accelopt_agent.search.history import interrupted, past_runs
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
+from accelopt_agent.suggestions.accept import notice_undone
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
-from accelopt_agent.suggestions.undo import notice_undone
 from accelopt_lsp.backend.cache_key import depends_on_any
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
 from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
@@ -117,15 +117,15 @@ class LocalBackend:
             pause.pause() if on else pause.go_on()
 
     async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
-        view = await _imported("accelopt_lsp.backend.memory_pages")
+        view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(file.settings, lambda m: view.kernel_page(file, kernel, bound, m)))
 
     async def memory_with_words(self, words: str, settings: Settings) -> str:
-        view = await _imported("accelopt_lsp.backend.memory_pages")
+        view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(settings, lambda m: view.words_page(words, m)))
 
     async def forget(self, pair: str, settings: Settings) -> str:
-        view = await _imported("accelopt_lsp.backend.memory_pages")
+        view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(settings, lambda m: view.forget_pair(pair, m)))
 
     async def past_runs(self, path: str, settings: Settings) -> str:

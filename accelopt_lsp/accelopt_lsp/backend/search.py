@@ -119,10 +119,10 @@ class SearchProgressFormatter:
         if isinstance(event, CandidateTried):
             self._tried = max(self._tried, event.number)
             unproved = ", unproved" if event.outcome == "faster" else ""
-            return [self._going_on(f"{event.candidate.last_step} ({event.outcome}{unproved})")]
+            return [self._going_on(f"{event.outcome}{unproved}: {event.candidate.last_step}")]
         if isinstance(event, CandidateJudged):
             verdict = "passed the gate" if event.verdict.accepted else "refused by the gate"
-            return [self._going_on(f"{event.candidate.last_step} ({verdict})")]
+            return [self._going_on(f"{verdict}: {event.candidate.last_step}")]
         if isinstance(event, ProgressText):
             return [self._going_on(event.text)]
         if isinstance(event, Finished):
@@ -139,7 +139,7 @@ class SearchProgressFormatter:
         return []
 
     def _going_on(self, message: str) -> SearchProgress:
-        """``7 of 40 tried, best 1.80x est.: SUMMARY (slower)``: an editor shows no more than the line, or less."""
+        """``7 of 40 tried, best 1.80x est.: slower: SUMMARY``: an editor shows no more than the line, or less."""
         best = f", best {speedup(self._best).partition(' (')[0]}" if self._best is not None else ""
         going_on = textwrap.shorten(message.removeprefix(f"{self._kernel}: "), WIDTH, placeholder="...")
         told = f"{self._tried} of {self._budget} tried{best}: {going_on}"

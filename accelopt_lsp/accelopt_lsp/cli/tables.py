@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.stop_reason import stop_reason
-from accelopt_lsp.features.wording import duration_interval, origin, percent, profiled_at, speedup
+from accelopt_lsp.features.wording import (
+    duration_interval,
+    origin,
+    percent,
+    profiled_at,
+    speedup,
+    stop_reason,
+)
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -104,11 +110,13 @@ def print_ledger(console: Console, calls: Sequence[ModelCall]) -> None:
 
     from accelopt_agent.model.ledger import accounts, total
 
-    names = [Column(name, no_wrap=True) for name in ("role", "model")]
-    figures = ("calls", "failed", "tokens read", "of them cached", "tokens written", "time")
+    figures = ("calls", "failed", "tokens\nread", "of them\ncached", "tokens\nwritten", "time")
     accounted = [*accounts(calls), total(calls)]
     priced = any(account.money is not None for account in accounted)
-    table = Table(*names, *figures, *(("cost",) if priced else ()), box=None, pad_edge=False)
+    whole = [Column(name, no_wrap=True) for name in (*figures, *(("cost",) if priced else ()))]
+    table = Table(
+        Column("role", no_wrap=True), Column("model", overflow="fold"), *whole, box=None, pad_edge=False
+    )
     for account in accounted:
         about = "~" if account.estimated else ""
         cost = "" if account.money is None else f"{account.money:.4f}"

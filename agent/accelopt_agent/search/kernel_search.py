@@ -19,7 +19,6 @@ from accelopt_agent.events import (
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
-from accelopt_agent.search.lessons import LessonWriter, lessons_due
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer, ProposerError
@@ -55,6 +54,7 @@ from accelopt_agent.search.trial_result import (
     suggestion_for,
 )
 from accelopt_agent.suggestions.accept import pair_of
+from accelopt_agent.suggestions.lesson import LessonWriter, lessons_due
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text

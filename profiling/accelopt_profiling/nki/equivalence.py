@@ -54,8 +54,8 @@ class CaseComparison:
     note: str = ""
 
 
-def compare_dialects(context: StepContext, params: CompareParams) -> list[CaseComparison]:
-    """Return the comparison of each case: the profiled one first, then the problem's further shapes.
+def compare_dialects(context: StepContext, params: CompareParams) -> dict[str, list[CaseComparison]]:
+    """Return as ``cases`` the comparison of each case: the profiled one first, then the problem's further shapes.
 
     Raises:
         StepFailedError: the file, its problem or the translation cannot be loaded, or the file itself fails.
@@ -79,7 +79,7 @@ def compare_dialects(context: StepContext, params: CompareParams) -> list[CaseCo
             after = _Run(problem, params, shape, core)
             found.append(_compared(case, before, after, translation, relative))
             context.emit({"cases": found})
-    return found
+    return {"cases": found}
 
 
 class _Run:

@@ -26,7 +26,7 @@ from accelopt_profiling.problems.inference.arguments import InferredArgument, In
 from accelopt_profiling.problems.inference.conventions import names_a_size, usual_size
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
-from accelopt_profiling.problems.inference.nki_problem_text import argument_text, nki_problem_text
+from accelopt_profiling.problems.inference.problem_text import argument_text, nki_problem_text
 from accelopt_profiling.problems.inference.repair import repair
 from accelopt_profiling.problems.inference.repair_loop import InferenceRun, RepairLoop
 from accelopt_profiling.problems.inference.usage import function_uses

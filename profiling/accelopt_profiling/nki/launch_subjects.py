@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from accelopt_profiling.problems.inference.usage import FunctionUse
 
 #: What the emulator raises, and Python for a size of 0; the code's own checks raise something else.
 _FAULTS = (KernelFaultError, ArithmeticError, TypeError)
+#: The least size of a tile that a loop steps by.
+_TILE = 64
 #: What a dimension gets that came out as negative.
 _SIZE = 128
 _SHAPE = re.compile(r"\((\d+(?:, \d+)*),?\)")
@@ -87,6 +90,27 @@ class _Place:
         for node in self._numbers(current):
             if made := self._solver.set_number(node, current, wanted):
                 return made
+        return None
+
+    def widen(self, size: int, wanted: int) -> str | None:
+        """Give the one dimension of an argument that the statement indexes and that has ``size`` another one."""
+        for node in self._site.expressions():
+            argument = (
+                self.subjects.argument_of(self._value(node.value))
+                if isinstance(node, ast.Subscript)
+                else None
+            )
+            shape = [] if argument is None else self.subjects.call.shape(argument)
+            if argument is not None and shape.count(size) == 1:
+                return self.subjects.resize_dimension(argument, shape.index(size), wanted, self._why)
+        return None
+
+    def reshape(self, elements: int, shape: Sequence[int]) -> str | None:
+        """Give the tensor of the statement that has so many ``elements`` the shape that it shall be reshaped to."""
+        for node in self._site.expressions():
+            argument = self.subjects.argument_of(self._value(node))
+            if argument is not None and prod(self.subjects.call.shape(argument)) == elements:
+                return self.subjects.set_dims(argument, list(shape), f"shape from {self._line}", plain=True)
         return None
 
     def either(self, a: int, b: int) -> str | None:
@@ -172,7 +196,10 @@ def _beyond(matched: re.Match[str], place: _Place) -> str | None:
 
 def _covers(matched: re.Match[str], place: _Place) -> str | None:
     last, size = int(matched["last"]), int(matched["size"])
-    return place.resize(size, last + 1) or place.resize(last + 1, size)
+    beyond = last + 1 - size
+    if beyond >= _TILE and size % beyond == 0:
+        last = 2 * size - 1  # the next tile of a loop that has more of them
+    return place.widen(size, last + 1) or place.resize(size, last + 1) or place.resize(last + 1, size)
 
 
 def _limit(matched: re.Match[str], place: _Place) -> str | None:
@@ -193,6 +220,11 @@ def _shapes(matched: re.Match[str], place: _Place) -> str | None:
                     if a != b and (made := place.either(a, b)):
                         return made
     return None
+
+
+def _reshaped(matched: re.Match[str], place: _Place) -> str | None:
+    own, shape = ([int(n) for n in re.findall(r"\d+", matched[part])] for part in ("own", "shape"))
+    return place.reshape(prod(own), shape)
 
 
 def _empty(matched: re.Match[str], place: _Place) -> str | None:
@@ -216,6 +248,7 @@ def _too_large(matched: re.Match[str], place: _Place) -> str | None:
 _Mend = Callable[[re.Match[str], _Place], str | None]
 _TABLE: list[tuple[str, _Mend]] = [
     (r"shape \((?P<shape>[^)]*)\) has no elements|by zero", _empty),
+    (r"(?P<own>[\d, ]+)\)? (?:cannot be reshaped to|elements cannot have the shape) \((?P<shape>[\d, ]+)\)", _reshaped),
     (r"no truth value", _flag),
     (r"slice (?P<start>\d+):(?P<stop>\d+) leaves dimension \d+ of size (?P<size>\d+)", _beyond),
     (r"index covers \d+ to (?P<last>\d+); the dimension has size (?P<size>\d+)", _covers),

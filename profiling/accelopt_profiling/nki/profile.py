@@ -31,7 +31,7 @@ from accelopt_profiling.problems.inference.inferred import InferParams
 from accelopt_profiling.problems.loading.inferred import INFER_CPU_SECONDS, of_inferred, with_inferred
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.targets.load import UnknownTargetError
+from accelopt_profiling.targets.target import UnknownTargetError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 

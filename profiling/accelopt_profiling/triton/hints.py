@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from accelopt_profiling.line_hint import line_hint
+from accelopt_profiling.duration import line_hint
 from accelopt_profiling.measurement import Finding, LineCost
 from accelopt_profiling.quantity import Quantity, compiled, estimated, executed
 from accelopt_profiling.triton.capture.session import LaunchExecution

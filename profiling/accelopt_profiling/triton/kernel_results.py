@@ -20,8 +20,7 @@ from accelopt_profiling.triton.capture.session import LaunchExecution
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.causes import cost_findings
-from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
-from accelopt_profiling.triton.estimation.scale import time_at_scale
+from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate, time_at_scale
 from accelopt_profiling.triton.findings import compile_findings, execution_findings
 from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES
 

@@ -134,6 +134,11 @@ KERNELS: dict[str, tuple[str, str]] = {
         "    nisa.dma_copy(dst=out, src=tile)\n    return out",
         "x.shape[0] > 4 * w.shape[0]",
     ),
+    "a vector that is reshaped": (
+        "def k(x, w, g):\n    a = x[0:128, 0:256]\n    column = g.reshape((256, 1))[0:64, 0:1]"
+        + COPY.format(shape="(64, 8)", of="w", source="w[192:256, 248:256]"),
+        "g.size == 256 and w.shape[1] >= 256 and x.shape[1] >= 256",
+    ),
     "an object whose class needs a value": (
         "def k(x, limits: Limits):\n    assert limits.bound > 0 and limits.on is False"
         + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),

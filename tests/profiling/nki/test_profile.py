@@ -237,7 +237,8 @@ def test_a_file_whose_own_run_fails_after_its_launches_keeps_their_cost(
 
 
 @pytest.mark.parametrize(
-    "before", ["raise OSError('no device')", "from nkipy.runtime import K; K(kernel)", "return_"]
+    "before",
+    ["raise OSError('no device')", "from nkipy.runtime import K; K(kernel)", "class A(nl.B): pass; A().c"],
 )
 def test_a_file_whose_own_run_launches_nothing_runs_with_inferred_arguments(
     before: str, tmp_path: Path

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.data.instruction import BlockInfo, TracedInstruction
-from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.data.memory_space import CoreLimits, MemorySpace
 
 #: Holders that a message names.
 _NAMED = 4

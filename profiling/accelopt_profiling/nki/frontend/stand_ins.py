@@ -68,6 +68,14 @@ def _torch_neuronx() -> dict[str, Callable[..., Any]]:
     return {"nki_jit": sys.modules["neuronxcc.nki"].trace}
 
 
-_NAMES: dict[str, Callable[[], dict[str, Callable[..., Any]]]] = {
+def _parallel_layers() -> dict[str, Any]:
+    """One process, as large as its world."""
+    one = {f"get_{of}_{what}": (lambda *_, n=n: n) for of in ("tensor_model_parallel", "data_parallel", "world")
+           for what, n in (("size", 1), ("rank", 0), ("replica_groups", [[0]]))}  # fmt: skip
+    return {"parallel_state": Namespace("neuronx_distributed.parallel_layers.parallel_state", one)}
+
+
+_NAMES: dict[str, Callable[[], dict[str, Any]]] = {
     "torch_xla": _torch_xla, "torch_xla.core.xla_model": _xla_model, "torch_neuronx": _torch_neuronx,
+    "neuronx_distributed.parallel_layers": _parallel_layers,
 }  # fmt: skip

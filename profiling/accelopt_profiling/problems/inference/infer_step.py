@@ -1,25 +1,31 @@
 """The step ``infer``: find inputs with which a file's Triton kernels run, by running them in this child process.
 
-Tries are small, so that they are quick; what runs is given the sizes that such kernels have in use.
+Calls are repaired by what their launches met in the kernel, accesses out of bounds and its errors, and by errors of
+the host code. Tries are small, so that they are quick; what runs is given the sizes that such kernels have in use.
 """
 
 from __future__ import annotations
 
 import ast
 import os
+import re
 from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.problems.inference.arguments import InferredCall
+import torch
+
+from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
 from accelopt_profiling.problems.inference.enlarge import enlarged_calls
 from accelopt_profiling.problems.inference.entries import EntryCandidate, entry_candidates, is_jitted
 from accelopt_profiling.problems.inference.failure_site import error_text, failure_sites
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
+from accelopt_profiling.problems.inference.pointers import pointers
 from accelopt_profiling.problems.inference.problem_text import problem_text
 from accelopt_profiling.problems.inference.repair_loop import InferenceRun, RepairLoop
+from accelopt_profiling.problems.inference.subjects import CallSubjects
 from accelopt_profiling.problems.inference.usage import function_uses
 from accelopt_profiling.problems.loading.call import seed_everything
 from accelopt_profiling.worker.step_context import StepContext
@@ -106,7 +112,6 @@ class _TritonLoop(RepairLoop[_TritonRun]):
     def mend(
         self, call: InferredCall, entry: EntryCandidate, run: _TritonRun, reverse: bool = False
     ) -> str | None:
-        from accelopt_profiling.problems.inference.kernel_repair import repair_launch
         from accelopt_profiling.problems.inference.repair import repair
         from accelopt_profiling.problems.inference.subjects import CallSubjects
 
@@ -143,3 +148,95 @@ def _where(error: BaseException, kernel_file: Path) -> str:
     if own:
         return f" (line {own[0].statement.lineno})"
     return f" ({Path(sites[0].file).name}, line {sites[0].statement.lineno})" if sites else ""
+
+
+def repair_launch(execution: Any, subjects: CallSubjects, kernels: dict[str, ast.FunctionDef]) -> str | None:
+    """Change the call by a ``LaunchExecution`` that failed or left its tensors; return what was changed, or None."""
+    launch = execution.launch
+    given = dict(zip(launch.fn.arg_names, launch.args, strict=False))
+    if execution.error is None:
+        return _first_enlarged(execution.faults, given, subjects)
+    text = f"{type(execution.error).__name__}: {execution.error}"
+    kernel = kernels.get(launch.fn.fn.__name__)
+    if kernel is not None and re.search(r"ptr type|pointer|NoneType|no attribute", text):
+        for name in pointers(kernel):
+            if (
+                name in given
+                and not isinstance(given[name], torch.Tensor)
+                and (own := _host_name(name, subjects))
+            ) and (made := subjects.make_tensor(own, f"a pointer of {kernel.name}")):
+                return made
+    if matched := re.search(r"[Ee]xpected dtype \[?.*'fp32'.* but got (bf16|fp16)", text):
+        short = {"bf16": "bfloat16", "fp16": "float16"}[matched[1]]
+        changed = [t for t in subjects.call.tensors if t.dtype == short]
+        for tensor in changed:
+            subjects.set_dtype(tensor, "float32", f"{launch.name} takes no {short}")
+        return "float32 in place of " + short if changed else None
+    if "power of 2" in text or "power of two" in text:
+        for size, value in subjects.call.sizes.items():
+            if value & (value - 1):
+                subjects.call.sizes[size] = 1 << value.bit_length()
+                return f"{size} is a power of two"
+    if matched := re.search(r"(?:K|M|N) >= (\d+)", text):
+        small = [n for n, size in subjects.call.sizes.items() if 1 < size < int(matched[1])]
+        if small:
+            return subjects.resize(
+                subjects.call.sizes[small[0]], int(matched[1]), "the least that tl.dot takes"
+            )
+    return _first_enlarged(execution.faults, given, subjects)
+
+
+def _first_enlarged(faults: list[Any], given: dict[str, Any], subjects: CallSubjects) -> str | None:
+    made = (_enlarge(given, fault.tensor, fault.element, subjects) for fault in faults)
+    return next(filter(None, made), None)
+
+
+def _enlarge(given: dict[str, Any], name: str, element: int, subjects: CallSubjects) -> str | None:
+    """Give the tensor that an access left the shape of the largest one of the launch; fewer elements for none."""
+    argument = subjects.argument_of(given.get(name))
+    if argument is None:
+        return _lower_indices(subjects)
+    own = subjects.call.shape(argument)
+    larger = [
+        t
+        for t in subjects.call.tensors
+        if t is not argument and _count(t, subjects) > _count(argument, subjects)
+    ]
+    fitting = [t for t in larger if _count(t, subjects) > element]
+    if fitting and argument.dtype not in ("int32", "int64"):
+        smallest = min(fitting, key=lambda t: _count(t, subjects))
+        return subjects.set_dims(
+            argument, subjects.call.shape(smallest), f"as large as {smallest.name}: it is read there"
+        )
+    if fitting and element < 1 << 24:
+        smallest = min(fitting, key=lambda t: _count(t, subjects))
+        return subjects.set_dims(
+            argument, subjects.call.shape(smallest)[: max(1, len(own))], "as large as it is read"
+        )
+    if len(own) == 1 and element < 1 << 24:
+        wanted = 1 << element.bit_length()
+        return subjects.set_dims(argument, [wanted], "as large as it is read")
+    return _lower_indices(subjects)
+
+
+def _lower_indices(subjects: CallSubjects) -> str | None:
+    """Point all indices at the first element: a larger one left a tensor."""
+    for argument in subjects.call.tensors:
+        if argument.fill in ("index", "full") and "1" not in argument.value:
+            argument.fill, argument.value = "index", "1"
+            return f"{argument.name} holds zeros"
+    return None
+
+
+def _count(argument: InferredArgument, subjects: CallSubjects) -> int:
+    count = 1
+    for size in subjects.call.shape(argument):
+        count *= size
+    return count
+
+
+def _host_name(pointer: str, subjects: CallSubjects) -> str | None:
+    """Return the parameter of the entry that has the name of a kernel's pointer, without its ending."""
+    plain = pointer.lower().removesuffix("_ptr").removesuffix("_pointer").removesuffix("ptr").strip("_")
+    names = {name.lower().strip("_"): name for name in subjects.parameters}
+    return names.get(plain) or names.get(pointer.lower())

@@ -74,9 +74,12 @@ class CallSubjects:
         argument.reason = why
         return f"{argument.name} has {rank} dimensions"
 
-    def set_dims(self, argument: InferredArgument, shape: list[int], why: str) -> str | None:
-        """Give a tensor a shape that a run showed, in words of the call's sizes where they have such values."""
-        dims = [self.call.expression(size) or str(size) for size in shape]
+    def set_dims(
+        self, argument: InferredArgument, shape: list[int], why: str, plain: bool = False
+    ) -> str | None:
+        """Give a tensor a shape that a run showed, in words of the call's sizes where they have such values; ``plain``:
+        in numbers."""
+        dims = [str(size) if plain else self.call.expression(size) or str(size) for size in shape]
         if dims == argument.dims:
             return None
         argument.dims, argument.reason = dims, why
@@ -183,7 +186,7 @@ class CallSubjects:
                 return None
             self.call.sizes[name] = wanted
             return f"{name} is {wanted}"
-        if current is not None and (made := self.resize(current, wanted, why)):
+        if current is not None and names_in(name) and (made := self.resize(current, wanted, why)):
             return made
         return self.set_dimension(argument, index, wanted, why)
 

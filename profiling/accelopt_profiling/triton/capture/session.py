@@ -26,6 +26,7 @@ from accelopt_profiling.triton.interpreter.counting import LaunchCounts, Operati
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.footprint import Footprint, FootprintFinder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
+from accelopt_profiling.triton.interpreter.language import StaticAssertionError
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, OutOfBounds, regions_of
 from accelopt_profiling.triton.interpreter.sampling import (
     InterpretationPlan,
@@ -33,7 +34,6 @@ from accelopt_profiling.triton.interpreter.sampling import (
     ProgramId,
     sample_programs,
 )
-from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
 from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 Mode = Literal["capture", "execute"]

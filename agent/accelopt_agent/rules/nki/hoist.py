@@ -1,4 +1,4 @@
-"""Compute a value before a loop that does not change it: a broadcast, or arithmetic on tiles."""
+"""Load or compute before a loop what it does not change: a tile, a broadcast, or arithmetic on tiles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,19 @@ from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
+def hoist_load(subject: RuleContext) -> Iterator[Rewrite]:
+    kernel = open_nki(subject)
+    if kernel is None:
+        return
+    if kernel.dialect.mutates:
+        yield from hoisted(kernel, "Load", loads=True)
+        return
+    for load in kernel.of("nl.load"):
+        if load.statement is not None and (found := departure(kernel.flow, load.statement, INDEXING)):
+            yield found.rewrite(kernel.flow, f"Load {load.statement.target_name}")
+
+
+def hoist_compute(subject: RuleContext) -> Iterator[Rewrite]:
     kernel = open_nki(subject)
     if kernel is None:
         return

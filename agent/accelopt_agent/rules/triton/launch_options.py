@@ -1,4 +1,4 @@
-"""Tries other values of a launch option such as ``num_warps``, at the launch or as autotune configs."""
+"""Launches with other values of ``num_warps`` and ``num_stages``, at the launch or as autotune configs."""
 
 from __future__ import annotations
 
@@ -91,3 +91,35 @@ def _sizes(kernel: TritonKernel, config: cst.Call) -> str:
     pairs = [(e.key, e.value) for e in entries if isinstance(e, cst.DictElement)]
     code = kernel.source.code
     return ", ".join(f"{code(key).strip(chr(39) + chr(34))}={code(value)}" for key, value in pairs)
+
+
+#: Triton's default, and bounds that every supported GPU runs (1024 threads or fewer per program).
+_WARPS, _LEAST_WARPS, _MOST_WARPS = 4, 1, 16
+
+
+def num_warps(subject: RuleContext) -> Iterator[Rewrite]:
+    yield from neighbours(subject, "num_warps", _WARPS, _near_warps)
+
+
+def _near_warps(warps: int) -> list[int]:
+    return [n for n in (warps * 2, warps // 2) if _LEAST_WARPS <= n <= _MOST_WARPS]
+
+
+#: Triton's default on NVIDIA GPUs, and bounds beyond which shared memory runs out for useful tiles.
+_STAGES, _LEAST_STAGES, _MOST_STAGES = 3, 1, 6
+
+
+def num_stages(subject: RuleContext) -> Iterator[Rewrite]:
+    kernel = open_triton(subject)
+    if kernel is None:
+        return
+    in_loop = any(
+        isinstance(p, cst.For) for load in kernel.calls("load") for p in kernel.source.parents(load)
+    )
+    if in_loop:
+        yield from neighbours(
+            subject,
+            "num_stages",
+            _STAGES,
+            lambda n: [m for m in (n + 1, n - 1) if _LEAST_STAGES <= m <= _MOST_STAGES],
+        )
