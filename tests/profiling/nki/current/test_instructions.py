@@ -106,6 +106,9 @@ STATEMENTS: dict[str, np.ndarray] = {
     "nisa.tensor_copy(out, c.broadcast(1, 64))": np.broadcast_to(COLUMN, (128, 64)),
     "nisa.tensor_copy(out, a.rearrange(('p', ('h', 'w')), ('p', 'w', 'h'), {'h': 4}))":
         A.reshape(128, 4, 16).transpose(0, 2, 1).reshape(128, 64),
+    "one = sbuf(128, 1).ap([[1, 128], [0, 64]]); out = sbuf(128, 1); "
+    "nisa.activation_reduce(one, nl.square, a, nl.add, out)":
+        (A * A).sum(1, keepdims=True),
     "out = sbuf(128, 8); nisa.tensor_copy(out, a.reshape_dim(1, (8, 8)).select(1, 3))": A[:, 24:32],
     "out = sbuf(64, 16); nisa.tensor_copy(out, a.slice(0, 64, 128).slice(1, 8, 24))": A[64:, 8:24],
 }  # fmt: skip
