@@ -49,7 +49,8 @@ def _facts(one: PairStanding) -> Iterator[str]:
         yield f"Its slow side is {100 * one.similarity:.0f} % like this kernel."
     if record.tasks:
         failed = f", failed or was undone on {record.failed}" if record.failed else ""
-        yield f"It was tried on {record.tasks} kernels, helped on {record.helped}{failed}."
+        tasks = "1 kernel" if record.tasks == 1 else f"{record.tasks} kernels"
+        yield f"It was tried on {tasks}, helped on {record.helped}{failed}."
     else:
         yield "It was not tried on other kernels yet."
     if pair.slow.us is not None and pair.fast.us is not None:
