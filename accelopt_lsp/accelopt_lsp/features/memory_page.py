@@ -17,7 +17,7 @@ def memory_page(about: str, standings: Sequence[PairStanding]) -> str:
     """Return the page; ``about`` says what was asked for, such as ``silu`` or ``the words "split k"``."""
     title = f"# Remembered changes: {escaped(about)}"
     if not standings:
-        return f"{title}\n\nThere is none in the memory.\n"
+        return f"{title}\n\nThere is none for {escaped(about)} in the memory.\n"
     rows = ["| pair | change | kernel | gain | alike | expected |", "|---|---|---|---:|---:|---:|"]
     rows += [_row(one) for one in standings]
     how = (
