@@ -1,6 +1,5 @@
 // From opening a kernel to the accepted version on disk, the way a person would: open, save, read the lens and the
-// diagnostic, optimize, look at the diff, reject and undo that, accept, save; then look into the memory, take the change
-// back, make one by hand, have it remembered and forget it.
+// diagnostic, optimize, look at the diff, reject and undo that, accept, save, look into the memory.
 // usage: node drive.mjs URL SCREENSHOTS
 import { drive, textOf } from './page.mjs';
 
@@ -113,37 +112,4 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await shot('7-remembered');
   seen.searched = await remembered('nowhere', 'nowhere');
   mark('looked into the memory');
-
-  await toFile();
-  await page.locator('.view-line').first().click();
-  await page.keyboard.press('Control+z');
-  await page.keyboard.press('Control+s');
-  await lens(seen.lens).waitFor({ timeout: 90_000 });
-  mark('undone');
-  const sizes = page.locator('.view-line', { hasText: 'COLUMNS' }).filter({ hasText: '128,' }).first();
-  await sizes.locator('span', { hasText: /^512$/ }).dblclick();
-  await page.keyboard.type('1024');
-  await page.keyboard.press('Control+s');
-  await lens(/faster/).waitFor({ timeout: 90_000 });
-  await page.locator('.view-line', { hasText: 'def' }).filter({ hasText: 'silu' }).first().click();
-  await page.keyboard.press('Control+.');
-  const remember = page.locator('.action-widget .monaco-list-row', { hasText: 'Remember this change to silu' });
-  await remember.waitFor();
-  await shot('8-remember');
-  await remember.click();
-  await settled(toast(/Remembered the change to silu/));
-  seen.learned = await toast(/Remembered the change to silu/).innerText();
-  mark('remembered');
-  seen.byHand = await remembered('', 'Remembered changes: silu');
-  await shot('9-by-hand');
-
-  await toFile();
-  await command('AccelOpt: Forget a Remembered Change');
-  await page.waitForSelector('.quick-input-widget >> text=Its id');
-  await page.keyboard.type(/pair ([0-9a-f]{16})/.exec(seen.learned)[1].slice(0, 6));
-  await page.keyboard.press('Enter');
-  await toast(/for good\?/).locator('.monaco-button', { hasText: 'Forget' }).click();
-  await settled(toast(/Forgot the pair/));
-  seen.forgotten = await toast(/Forgot the pair/).innerText();
-  mark('forgotten');
 });
