@@ -132,7 +132,7 @@ def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
     Raises:
         UserError: there is no such target.
     """
-    from accelopt_profiling.targets.load import UnknownTargetError, load_target
+    from accelopt_profiling.targets.target import UnknownTargetError, load_target
 
     targets: dict[Dialect, str] = {"triton": settings.target.triton, "nki": settings.target.nki}
     if asked is not None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+#: Stands between the steps of a summary.
+THEN = "; then: "
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -27,3 +30,10 @@ class Candidate:
     @property
     def id(self) -> str:
         return hashlib.sha256(f"{self.kernel}\0{self.text}".encode()).hexdigest()[:12]
+
+    @property
+    def last_step(self) -> str:
+        """What the last of its steps does, and how many came before, in one line."""
+        *before, last = self.summary.split(THEN)
+        after = f" (after {len(before)} other step{'' if len(before) == 1 else 's'})" if before else ""
+        return f"{last.rstrip('.')}{after}" if before else last

@@ -34,7 +34,7 @@ from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import ROLES, ModelTeam, same_for_all
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.rules.proposer import RuleProposer
+from accelopt_agent.rules.catalogue import RuleProposer
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
 from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node

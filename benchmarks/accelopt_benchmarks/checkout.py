@@ -1,8 +1,12 @@
-"""Names the folders of the checkout that the benchmarks read."""
+"""Names the folders of the checkout that the benchmarks read, and defines the option for the example kernels."""
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import click
+
+from accelopt_lsp.cli.failures import wrong_input
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = ROOT / "examples"
@@ -14,3 +18,14 @@ PUBLISHED_CORPUS = ROOT / "benchmarks" / "published_corpus"
 REWRITE_CORPUS = ROOT / "benchmarks" / "rewrite_corpus"
 #: Slow-fast pairs made by hand, with other kernels that have the same fault.
 MEMORY_CORPUS = ROOT / "benchmarks" / "memory_corpus"
+
+
+examples_option = click.option(
+    "--examples", type=click.Path(path_type=Path), default=EXAMPLES, help="The folder of the example kernels."
+)
+
+
+def check_examples(folder: Path) -> None:
+    """Raise a usage error where ``folder`` holds no examples."""
+    if not (folder / "nki_silu.py").exists():
+        raise wrong_input(f"{folder} has no nki_silu.py; give the project's examples with --examples.")

@@ -18,11 +18,10 @@ from typing import Any, TypeVar
 
 from accelopt_memory.connection import BUSY_SECONDS, Connection
 from accelopt_memory.features import KernelFeatures
-from accelopt_memory.kernel_sketches import KernelSketches
 from accelopt_memory.location import NOWHERE, default_path
 from accelopt_memory.outcomes import OutcomeTable
 from accelopt_memory.pair_folder import PairFolder
-from accelopt_memory.pair_index import PairIndex
+from accelopt_memory.pair_index import KernelSketches, PairIndex
 from accelopt_memory.pair_rows import pair_columns, pair_of_row
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_memory.records import (

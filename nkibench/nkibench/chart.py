@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
+from nkibench.metrics import milliseconds, of_peak
 from nkibench.result import BenchmarkSummary, TaskResult, percent, summarise
-from nkibench.wording import milliseconds, of_peak
 
 _LEFT, _WIDTH, _ROW, _TOP = 190, 560, 30, 34
 

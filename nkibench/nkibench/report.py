@@ -12,10 +12,10 @@ from typing import Any
 from accelopt_profiling.plain import to_plain
 from nkibench.case import BenchmarkCases
 from nkibench.chart import headline, page
+from nkibench.metrics import milliseconds, of_peak
 from nkibench.peaks import published_geomean
 from nkibench.profile_results import row_of, write_profiles
 from nkibench.result import TaskResult, summarise
-from nkibench.wording import milliseconds, of_peak
 
 
 def write_report(folder: Path, cases: BenchmarkCases, results: Sequence[TaskResult], target: str) -> None:

@@ -1,8 +1,14 @@
-"""The measurement of a kernel as plain data: cost, correctness, cost by line, findings."""
+"""The measurement of a kernel as plain data: cost, correctness, cost by line, findings; ``findings.json`` says what
+the code of a finding means.
+"""
 
 from __future__ import annotations
 
+import json
+import re
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from accelopt_profiling.quantity import Known, Quantity
@@ -60,7 +66,7 @@ class LineCost:
     """The cost of one source line (1-based): a text that tells all of it, and its quantities by name.
 
     ``share`` is the line's part (0..1) of the kernel's critical resource, None when unknown. ``hint`` is what an editor
-    has room for (``line_hint.py``): the cause, the time and the share; empty where the text is short enough.
+    has room for (``duration.line_hint``): the cause, the time and the share; empty where the text is short enough.
     """
 
     line: int
@@ -119,3 +125,26 @@ class FileMeasurement:
     findings: list[Finding] = field(default_factory=list)
     complete: bool = False
     receipts: list[Receipt] = field(default_factory=list)
+
+
+_EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration)\b")
+
+
+#: Findings about a limit, and the setting that raises it.
+LIMITS = {"timeout": "limits.seconds", "out-of-memory": "limits.memory_mb"}
+
+
+@cache
+def finding_codes() -> dict[str, dict[str, str]]:
+    """Load the codes: a title each, what they are about, and for those that end a run what it came to, in short."""
+    loaded: dict[str, dict[str, str]] = json.loads(
+        Path(__file__).with_name("findings.json").read_text("utf-8")
+    )
+    return loaded
+
+
+def short_text(finding: Finding) -> str:
+    """Return a few words for a title, ``raises AttributeError, line 21``; empty for codes that have none."""
+    words = finding_codes().get(finding.code, {}).get("short", "")
+    raised = _EXCEPTION.search(finding.message)
+    return words.format(error=raised[0] if raised else "an error", line=f", line {finding.line}")

@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accelopt_profiling.duration import duration_text
-from accelopt_profiling.finding_codes import LIMITS
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
+    LIMITS,
     Correctness,
     Dialect,
     FileMeasurement,
@@ -28,7 +28,7 @@ from accelopt_profiling.problems.inference.inferred import (
 from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.targets.load import load_target
+from accelopt_profiling.targets.target import load_target
 from accelopt_profiling.timing.check_step import CheckedRuns
 from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 

@@ -112,6 +112,7 @@ async def test_a_redesign_is_proved_and_can_be_applied(name: str, tmp_path: Path
 
 
 LOOP = "we load the tile and then " * 400
+FAILS = '{"error": {"message": "out of memory"}}'
 LINE = says("LINES 14\nLoad the tile once.")
 
 
@@ -127,11 +128,12 @@ def twice(reply: Reply) -> list[Reply]:
 #: Per kernel the answers that cannot be used, each with what the person is told of it; the redesign comes after them.
 BAD: dict[str, list[tuple[list[Reply], str]]] = {
     "nki_rmsnorm": [
-        ([error(503), says("")], "gave an empty answer"),
+        ([error(503), error(500), says("")], "gave an empty answer"),
         ([error(429, retry_after="1"), says("No.", finish="content_filter")], "refuses to answer"),
-        ([Reply(body=None), says("Make the lo", finish="length")], "cut off at the length limit"),
-        ([Reply(200, b"<html>", cut=True), says(LOOP)], "repeats itself without end"),
+        ([Reply(body=None), Reply(200, b"<html>"), says("Make the lo", finish="length")], "cut off at the length"),
+        ([Reply(200, b"<html>", cut=True), Reply(events=(FAILS,)), says(LOOP)], "repeats itself without end"),
         ([Reply(events=(chunk({"content": "we load it "}),), endless=True)], "repeats itself without end and"),
+        ([error(400, "unknown field stream_options"), Reply(200, b"[1, 2]"), says(None)], "gave an empty answer"),
     ],
     "nki_today_scale": [
         (twice(says("Load weight and bias before the loop.")), "the plan names no lines"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from accelopt_agent.events import Finished, ProgressText, SuggestionFound, Usage
+from accelopt_agent.candidate import Candidate
+from accelopt_agent.events import CandidateTried, Finished, ProgressText, SuggestionFound, Usage
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.backend.protocol import SearchEnd, SearchProgress
 from accelopt_lsp.backend.search import SearchProgressFormatter
@@ -31,6 +32,16 @@ def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
     assert later.message.startswith("0 of 40 tried, best 2.0x est.: very very")
     assert later.message.endswith("...")
     assert len(later.message) < 120
+
+
+def test_how_a_version_came_out_is_not_cut_and_its_last_step_is_told() -> None:
+    chain = f"Load rows in full; then: Widen{' the tile' * 12}."
+    event = CandidateTried(3, Candidate("silu", "", "rule:widen", chain), "faster", Latency())
+    (told,) = SearchProgressFormatter("silu", 40).of(event)
+    assert isinstance(told, SearchProgress)
+    assert told.message.startswith("3 of 40 tried: faster, unproved: Widen the tile")
+    short = Candidate("silu", "", "rule:b", "A; then: B; then: C.")
+    assert short.last_step == "C (after 2 other steps)"
 
 
 def test_the_end_says_what_the_best_is_worth() -> None:

@@ -11,16 +11,14 @@ from support.bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kerne
 from support.command import Command
 
 from accelopt_agent.model.first_kernel import module_in
-from accelopt_agent.simulated.conversation import Conversation
-from accelopt_agent.simulated.serving import serving
+from accelopt_agent.simulated.serving import Conversation, serving
 from accelopt_agent.simulated.team import Question
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
-from nkibench.fast_p import fast_p
 from nkibench.journal import Journal
 from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
 from nkibench.kernel_sets.tasks import flashinfer, kernelbench
-from nkibench.metrics import SetResult, metrics
+from nkibench.metrics import SetResult, fast_p, metrics
 
 
 def test_kernels_are_found_for_the_tasks_of_kernelbench(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.command import Command
 
-from accelopt_lsp.cli import checks
+from accelopt_lsp.cli import doctor
 
 
 @pytest.mark.slow
@@ -35,16 +35,16 @@ def test_what_is_broken_comes_with_its_repair(accelopt: Command, home: Path) -> 
 
 def test_what_is_absent_comes_with_its_repair(monkeypatch: pytest.MonkeyPatch) -> None:
     def absent(name: str) -> str:
-        raise checks.importlib.metadata.PackageNotFoundError(name)
+        raise doctor.importlib.metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(checks.importlib.metadata, "version", absent)
-    monkeypatch.setattr(checks.shutil, "which", lambda name: None)
-    monkeypatch.setattr(checks.importlib.util, "find_spec", lambda name: None)
-    assert checks.torch().state == "absent"
-    assert "accelopt-lsp[triton]" in checks.triton().fix
-    assert checks.package("numpy", "numpy", needed=True).state == "broken"
-    assert checks.ptxas().state == "absent"
-    assert checks.nvidia().state == "absent"
+    monkeypatch.setattr(doctor.importlib.metadata, "version", absent)
+    monkeypatch.setattr(doctor.shutil, "which", lambda name: None)
+    monkeypatch.setattr(doctor.importlib.util, "find_spec", lambda name: None)
+    assert doctor.torch().state == "absent"
+    assert "accelopt-lsp[triton]" in doctor.triton().fix
+    assert doctor.package("numpy", "numpy", needed=True).state == "broken"
+    assert doctor.ptxas().state == "absent"
+    assert doctor.nvidia().state == "absent"
 
 
 def test_a_gpu_is_named_with_what_was_never_run_on_one(
@@ -54,7 +54,7 @@ def test_a_gpu_is_named_with_what_was_never_run_on_one(
     program.write_text("#!/bin/sh\necho 'NVIDIA H200, 580.159.03'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    found = checks.nvidia()
+    found = doctor.nvidia()
     assert found.state == "ok"
     assert found.found == "NVIDIA H200, 580.159.03; timing on GPUs: not yet run on a GPU"
     assert "accelopt bench device" in found.fix
@@ -64,5 +64,5 @@ def test_a_gpu_is_named_with_what_was_never_run_on_one(
     ("version", "state"), [("3.7.1", "ok"), ("3.9.0+git1", "ok"), ("3.5.1", "broken"), ("3.10.0", "broken")]
 )
 def test_tritons_version_counts(monkeypatch: pytest.MonkeyPatch, version: str, state: str) -> None:
-    monkeypatch.setattr(checks.importlib.metadata, "version", lambda name: version)
-    assert checks.triton().state == state
+    monkeypatch.setattr(doctor.importlib.metadata, "version", lambda name: version)
+    assert doctor.triton().state == state

@@ -7,7 +7,7 @@ import pytest
 from support.command import Command
 from support.nki_kernels import SILU, WRONG
 
-from accelopt_lsp.cli.report_page import page
+from accelopt_lsp.cli.report import page
 from accelopt_profiling.measurement import (
     Correctness,
     FileMeasurement,

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 from support.command import Command
 from support.nki_kernels import SILU
 
-from accelopt_lsp.cli.timeline_picture import pictures
-from accelopt_lsp.cli.trace_file import trace_object
+from accelopt_lsp.cli.timeline import pictures, trace_object
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.timeline import Spans, Timeline
 

@@ -8,14 +8,14 @@ import pytest
 
 from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.features import wording
-from accelopt_lsp.features.change import change
 from accelopt_lsp.features.diagnostics import MOST, findings
 from accelopt_lsp.features.hints import hints
 from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import result_title
+from accelopt_lsp.features.wording import change
 from accelopt_lsp.state.state_store import FileState, KernelState
+from accelopt_profiling.duration import WIDTH, line_hint
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.line_hint import WIDTH, line_hint
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
 

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from accelopt_agent.experience.standing import standings_for_kernel, standings_with_words
-from accelopt_lsp.backend.memory_pages import forget_pair
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.features.memory_page import memory_page
+from accelopt_lsp.features.memory_page import forget_pair, memory_page
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome

@@ -9,8 +9,7 @@ import pytest
 
 from accelopt_profiling.hosts.local import LocalHost
 from nkibench.liger.operators import OPERATORS
-from nkibench.liger.package import fetch
-from nkibench.liger.profiles import profile_operators
+from nkibench.liger.profiles import fetch, profile_operators
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
 

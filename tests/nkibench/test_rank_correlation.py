@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from nkibench.rank_correlation import spearman
+from nkibench.metrics import spearman
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,8 @@ import pytest
 
 from accelopt_profiling.comparison.reference import widen
 from accelopt_profiling.nki.install import emulated
-from accelopt_profiling.targets.load import load_target
-from nkibench.formula import evaluate
-from nkibench.peaks import NoPeakError, geometric_mean, peak_of
+from accelopt_profiling.targets.target import load_target
+from nkibench.peaks import NoPeakError, evaluate, geometric_mean, peak_of
 from nkibench.task import chosen, tasks
 
 #: Small legal sizes, other than the tasks' own; rows or columns that are no multiple of a tile where that is allowed.

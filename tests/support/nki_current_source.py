@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.data.core_limits import CoreLimits
+from accelopt_profiling.nki.data.memory_space import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Mode
 from support import nki_source
 from support.nki_source import Outcome

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.data.instruction import Trace
+from accelopt_profiling.nki.data.memory_space import CoreLimits
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.machine import Mode
 from accelopt_profiling.nki.install import emulated

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 
@@ -127,14 +128,14 @@ class ToyProposer:
         ]
 
 
-class ToyModel:
+class ToyModel(ABC):
     """A paid proposer that writes one version for each question; what it wrote is kept, as a team's answers are."""
 
     name = "model"
 
+    @abstractmethod
     def write(self, node: Node) -> str | None:
         """Return a version of the file; None for an answer that cannot be read."""
-        raise NotImplementedError
 
     async def propose(self, node: Node) -> list[Candidate]:
         return await self.propose_with(node, Transcript())

@@ -16,8 +16,8 @@ from accelopt_agent.search.history import interrupted, past_runs
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
-from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.undo import notice_undone
+from accelopt_agent.suggestions.accept import notice_undone
+from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.backend.cache_key import depends_on_any
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
 from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
@@ -76,7 +76,7 @@ class LocalBackend:
             return StoredSearches()
         suggestions = [from_plain(Suggestion, body) for body in bodies]
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
-        return StoredSearches(sorted(offered, key=lambda s: -s.speedup.value), unfinished)
+        return StoredSearches(best_first(offered), unfinished)
 
     async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         last: FileMeasurement | None = None
@@ -117,15 +117,15 @@ class LocalBackend:
             pause.pause() if on else pause.go_on()
 
     async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
-        view = await _imported("accelopt_lsp.backend.memory_pages")
+        view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(file.settings, lambda m: view.kernel_page(file, kernel, bound, m)))
 
     async def memory_with_words(self, words: str, settings: Settings) -> str:
-        view = await _imported("accelopt_lsp.backend.memory_pages")
+        view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(settings, lambda m: view.words_page(words, m)))
 
     async def forget(self, pair: str, settings: Settings) -> str:
-        view = await _imported("accelopt_lsp.backend.memory_pages")
+        view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(settings, lambda m: view.forget_pair(pair, m)))
 
     async def past_runs(self, path: str, settings: Settings) -> str:

@@ -119,15 +119,19 @@ class SearchProgressFormatter:
         if isinstance(event, CandidateTried):
             self._tried = max(self._tried, event.number)
             unproved = ", unproved" if event.outcome == "faster" else ""
-            return [self._going_on(f"{event.candidate.summary} ({event.outcome}{unproved})")]
+            return [self._going_on(f"{event.outcome}{unproved}: {event.candidate.last_step}")]
         if isinstance(event, CandidateJudged):
             verdict = "passed the gate" if event.verdict.accepted else "refused by the gate"
-            return [self._going_on(f"{event.candidate.summary} ({verdict})")]
+            return [self._going_on(f"{verdict}: {event.candidate.last_step}")]
         if isinstance(event, ProgressText):
             return [self._going_on(event.text)]
         if isinstance(event, Finished):
             spent = event.usage.candidates >= self._budget  # then the reason says how many
-            ended = "" if spent or not self._tried else f"; {self._tried} candidates tried"
+            ended = (
+                ""
+                if spent or not self._tried
+                else f"; {self._tried} candidate{'' if self._tried == 1 else 's'} tried"
+            )
             best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
             said = [f"{self._kernel}: {event.reason}{ended}{best}."]
             said += [part for part in (ledger_line(event.calls), self._remark) if part]
@@ -135,7 +139,7 @@ class SearchProgressFormatter:
         return []
 
     def _going_on(self, message: str) -> SearchProgress:
-        """``7 of 40 tried, best 1.80x est.: SUMMARY (slower)``: an editor shows no more than the line, or less."""
+        """``7 of 40 tried, best 1.80x est.: slower: SUMMARY``: an editor shows no more than the line, or less."""
         best = f", best {speedup(self._best).partition(' (')[0]}" if self._best is not None else ""
         going_on = textwrap.shorten(message.removeprefix(f"{self._kernel}: "), WIDTH, placeholder="...")
         told = f"{self._tried} of {self._budget} tried{best}: {going_on}"

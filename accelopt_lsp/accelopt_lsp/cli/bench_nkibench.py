@@ -275,8 +275,8 @@ def _print(results: list[TaskResult]) -> None:
     from rich.table import Table
 
     from nkibench.chart import headline
+    from nkibench.metrics import milliseconds, of_peak
     from nkibench.result import summarise
-    from nkibench.wording import milliseconds, of_peak
 
     searched = any(result.best is not None for result in results)
     table = Table(box=None, pad_edge=False)
@@ -321,7 +321,7 @@ class _Progress:
         self._describe()
 
     def finished(self, result: TaskResult) -> None:
-        from nkibench.wording import milliseconds, of_peak
+        from nkibench.metrics import milliseconds, of_peak
 
         self._doing.pop(result.task, None)
         self._bar.advance(self._task)

@@ -127,9 +127,8 @@ def _run_tasks(
     """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
     not be run."""
     from nkibench.ablations import searches
-    from nkibench.fast_p import fast_p
     from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
-    from nkibench.metrics import metrics
+    from nkibench.metrics import fast_p, metrics
 
     settings = search_settings(
         Path.cwd(), {"host": host}, strategy=strategy, sources=sources, preset=preset, given=given

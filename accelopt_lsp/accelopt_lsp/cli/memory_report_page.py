@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from accelopt_lsp.cli.report_page import STYLE, row, table
+from accelopt_lsp.cli.report import STYLE, row, table
 from accelopt_lsp.features.wording import duration, times
 from accelopt_memory.learning_curve import WINDOW, KernelTries
 from accelopt_memory.outcomes import ItemSummary

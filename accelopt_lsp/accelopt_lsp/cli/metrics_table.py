@@ -9,9 +9,8 @@ from accelopt_lsp.cli.terminal import out
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
-    from nkibench.fast_p import FastP
     from nkibench.kernel_sets.flashinfer_output import AgainstSet
-    from nkibench.metrics import Metrics
+    from nkibench.metrics import FastP, Metrics
 
 
 #: Narrower, columns would be cut.

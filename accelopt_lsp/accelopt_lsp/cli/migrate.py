@@ -90,6 +90,8 @@ def _print(path: Path, moved: ProvedMigration) -> None:
             times = f"; est. {duration_text(case.before_us)} before, {duration_text(case.after_us)} after"
         outcome = "equal" if case.equal else f"not equal: {case.detail}"
         say(printable(f"{case.case}: {outcome}{times}"))
+        if case.note:
+            say(printable(f"Note: {case.note}"))
     if moved.stopped:
         say(printable(f"Not compared: {moved.stopped}"))
 

@@ -17,7 +17,7 @@ from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
-    from accelopt_agent.simulated.conversation import Answering, Conversation
+    from accelopt_agent.simulated.serving import Answering, Conversation
     from accelopt_lsp.settings.load import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -114,7 +114,7 @@ class ModelSource:
     _kept: Conversation | None = None
 
     def _whose(self) -> tuple[Answering | None, str]:
-        from accelopt_agent.simulated.conversation import Conversation, read_conversation
+        from accelopt_agent.simulated.serving import Conversation, read_conversation
         from accelopt_agent.simulated.team import SimulatedTeam
 
         if self.conversation is not None:

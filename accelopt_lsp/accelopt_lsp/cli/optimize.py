@@ -120,32 +120,36 @@ def optimize(
     search = asyncio.run(_search(settings, request, team))
     if search.run is None:
         raise CommandError(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
-    best_first = sorted(search.suggestions, key=lambda s: -s.speedup.value)
+    from accelopt_agent.suggestions.suggestion import best_first
+
+    suggestions = best_first(search.suggestions)
     if as_json:
         from accelopt_lsp.cli.shapes import search_object
 
         print_json(
             search_object(
-                str(file), search.run, search.baseline, best_first, search.tried, search.usage, search.calls
+                str(file), search.run, search.baseline, suggestions, search.tried, search.usage, search.calls
             )
         )
     else:
         from accelopt_lsp.cli.tables import print_suggestion
 
         console = out()
-        for suggestion in best_first:
+        for suggestion in suggestions:
             print_suggestion(console, suggestion)
-        if best_first:
-            console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {best_first[0].id}`.")
+        if suggestions:
+            console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {suggestions[0].id}`.")
     if search.tried or not search.skipped:
-        say(f"{search.tried} candidates tried; {search.reason}")
+        tried = f"{search.tried} candidate{'' if search.tried == 1 else 's'} tried; "
+        spent = search.usage.candidates >= limits.candidates  # then the reason says how many
+        say(f"{'' if spent else tried}{search.reason}")
     if search.calls:
         from accelopt_lsp.cli.tables import print_ledger
 
         print_ledger(err(), search.calls)
     if not search.measured:
         return Exit.WRONG_INPUT
-    return Exit.DONE if best_first else Exit.NO
+    return Exit.DONE if suggestions else Exit.NO
 
 
 class _Search:
@@ -177,7 +181,7 @@ class _Search:
         elif isinstance(event, events.CandidateTried):
             self.tried = max(self.tried, event.number)
             known = event.detail if event.outcome == "failed" else duration(event.latency)
-            what = f"{event.candidate.origin}: {event.candidate.summary}"
+            what = f"{event.candidate.origin}: {event.candidate.last_step}"
             outcome = "faster, unproved" if event.outcome == "faster" else event.outcome
             say(f"{event.number:4} {outcome:16} {what}{f' ({known})' if known else ''}")
         elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:

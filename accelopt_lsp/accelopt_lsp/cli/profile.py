@@ -88,7 +88,7 @@ def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:
     """Write the timelines of the file's kernels; a file without any is said, not an error."""
     import json
 
-    from accelopt_lsp.cli.trace_file import trace_object
+    from accelopt_lsp.cli.timeline import trace_object
 
     shown = [kernel for kernel in measurement.kernels if kernel.timeline is not None]
     if not shown:
@@ -174,7 +174,7 @@ def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
 
 def answer(measurement: FileMeasurement) -> Exit:
     """Return the exit code that a measurement means."""
-    from accelopt_lsp.features.stop_reason import stop_reason
+    from accelopt_lsp.features.wording import stop_reason
 
     findings = [*measurement.findings, *(f for kernel in measurement.kernels for f in kernel.findings)]
     known = any(kernel.latency.us is not None for kernel in measurement.kernels)

@@ -1,4 +1,7 @@
-"""Implements ``accelopt report``: writes measurements as one self-contained HTML file."""
+"""Implements ``accelopt report``: writes measurements as one self-contained HTML file.
+
+All text from files, kernels and hosts is escaped; nothing is loaded.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +22,13 @@ if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
     from accelopt_profiling.measurement import FileMeasurement
     from accelopt_profiling.profiler import ProfileRequest
+from collections.abc import Iterator, Sequence
+from html import escape
+
+from accelopt_lsp.cli import timeline
+from accelopt_lsp.features.wording import duration, headline, number, percent, quantity
+from accelopt_profiling import __version__
+from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 
 
 @click.command()
@@ -36,7 +46,6 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
 
     Exit code 1: a kernel's result is wrong, or a file has no kernel. 2: one could not be run.
     """
-    from accelopt_lsp.cli.report_page import page
 
     settings = settings_for(Path.cwd(), {"host": host})
     texts = {file: read_source(file) for file in files}
@@ -65,3 +74,106 @@ async def _profile_all(settings: Settings, requests: list[ProfileRequest]) -> li
         return [await measured(host, request) for request in requests]
     finally:
         await host.close()
+
+
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; max-width: 70rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+table { border-collapse: collapse; margin: .5rem 0 1.5rem; }
+th, td { text-align: left; padding: .15rem 1rem .15rem 0; vertical-align: top; }
+th { border-bottom: 1px solid #999; font-weight: 600; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.failed, .error { color: #b00020; } .warning { color: #8a5a00; } .known { color: #666; }
+pre { line-height: 1.35; overflow-x: auto; }
+pre span { display: block; } pre .share { display: inline-block; width: 5em; color: #666; }
+@media (prefers-color-scheme: dark) { body { background: #1e1e1e; color: #ddd; } .known, pre .share { color: #999; } }
+"""
+
+
+def page(measurements: Sequence[FileMeasurement], texts: Sequence[str]) -> str:
+    """Return one HTML document for the measurements of several files with these texts."""
+    body = "\n".join(
+        part for m, text in zip(measurements, texts, strict=True) for part in _file(m, text.splitlines())
+    )
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>AccelOpt report</title>'
+        f"<style>{STYLE}{timeline.STYLE}</style></head>\n<body><h1>Kernels</h1>\n{_overview(measurements)}\n{body}\n"
+        f'<p class="known">AccelOpt {escape(__version__)}. Each number says how it is known: measured on a device, '
+        "executed (counted while interpreting), compiled (told by the compiler), or estimated (a model, with an "
+        "interval).</p></body></html>\n"
+    )
+
+
+def _overview(measurements: Sequence[FileMeasurement]) -> str:
+    rows = [
+        row(
+            f"{measurement.file}: {kernel.name}",
+            kernel.target,
+            duration(kernel.latency),
+            "" if kernel.percent_of_peak is None else f"{percent(kernel.percent_of_peak)} %",
+            kernel.bound or "",
+            kernel.correctness.status,
+        )
+        for measurement in measurements
+        for kernel in measurement.kernels
+    ]
+    return table(["kernel", "target", "time", "of peak", "bound by", "result"], rows)
+
+
+def _file(measurement: FileMeasurement, lines: list[str]) -> Iterator[str]:
+    if measurement.findings or not measurement.kernels:
+        yield f"<h2>{escape(measurement.file)}</h2>"
+        yield _findings(measurement.findings) or "<p>There is no Triton or NKI kernel.</p>"
+    for kernel in measurement.kernels:
+        yield f"<h2>{escape(kernel.name)} <small>{escape(measurement.file)}:{kernel.line}</small></h2>"
+        yield f"<p>{escape(headline(kernel))}</p>"
+        status, detail = kernel.correctness.status, kernel.correctness.detail
+        yield f'<p class="{escape(status)}">Result: {escape(status)}{": " if detail else ""}{escape(detail)}</p>'
+        yield _findings(kernel.findings)
+        if kernel.timeline is not None:
+            yield timeline.pictures(kernel.timeline, lines)
+        yield _source(kernel, lines)
+        rows = [
+            f'<tr><td>{escape(name.replace("_", " "))}</td><td class="number">{escape(quantity(value))}</td>'
+            f'<td class="known">{escape(str(value.known))}</td></tr>'
+            for name, value in kernel.quantities.items()
+        ]
+        yield table(["quantity", "", "known"], rows)
+
+
+def _source(kernel: KernelMeasurement, lines: list[str]) -> str:
+    """Return the kernel's lines from its ``def`` to the last one that costs something, each with its share
+    and cost."""
+    if not kernel.lines:
+        return ""
+    costs = {cost.line: cost for cost in kernel.lines}
+    last = min(max(costs), len(lines))
+    shown = []
+    for n in range(kernel.line, last + 1):
+        cost = costs.get(n)
+        share = f"{number(round(100 * cost.share))} %" if cost and cost.share is not None else ""
+        note = f"  <i>{escape(cost.text)}</i>" if cost else ""
+        shown.append(f'<span><b class="share">{share}</b>{n:4} {escape(lines[n - 1])}{note}</span>')
+    return "<pre>" + "".join(shown) + "</pre>"
+
+
+def _findings(findings: Sequence[Finding]) -> str:
+    if not findings:
+        return ""
+    items = [
+        f'<li class="{escape(f.severity)}">line {f.line}: {escape(f.message)} <code>{escape(f.code)}</code></li>'
+        for f in findings
+    ]
+    return "<ul>" + "".join(items) + "</ul>"
+
+
+def row(*cells: str) -> str:
+    """Return a row of a table, its cells escaped."""
+    return "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>"
+
+
+def table(head: Sequence[str], rows: Sequence[str]) -> str:
+    """Return a table of ``rows`` (``row``), "" without any."""
+    if not rows:
+        return ""
+    titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+    return f"<table><thead><tr>{titles}</tr></thead><tbody>{''.join(rows)}</tbody></table>"

@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from accelopt_lsp.features.stop_reason import stop_reason
-from accelopt_lsp.features.wording import duration_interval, origin, percent, profiled_at, speedup
+from accelopt_lsp.features.wording import (
+    duration_interval,
+    origin,
+    percent,
+    profiled_at,
+    speedup,
+    stop_reason,
+)
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -98,30 +104,25 @@ def print_suggestion(console: Console, suggestion: Suggestion) -> None:
 
 
 def print_ledger(console: Console, calls: Sequence[ModelCall]) -> None:
-    """Print what the calls of models came to, per role and model, then in all. "~" marks tokens that were
-    estimated."""
-    from rich.table import Table
+    """Print what the calls of models came to, per role and model, then in all; the cost where a price is set. "~" marks
+    tokens that were estimated."""
+    from rich.table import Column, Table
 
     from accelopt_agent.model.ledger import accounts, total
 
-    columns = (
-        "role",
-        "model",
-        "calls",
-        "failed",
-        "tokens in",
-        "of them cached",
-        "tokens out",
-        "time",
-        "cost",
+    figures = ("calls", "failed", "tokens\nread", "of them\ncached", "tokens\nwritten", "time")
+    accounted = [*accounts(calls), total(calls)]
+    priced = any(account.money is not None for account in accounted)
+    whole = [Column(name, no_wrap=True) for name in (*figures, *(("cost",) if priced else ()))]
+    table = Table(
+        Column("role", no_wrap=True), Column("model", overflow="fold"), *whole, box=None, pad_edge=False
     )
-    table = Table(*columns, box=None, pad_edge=False)
-    for account in [*accounts(calls), total(calls)]:
+    for account in accounted:
         about = "~" if account.estimated else ""
-        cost = "no price set" if account.money is None else f"{account.money:.4f}"
+        cost = "" if account.money is None else f"{account.money:.4f}"
         table.add_row(
             account.role, printable(account.model), str(account.calls), str(account.faults),
             f"{about}{account.tokens_in}", str(account.tokens_cached), f"{about}{account.tokens_out}",
-            f"{account.seconds:.1f} s", cost,
+            f"{account.seconds:.1f} s", *((cost,) if priced else ()),
         )  # fmt: skip
     console.print(table)

@@ -6,12 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.features.change import change
-from accelopt_lsp.features.wording import origin, speedup, version_name
+from accelopt_lsp.features.wording import change, origin, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import FileState, KernelState
-from accelopt_profiling.finding_codes import LIMITS
-from accelopt_profiling.measurement import Finding
+from accelopt_profiling.measurement import LIMITS, Finding
 
 REWRITE = "refactor.rewrite.accelopt"
 SUGGESTION = f"{REWRITE}.suggestion"

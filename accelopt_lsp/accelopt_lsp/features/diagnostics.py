@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from accelopt_lsp.features.change import change
-from accelopt_lsp.features.wording import duration, speedup
+from accelopt_lsp.features.wording import change, duration, speedup
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Finding
 

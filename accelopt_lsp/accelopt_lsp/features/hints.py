@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from accelopt_lsp.features.wording import percent, quantity
 from accelopt_lsp.state.state_store import FileState
-from accelopt_profiling.line_hint import WIDTH
+from accelopt_profiling.duration import WIDTH
 from accelopt_profiling.measurement import LineCost
 
 #: A line matters when it takes at least this share (0..1) of the kernel's critical resource.

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
-from accelopt_lsp.features.change import change
-from accelopt_lsp.features.stop_reason import WRONG, stop_reason
-from accelopt_lsp.features.wording import escaped, headline, origin, percent, profiled_at, quantity, speedup
+from accelopt_lsp.features.wording import (
+    WRONG,
+    change,
+    escaped,
+    headline,
+    origin,
+    percent,
+    profiled_at,
+    quantity,
+    speedup,
+    stop_reason,
+)
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.quantity import Quantity

@@ -5,9 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from accelopt_lsp.features.change import change
-from accelopt_lsp.features.stop_reason import stop_reason, syntax_fault
-from accelopt_lsp.features.wording import headline, profiled_at, speedup, version_name
+from accelopt_lsp.features.wording import (
+    change,
+    headline,
+    profiled_at,
+    speedup,
+    stop_reason,
+    syntax_fault,
+    version_name,
+)
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.state_store import FileState, KernelState
 from accelopt_profiling.measurement import Dialect, KernelMeasurement

@@ -1,13 +1,16 @@
-"""Put numbers into words for titles, hints and tables. How a number is known is part of the words, always."""
+"""Put numbers and results into words for titles, hints and tables; how a number is known is always part of them."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from accelopt_agent.speedup import resolution
+from accelopt_agent.speedup import Direction, direction, resolution
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_lsp.state.state_store import FileState
 from accelopt_profiling.duration import duration_text, interval, rounded, span_text, unit_of
-from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency, short_text
 from accelopt_profiling.quantity import Known, Quantity
 
 #: The heading of the last part of an explanation. What stands before it is enough for a message.
@@ -143,3 +146,52 @@ def escaped(text: str) -> str:
     """Return ``text`` as Markdown that shows it as it is: a model's words or a file's name make no link, picture or
     HTML."""
     return _MARKUP.sub(r"\\\1", text)
+
+
+@dataclass(frozen=True)
+class LatencyChange:
+    """``ratio`` (1..) is the longer time over the shorter one."""
+
+    direction: Direction
+    ratio: float = 1.0
+
+    def __str__(self) -> str:
+        if self.direction == "same":
+            return "same as last save" if times(self.ratio) == times(1.0) else "within noise of last save"
+        return f"{times(self.ratio)} {self.direction} than last save"
+
+
+def change(before: KernelMeasurement | None, now: KernelMeasurement) -> LatencyChange | None:
+    """Return how ``now`` compares with ``before`` by the rule that offers follow too; None where they cannot
+    be compared.
+
+    Only like with like: the same target and host, known in the same way.
+    """
+    if before is None or (before.target, before.host) != (now.target, now.host):
+        return None
+    old, new = before.latency, now.latency
+    if old.known is not new.known or not old.us or not new.us:
+        return None
+    found = direction(old, new, now.target)
+    return None if found is None else LatencyChange(found, max(old.us, new.us) / min(old.us, new.us))
+
+
+#: The words for a result that disagrees with the reference.
+WRONG = "wrong result"
+
+
+def syntax_fault(state: FileState) -> str:
+    """Return ``does not parse, line 12`` where the text of a file does not; empty otherwise."""
+    return next((short_text(f) for f in state.findings if f.code == "syntax-error"), "")
+
+
+def stop_reason(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> str:
+    """Return ``raises AttributeError, line 21``, ``out of bounds, line 12`` or ``wrong result``: the first error
+    among the findings of a kernel; where it has no time, also of its file's run, and what else is the reason.
+    Empty where there is none."""
+    findings = [*result.findings, *(run_findings if result.latency.us is None else ())]
+    findings.sort(key=lambda f: f.severity != "error")
+    if result.latency.us is not None:
+        findings = [f for f in findings if f.severity == "error"]
+    texts = [text for f in findings if (text := short_text(f))]
+    return texts[0] if texts else WRONG if result.correctness.status == "failed" else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 from lsprotocol import types
 
-from accelopt_lsp.settings.editor import editor_settings
+from accelopt_lsp.settings.layers import editor_settings
 
 
 class SentCapabilities:

@@ -11,7 +11,7 @@ from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.settings.approvals import UnapprovedSettings
-from accelopt_lsp.settings.editor import editor_settings
+from accelopt_lsp.settings.layers import editor_settings
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.state.jobs import JobRegistry
 from accelopt_lsp.state.state_store import FileState, StateStore

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from accelopt_agent.suggestions.suggestion import best_first
 from accelopt_lsp.backend.protocol import Backend, FileText
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
@@ -154,8 +155,7 @@ class DocumentSync:
                 own = tuple(s for s in stored.suggestions if s.kernel == kernel.kernel.name)
                 known = {s.id for s in own}
                 kept = tuple(s for s in kernel.suggestions if s.id not in known)
-                ranked = tuple(sorted((*own, *kept), key=lambda s: -s.speedup.value))
-                state = state.with_suggestions(kernel.kernel.name, ranked)
+                state = state.with_suggestions(kernel.kernel.name, tuple(best_first((*own, *kept))))
             return state.with_interrupted(stored.interrupted)
 
         self._state.update(uri, recall)

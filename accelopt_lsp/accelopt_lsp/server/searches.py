@@ -9,7 +9,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from pathlib import PurePath
 
-from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.backend.protocol import Backend, FileText, SearchEnd, SearchProgress, SearchRequest
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import version_name
@@ -137,8 +137,7 @@ class Searches:
                     progress.report(event.message, event.share)
                 elif isinstance(event, Suggestion):
                     found[event.id] = event
-                    best_first = tuple(sorted(found.values(), key=lambda s: -s.speedup.value))
-                    self._state.suggest(job.uri, name, best_first)
+                    self._state.suggest(job.uri, name, tuple(best_first(found.values())))
                 elif isinstance(event, SearchEnd):
                     self._report_end(job.uri, name, event)
 

@@ -33,11 +33,10 @@ from accelopt_lsp.server.file_watcher import FileWatcher
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.limit_fix import LimitFix
 from accelopt_lsp.server.memory_view import MemoryView
-from accelopt_lsp.server.migrations import Migrations
 from accelopt_lsp.server.model_access import ConsentPrompt, EditorModelClient
+from accelopt_lsp.server.new_files import NewFiles
 from accelopt_lsp.server.pages import SCHEME as PAGE_SCHEME
 from accelopt_lsp.server.pages import Pages
-from accelopt_lsp.server.problem_files import ProblemFiles
 from accelopt_lsp.server.profiles import Profiles
 from accelopt_lsp.server.publisher import Publisher
 from accelopt_lsp.server.recordings import Recordings
@@ -83,8 +82,7 @@ class Parts:
     explanations: Explanations
     change_learning: ChangeLearning
     memory_view: MemoryView
-    problem_files: ProblemFiles
-    migrations: Migrations
+    new_files: NewFiles
     limit_fix: LimitFix
     recordings: Recordings
     pages: Pages
@@ -154,8 +152,7 @@ def build_parts(server: AccelOptServer) -> Parts:
         explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
         change_learning=ChangeLearning(editor, state, jobs, backend, files, texts),
         memory_view=MemoryView(editor, state, jobs, backend, configuration, files, pages),
-        problem_files=ProblemFiles(editor, jobs, files, backend),
-        migrations=Migrations(editor, jobs, files, backend),
+        new_files=NewFiles(editor, jobs, files, backend),
         limit_fix=LimitFix(editor, jobs, files),
         recordings=Recordings(editor, jobs, files, configuration, profiles),
         pages=pages,
@@ -331,29 +328,25 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
 
         server.command(convert.server_command(name))(command)
 
-    def trusted(name: str) -> None:
-        if not server.editor.client.trusted:
-            raise UserError(f"This workspace is not trusted, so nothing of it is run: no {name}.")
+    def starts(name: str, start: Callable[[Arguments], BackgroundJob], runs: str = "") -> None:
+        """``runs`` names what the command runs of the workspace, which has to be trusted for it."""
 
-    async def profile(args: Arguments) -> dict[str, Any]:
-        trusted("profile")
-        return started(parts.profiles.ask(args.document("profile")))
+        async def run(args: Arguments) -> dict[str, Any]:
+            if runs and not server.editor.client.trusted:
+                raise UserError(f"This workspace is not trusted, so nothing of it is run: no {runs}.")
+            return {"job": start(args).id}
 
-    async def optimize(args: Arguments) -> dict[str, Any]:
-        trusted("search")
-        return started(parts.searches.ask(args))
+        on(name, run)
 
     async def pause(args: Arguments) -> dict[str, Any]:
         rest = [job.id for job in parts.searches.pause(args)]
         return {"job": rest[0] if rest else None, "paused": rest}
 
     async def resume(args: Arguments) -> dict[str, Any]:
-        trusted("search")
+        if not server.editor.client.trusted:
+            raise UserError("This workspace is not trusted, so nothing of it is run: no search.")
         going = [job.id for job in parts.searches.resume(args)]
         return {"job": going[0] if going else None, "resumed": going}
-
-    async def show_runs(args: Arguments) -> dict[str, Any]:
-        return started(parts.searches.show_runs(args.document("showRuns")))
 
     async def cancel(args: Arguments) -> dict[str, Any]:
         wanted = [j.id for j in server.jobs.running(args.uri) if args.job in (None, j.id)]
@@ -362,64 +355,25 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
         cancelled = [job for job in wanted if server.jobs.cancel(job)]
         return {"job": cancelled[0] if cancelled else None, "cancelled": cancelled}
 
-    async def accept(args: Arguments) -> dict[str, Any]:
-        return started(parts.suggestions.accept(args))
-
     async def versions(args: Arguments) -> dict[str, Any]:
         return {"versions": parts.suggestions.versions(args)}
 
-    async def choose(args: Arguments) -> dict[str, Any]:
-        return started(parts.suggestions.choose(args))
-
-    async def reject(args: Arguments) -> dict[str, Any]:
-        return started(parts.suggestions.reject(args))
-
-    async def explain(args: Arguments) -> dict[str, Any]:
-        return started(parts.explanations.ask(args))
-
-    async def remember(args: Arguments) -> dict[str, Any]:
-        trusted("check of a change")
-        return started(parts.change_learning.remember(args))
-
-    async def show_memory(args: Arguments) -> dict[str, Any]:
-        return started(parts.memory_view.show(args))
-
-    async def forget(args: Arguments) -> dict[str, Any]:
-        return started(parts.memory_view.forget(args))
-
-    async def create_problem(args: Arguments) -> dict[str, Any]:
-        return started(parts.problem_files.create(args))
-
-    async def migrate(args: Arguments) -> dict[str, Any]:
-        trusted("migration")
-        return started(parts.migrations.move(args))
-
-    async def raise_limit(args: Arguments) -> dict[str, Any]:
-        return started(parts.limit_fix.raise_limit(args))
-
-    async def record(args: Arguments) -> dict[str, Any]:
-        trusted("test")
-        return started(parts.recordings.record(args))
-
-    on("profile", profile)
-    on("optimize", optimize)
+    # in the order of ``capabilities.COMMANDS``
+    starts("profile", lambda args: parts.profiles.ask(args.document("profile")), runs="profile")
+    starts("optimize", parts.searches.ask, runs="search")
     on("pause", pause)
     on("resume", resume)
-    on("showRuns", show_runs)
+    starts("showRuns", lambda args: parts.searches.show_runs(args.document("showRuns")))
     on("cancel", cancel)
-    on("accept", accept)
-    on("reject", reject)
+    starts("accept", parts.suggestions.accept)
+    starts("reject", parts.suggestions.reject)
     on("versions", versions)
-    on("choose", choose)
-    on("explain", explain)
-    on("remember", remember)
-    on("showMemory", show_memory)
-    on("forget", forget)
-    on("createProblem", create_problem)
-    on("migrate", migrate)
-    on("raiseLimit", raise_limit)
-    on("record", record)
-
-
-def started(job: BackgroundJob) -> dict[str, Any]:
-    return {"job": job.id}
+    starts("choose", parts.suggestions.choose)
+    starts("explain", parts.explanations.ask)
+    starts("remember", parts.change_learning.remember, runs="check of a change")
+    starts("showMemory", parts.memory_view.show)
+    starts("forget", parts.memory_view.forget)
+    starts("createProblem", parts.new_files.create_problem)
+    starts("migrate", parts.new_files.migrate, runs="migration")
+    starts("raiseLimit", parts.limit_fix.raise_limit)
+    starts("record", parts.recordings.record, runs="test")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import platformdirs
 
-from accelopt_agent.suggestions.suggestion import REASONS, Suggestion
+from accelopt_agent.suggestions.suggestion import REASONS, Suggestion, best_first
 from accelopt_agent.suggestions.text_edit import ApplyRefusal
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
@@ -209,8 +209,7 @@ class SuggestionActions:
         kernel = state.kernel(suggestion.kernel) if state else None
         if kernel is not None:
             others = [s for s in kernel.suggestions if s.id != suggestion.id]
-            ranked = sorted([suggestion, *others], key=lambda s: -s.speedup.value)
-            self._state.suggest(uri, suggestion.kernel, tuple(ranked))
+            self._state.suggest(uri, suggestion.kernel, tuple(best_first([suggestion, *others])))
 
     async def _choose(self, args: Arguments) -> None:
         offers = self._offers(args.document("choose"), args)

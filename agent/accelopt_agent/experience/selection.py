@@ -1,17 +1,24 @@
-"""Chooses experience for a kernel among the pairs and failures of the memory. Pure: the same input, the same choice."""
+"""Chooses experience for a kernel among the pairs and failures of the memory, by a policy. Pure: the same input, the
+same choice.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Literal
 
 from accelopt_agent.experience.experience import ExperienceItem, KernelExperience, KnownFailure, TrackRecord
-from accelopt_agent.experience.policy import ExperiencePolicy
 from accelopt_agent.experience.short_change import short_change
 from accelopt_agent.speedup import speedup
 from accelopt_memory.outcomes import LEAST_LOG, MOST_LOG, SHRINKAGE, Outcome, OutcomePrior
 from accelopt_memory.records import LikeFailure, Match, Pair
+from accelopt_profiling.plain import from_plain
 
 
 def choose_experience(
@@ -121,3 +128,37 @@ def _failures(like: Sequence[LikeFailure], most: int) -> list[KnownFailure]:
         failure = KnownFailure(one.trap, one.score)
         found.setdefault((one.trap.code, failure.what), failure)
     return list(found.values())[:most]
+
+
+#: "expected": by similarity times expected gain; "newest": the last pairs; "resampled": the last pairs and a random
+#: sample of those before them, again with every round.
+Pick = Literal["expected", "newest", "resampled", "nothing"]
+
+
+@dataclass(frozen=True)
+class ExperiencePolicy:
+    """How many ``items`` and ``failures`` are chosen, and how. ``tokens`` bounds their text (None: no bound);
+    ``least_gain`` is the speedup below which a pair teaches nothing; ``round`` is how many pairs come in at once."""
+
+    pick: Pick
+    items: int
+    failures: int
+    tokens: int | None
+    least_gain: float = 1.0
+    round: int = 8
+    what: str = ""
+
+
+@cache
+def policies() -> dict[str, ExperiencePolicy]:
+    """Return the policies by name."""
+    data = json.loads(resources.files(__package__).joinpath("policies.json").read_text("utf-8"))
+    return {name: from_plain(ExperiencePolicy, entry) for name, entry in data.items()}
+
+
+def policy_named(name: str) -> ExperiencePolicy:
+    """Return the policy ``name``. Raises ValueError: there is none, with the names that there are."""
+    known = policies()
+    if name not in known:
+        raise ValueError(f"There is no experience policy {name!r}; there are {', '.join(known)}.")
+    return known[name]

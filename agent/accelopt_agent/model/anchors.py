@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from accelopt_agent.model.edits import InvalidAnswerError, apply_edits, read_edits, without_fences
 from accelopt_agent.syntax.lines import split_lines
+
+#: Stands for lines that are not shown.
+LEFT_OUT = "# ... (code that the problem does not run)"
 
 #: More anchors than this is no plan but a rewrite.
 MOST_ANCHORS = 6
@@ -60,25 +63,46 @@ def parse_anchors(plan: str, text: str) -> tuple[Anchor, ...]:
     return tuple(joined)
 
 
-def numbered(text: str, first: int = 1, last: int | None = None) -> str:
-    """Return the lines ``first`` to ``last`` of ``text``, each with its number in the file."""
-    lines = split_lines(text).texts[first - 1 : last]
-    return "\n".join(f"{number} {line}".rstrip() for number, line in enumerate(lines, first))
+def numbered(text: str, first: int = 1, last: int | None = None, hidden: Collection[int] = ()) -> str:
+    """Return the lines ``first`` to ``last`` of ``text`` but those ``hidden``, each with its number in the file."""
+    lines = split_lines(text).texts
+    return "\n".join(
+        f"{number} {lines[number - 1]}".rstrip() if number else LEFT_OUT
+        for number in _shown(range(first, (last or len(lines)) + 1), hidden)
+    )
 
 
-def text_with_anchors(text: str, anchors: Sequence[Anchor], first: int = 1, last: int | None = None) -> str:
-    """Return the lines ``first`` to ``last`` of ``text`` with a mark before and after each anchor."""
+def text_with_anchors(
+    text: str,
+    anchors: Sequence[Anchor],
+    first: int = 1,
+    last: int | None = None,
+    hidden: Collection[int] = (),
+) -> str:
+    """Return the lines ``first`` to ``last`` of ``text`` but those ``hidden``, with a mark before and after each
+    anchor."""
     begins = {a.first: k for k, a in enumerate(anchors, 1)}
     ends = {a.last: k for k, a in enumerate(anchors, 1)}
     lines = split_lines(text).texts
     shown: list[str] = []
-    for number in range(first, (last or len(lines)) + 1):
+    for number in _shown(range(first, (last or len(lines)) + 1), hidden):
         if number in begins:
             shown.append(f"# <<< change {begins[number]}")
-        shown.append(lines[number - 1])
+        shown.append(lines[number - 1] if number else LEFT_OUT)
         if number in ends:
             shown.append(f"# >>> change {ends[number]}")
     return "\n".join(shown)
+
+
+def _shown(numbers: range, hidden: Collection[int]) -> Iterator[int]:
+    """Yield the ``numbers`` that are not hidden, and 0 once in the place of each run of those that are."""
+    before = 0
+    for number in numbers:
+        if number not in hidden:
+            yield number
+        elif before not in hidden:
+            yield 0
+        before = number
 
 
 def apply_plan_answer(text: str, anchors: Sequence[Anchor], answer: str) -> str:

@@ -8,34 +8,38 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from accelopt_agent.model.edit_bounds import REFERENCE_NAMES, Bounds
+from accelopt_agent.model.edit_bounds import Bounds, lines_not_run
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.syntax.lines import split_lines
-from accelopt_agent.syntax.module_parts import read_parts
 from accelopt_profiling.comparison.tolerance import rule
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.measurement import Dialect
 
-#: The most lines of a problem's file that are told.
-LINES_SHOWN = 120
+#: The most lines of a problem's file that are told, and of a kernel's file that is shown whole.
+LINES_SHOWN, WHOLE_FILE = 120, 300
 
 _TOLD_DTYPES = ("float32", "bfloat16", "float16")
 
 
 @dataclass(frozen=True)
 class Briefing:
-    """``problem`` describes the problem (``problem_text``), ``reference`` is the source of the reference where the
-    kernel's own file holds it, for roles that do not see the whole file (``own_reference``), ``experience`` what the
+    """``problem`` describes the problem (``problem_text``), ``experience`` what the
     memory knows of like kernels, ``attack`` the line of attack of this question (``attack``); all in Markdown.
     ``wishes`` is the person's instruction, ``unusable`` what became of earlier plans and answers that could not be
-    used, one line each."""
+    used, one line each; ``hidden`` are the lines of a long version that nobody is shown (``hidden_lines``)."""
 
     problem: str = ""
-    reference: str = ""
     experience: str = ""
     attack: str = ""
     wishes: str = ""
     unusable: tuple[str, ...] = ()
+    hidden: frozenset[int] = frozenset()
+
+
+def hidden_lines(text: str, bounds: Bounds) -> frozenset[int]:
+    """Return the lines (1-based) of a version that are not shown: in a file of more than ``WHOLE_FILE`` lines, the
+    functions and classes that the problem does not run."""
+    return lines_not_run(bounds, text) if len(split_lines(text).texts) > WHOLE_FILE else frozenset()
 
 
 def problem_text(file: KernelFile, bounds: Bounds) -> str:
@@ -59,17 +63,6 @@ def problem_text(file: KernelFile, bounds: Bounds) -> str:
             cut = [*shown[:LINES_SHOWN], "..."] if len(shown) > LINES_SHOWN else shown
             lines.append(f"The problem ({path.rpartition('/')[2]}):\n\n{fenced(chr(10).join(cut))}")
     return "\n\n".join(lines)
-
-
-def own_reference(text: str, bounds: Bounds) -> str:
-    """Return the reference of the problem that the kernel's file ``text`` holds itself, as Markdown; "" without one."""
-    definitions = read_parts(text).definitions
-    named = [n for name in REFERENCE_NAMES if name in bounds.problem for n in definitions.get(name, ())]
-    if not named:
-        return ""
-    lines = split_lines(text).texts
-    node = named[-1]
-    return f"Results are compared with:\n\n{fenced(chr(10).join(lines[node.lineno - 1 : node.end_lineno]))}"
 
 
 @cache

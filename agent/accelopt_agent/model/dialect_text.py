@@ -38,17 +38,21 @@ def dialect_of(kernel: Kernel) -> str:
     return "neuronxcc.nki" if any(d.startswith("neuronxcc.") for d in kernel.decorators) else "nki"
 
 
-def dialect_text(kernel: Kernel, bound: str | None, text: str, characters: int = CHARACTERS) -> str:
-    """Return the functions that a rewrite of ``kernel`` may use, as Markdown: first those for what limits it
-    (``bound``), then those that ``text`` uses, then the others."""
+def dialect_text(
+    kernel: Kernel, bound: str | None, text: str, plan: str = "", characters: int = CHARACTERS
+) -> str:
+    """Return the functions that a rewrite of ``kernel`` may use, as Markdown: first those that ``plan`` or an error
+    speaks of, then those for what limits it (``bound``), then those that ``text`` uses, then the others."""
     functions = dialect_functions().get(dialect_of(kernel), [])
     patterns = _topics()["topics"]
     topics = next(
         w["topics"] for w in _topics()["wanted"] if re.search(w["limit"], bound or "", re.IGNORECASE)
     )
-    used = set(re.findall(r"\b\w+\.\w+", text))
+    used, planned = set(re.findall(r"\b\w+\.\w+", text)), set(re.findall(r"\w+", plan.lower()))
 
     def rank(entry: dict[str, str]) -> int:
+        if entry["name"].rpartition(".")[2] in planned:
+            return -1
         place = next((k for k, t in enumerate(topics) if re.search(patterns[t], entry["name"])), len(topics))
         return min(place, len(topics) - 1) if entry["name"] in used else place
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from accelopt_agent.syntax.module_parts import ModuleParts, read_parts, same_code
@@ -17,8 +17,6 @@ _PROBLEM_NAMES = {
     "nkibench": ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs"),
     "kernelbench": ("Model", "get_inputs", "get_init_inputs"),
 }
-#: Those of them that compute what is right.
-REFERENCE_NAMES = ("reference", "forward", "Model")
 _TESTS = ("test_", "bench", "main")
 
 #: What may be imported anew, besides what the file imports from already.
@@ -88,13 +86,25 @@ def fixed_lines(bounds: Bounds, text: str) -> dict[int, str]:
     for name in _fixed_names(bounds, parts):
         of_problem = name in parts.reached(bounds.problem)
         why = f"{name} is the problem's own code" if of_problem else f"the problem does not run {name}"
-        for node in parts.definitions[name]:
-            first = min([d.lineno for d in getattr(node, "decorator_list", [])], default=node.lineno)
-            found.update(dict.fromkeys(range(first, (node.end_lineno or node.lineno) + 1), why))
+        found.update(dict.fromkeys(_lines_of(parts, name), why))
     for statement in parts.statements:
         lines = range(statement.lineno, statement.lineno + 1)
         found.update(dict.fromkeys(lines, "it is run when the file is imported"))
     return found
+
+
+def lines_not_run(bounds: Bounds, text: str) -> frozenset[int]:
+    """Return the lines (1-based) of functions and classes that neither the problem nor its entries reach."""
+    parts = read_parts(text)
+    run = parts.reached(bounds.problem | bounds.entries)
+    idle = [n for n in parts.definitions if n not in run and not parts.is_value(n)]
+    return frozenset(line for name in idle for line in _lines_of(parts, name))
+
+
+def _lines_of(parts: ModuleParts, name: str) -> Iterator[int]:
+    for node in parts.definitions[name]:
+        first = min([d.lineno for d in getattr(node, "decorator_list", [])], default=node.lineno)
+        yield from range(first, (node.end_lineno or node.lineno) + 1)
 
 
 def _named_in(texts: Iterable[str]) -> set[str]:

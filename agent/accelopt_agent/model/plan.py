@@ -63,7 +63,8 @@ def parse_plan(answer: str, text: str, bounds: Bounds, shown: tuple[int, int] | 
     fixed = fixed_lines(bounds, text)
     for name in known:
         if (why := fixed.get(parts.definitions[name][-1].lineno)) is not None:
-            raise InvalidAnswerError(f"{name} may not change: {why}")
+            whose = " ".join("it" if word == name else word for word in why.split())
+            raise InvalidAnswerError(f"{name} may not change: {whose}")
     return Plan(answer, (), known)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.experience.source import ExperienceSource
-from accelopt_agent.model.briefing import Briefing, attack, own_reference, problem_text
+from accelopt_agent.model.briefing import Briefing, attack, hidden_lines, problem_text
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.digest import digest
 from accelopt_agent.model.edit_bounds import Bounds, beyond_bounds, bounds_of
@@ -159,9 +159,14 @@ class ModelProposer:
         count = self._questions[key]
         self._questions[key] += 1
         line = attack(node.kernel.dialect, node.measurement.bound, count)
-        reference = own_reference(node.root.text, bounds)
-        problem = self._problem(bounds)
-        return Briefing(problem, reference, experience, line, self._wishes, tuple(self._unusable))
+        return Briefing(
+            self._problem(bounds),
+            experience,
+            line,
+            self._wishes,
+            tuple(self._unusable),
+            hidden_lines(node.text, bounds),
+        )
 
     def _problem(self, bounds: Bounds) -> str:
         return problem_text(self._file(), bounds) if self._file is not None else ""
@@ -193,7 +198,8 @@ class ModelProposer:
 
     async def _repair(self, node: Node, transcript: Transcript) -> Candidate:
         bounds = self._bounds(node)
-        user = debugger_user(node, self._team.debugger, Briefing(self._problem(bounds)))
+        told = Briefing(self._problem(bounds), hidden=hidden_lines(node.text, bounds))
+        user = debugger_user(node, self._team.debugger, told)
         cause = f"the version fails with {node.failure.code}" if node.failure else ""
         answer = await self._ask("debugger", node, user, transcript, cause)
         text = checked(node, bounds, apply_answer(node.text, Plan(""), answer, bounds))

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
-from accelopt_agent.model.anchors import numbered, text_with_anchors
+from accelopt_agent.model.anchors import Anchor, numbered, text_with_anchors
 from accelopt_agent.model.briefing import Briefing
-from accelopt_agent.model.dialect_text import CHARACTERS, dialect_text
+from accelopt_agent.model.dialect_text import dialect_text
 from accelopt_agent.model.digest import ARGUMENTS_SHOWN, digests
 from accelopt_agent.model.plan import Plan
 from accelopt_agent.model.prompt_templates import fenced, placeholders, render
@@ -19,7 +19,6 @@ from accelopt_agent.model.role_context import (
     DEBUG_LINES,
     coder_window,
     debugger_window,
-    excerpt_ranges,
     planner_window,
     shown_change,
 )
@@ -29,9 +28,6 @@ from accelopt_agent.model.team import Role
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
-
-#: So many characters of signatures are told to a coder of a few lines and to the debugger.
-CODER_CHARACTERS = 3000
 
 
 def system_prompt(role: Role, node: Node, target: str) -> str:
@@ -51,7 +47,7 @@ def planner_user(node: Node, settings: ModelSettings, briefing: Briefing | None 
     return render(
         "planner_user",
         kernel=node.kernel.name,
-        file=fenced(numbered(node.text, first, last)),
+        file=fenced(numbered(node.text, first, last, told.hidden)),
         problem=_section(told.problem if settings.share == "file" else ""),
         digest=digests(node.measurement, _others(node, settings.share)),
         functions=dialect_text(node.kernel, node.measurement.bound, node.text),
@@ -78,31 +74,20 @@ def planner_again_user(user: str, answer: str, error: str) -> str:
 def coder_user(
     node: Node, plan: Plan, share: Share = "file", example: str = "", briefing: Briefing | None = None
 ) -> str:
-    """Build the coder's prompt: the lines around the anchors that may be shown (for a rewrite all that may be), known
-    mistakes, an ``example`` of a change that helped a like kernel, and the plan."""
-    first_shown, last_shown = visible_lines(node, share)
+    """Build the coder's prompt: what may be shown of the file, the anchors marked, known mistakes, an ``example`` of a
+    change that helped a like kernel, and the plan."""
+    first, last = visible_lines(node, share)
     lines = split_lines(node.text).texts
-    if plan.anchors:
-        ranges = _clipped(excerpt_ranges(node.text, node.kernel.name, plan.anchors), first_shown, last_shown)
-        shown = "\n...\n".join(
-            text_with_anchors(node.text, plan.anchors, first, last) for first, last in ranges
-        )
-        planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in plan.anchors)
-    else:
-        shown = planned = "\n".join(lines[first_shown - 1 : last_shown])
+    planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in plan.anchors or [Anchor(first, last)])
     count = len(plan.anchors)
     told = briefing or Briefing()
-    problem = told.problem if share == "file" else ""
-    if plan.anchors and told.reference and share == "file":
-        problem += f"\n\n{told.reference}"
-    characters = CODER_CHARACTERS if plan.anchors else CHARACTERS
     return render(
         "coder_user" if plan.anchors else "coder_rewrite_user",
         kernel=node.kernel.name,
-        file=fenced(shown),
-        problem=_section(problem),
+        file=fenced(text_with_anchors(node.text, plan.anchors, first, last, told.hidden)),
+        problem=_section(told.problem if share == "file" else ""),
         arguments=_section(_arguments(node, share)),
-        functions=dialect_text(node.kernel, node.measurement.bound, planned + plan.instruction, characters),
+        functions=dialect_text(node.kernel, node.measurement.bound, planned, plan.instruction),
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, planned, plan.instruction)),
         window=example + coder_window(node, plan.instruction, share),
         what=f"{count} place{'' if count == 1 else 's'}"
@@ -137,28 +122,23 @@ def debugger_user(node: Node, settings: ModelSettings, briefing: Briefing | None
     """Build the debugger's prompt for a version that failed: the whole last change, its siblings, the exact error, and
     on which cases it was right."""
     first, last = visible_lines(node, settings.share)
-    lines = split_lines(node.text).texts[first - 1 : last]
+    told = briefing or Briefing()
+    shown = text_with_anchors(node.text, (), first, last, told.hidden)
     failure = node.failure or Failure("", "")
-    problem = (briefing or Briefing()).problem if settings.share == "file" else ""
     near = f"{failure.message}\n{node.step[1] if node.step else ''}"
     return render(
         "debugger_user",
         kernel=node.kernel.name,
-        file=fenced("\n".join(lines)),
-        problem=_section(problem),
+        file=fenced(shown),
+        problem=_section(told.problem if settings.share == "file" else ""),
         arguments=_section(_arguments(node.parent or node, settings.share)),
         change=shown_change(node, settings.share, DEBUG_LINES),
-        functions=dialect_text(node.kernel, node.measurement.bound, near, CODER_CHARACTERS),
+        functions=dialect_text(node.kernel, node.measurement.bound, shown, near),
         window=debugger_window(node),
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, failure.message)),
         error=f"{failure.code}: {failure.message}",
         cases=f"\n\n{failure.cases}" if failure.cases else "",
     )
-
-
-def _clipped(ranges: list[tuple[int, int]], first: int, last: int) -> list[tuple[int, int]]:
-    clipped = [(max(low, first), min(high, last)) for low, high in ranges]
-    return [(low, high) for low, high in clipped if low <= high]
 
 
 def visible_lines(node: Node, share: Share) -> tuple[int, int]:

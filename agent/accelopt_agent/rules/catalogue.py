@@ -1,12 +1,13 @@
-"""Loads the list of rules and applies them to a kernel, most promising first."""
+"""Loads the list of rules and applies them to a kernel, most promising first; the proposer of a search does so."""
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 import json
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
 
@@ -16,6 +17,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_agent.rules.analysis.rule_context import KernelNotFoundError, Rewrite, RuleContext, open_context
+from accelopt_agent.search.node import Node
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
 from accelopt_profiling.source_text import parse_python
@@ -29,7 +31,7 @@ Rewrites = Callable[[RuleContext], Iterator[Rewrite]]
 class Rule:
     """One entry of ``catalogue.json``.
 
-    ``module`` is the file below ``rules/`` that implements it. ``moves`` names the counters that should
+    ``function`` in the file ``module`` below ``rules/`` implements it. ``moves`` names the counters that should
     change and how ("down", "up"). ``helps`` names what limits the kernels it is meant for, as
     ``KernelMeasurement.bound`` does. A ``repeat`` rule leaves nothing to do for itself where it applied, so it
     can be applied everywhere at once. A ``tunes`` rule makes a choice that fits the profiled sizes only. ``source``
@@ -48,10 +50,11 @@ class Rule:
     repeat: bool = False
     tunes: bool = False
     packages: tuple[str, ...] = ()
+    function: str = "rewrites"
 
     def rewrites(self, subject: RuleContext) -> Iterator[Rewrite]:
         module = importlib.import_module(f"accelopt_agent.rules.{self.dialect}.{self.module}")
-        implementation: Rewrites = module.rewrites
+        implementation: Rewrites = getattr(module, self.function)
         return implementation(subject)
 
 
@@ -88,12 +91,15 @@ def proposals(
     except (cst.ParserSyntaxError, KernelNotFoundError, RecursionError) as error:
         logger.info("no rewrites for %s: %s", kernel.name, error)
         return
-    seen = {text}
+    seen, told = {text}, set[tuple[str, str]]()
     for rule in _promising(kernel, measurement):
         try:
             for candidate in (*_everywhere(rule, subject), *_candidates(rule, subject)):
                 if candidate.text not in seen:
                     seen.add(candidate.text)
+                    if (candidate.origin, candidate.summary) in told:
+                        candidate = _with_place(candidate, text)
+                    told.add((candidate.origin, candidate.summary))
                     yield candidate
         except Exception as error:
             if strict:
@@ -153,6 +159,15 @@ def _everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
         yield Candidate(subject.kernel.name, text, origin, summary, dict(rule.moves), (origin,))
 
 
+def _with_place(candidate: Candidate, before: str) -> Candidate:
+    """Tell a rewrite from another one of the rule that is described in the same words."""
+    old, new = before.splitlines(), candidate.text.splitlines()
+    same = next(
+        (k for k, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
+    )
+    return replace(candidate, summary=f"{candidate.summary.rstrip('.')} (from line {same + 1} on).")
+
+
 #: Bounds how often a rule is applied in one candidate.
 _MOST_PLACES = 24
 
@@ -177,3 +192,19 @@ def _rewritten(rule: Rule, subject: RuleContext, rewrite: Rewrite) -> str:
 
 def _inside(edit: ByteEdit, subject: RuleContext) -> bool:
     return subject.start <= edit.start and edit.end <= subject.end
+
+
+class RuleProposer:
+    """The rule catalogue."""
+
+    name = "rules"
+
+    def __init__(self, target: str) -> None:
+        self._target = target
+
+    async def propose(self, node: Node) -> list[Candidate]:
+        return await asyncio.to_thread(self._all, node)
+
+    def _all(self, node: Node) -> list[Candidate]:
+
+        return list(proposals(node.text, node.kernel, node.measurement, self._target))

@@ -19,7 +19,6 @@ from accelopt_agent.events import (
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
-from accelopt_agent.search.lessons import LessonWriter, lessons_due
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer, ProposerError
@@ -55,6 +54,7 @@ from accelopt_agent.search.trial_result import (
     suggestion_for,
 )
 from accelopt_agent.suggestions.accept import pair_of
+from accelopt_agent.suggestions.lesson import LessonWriter, lessons_due
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text
@@ -191,7 +191,9 @@ class KernelSearch:
         else:
             candidate = step.node.candidate
             if candidate is not None and not self._validator.knows(step.node):
-                yield ProgressText(f"{step.node.kernel.name}: proving that it is right: {candidate.summary}")
+                yield ProgressText(
+                    f"{step.node.kernel.name}: proving that it is right: {candidate.last_step}"
+                )
             self._scheduler.start(step, lambda: self._proof_of(step.node))
 
     async def _take(self, step: SearchStep, task: asyncio.Task[Any]) -> list[Event]:
@@ -363,7 +365,11 @@ class KernelSearch:
         events: list[Event] = [CandidateJudged(candidate, verdict)]
         if not verdict.accepted:
             await self._refuse(node, candidate, failure_of(verdict))
-        elif untimed is not None and untimed.lasting:
+        else:
+            for child in node.children:
+                if child.proof == "refused" and child.failure is not None and child.failure.near:
+                    self._refuse_repeated(child, child.failure)
+        if verdict.accepted and untimed is not None and untimed.lasting:
             await self._refuse(node, candidate, Failure(untimed.code, str(untimed)))
         if why := validation.not_offered:
             node.clearly_faster = False
@@ -421,12 +427,12 @@ class KernelSearch:
             return
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
         await self._recorder.refusal(self.root.kernel.content_hash, self.request.target, node.fingerprint)
-        if (
-            node.step
-            and repeats(node.step)
-            and node.parent
-            and (node.parent is self.root or node.parent.proof == "accepted")
-        ):
+        self._refuse_repeated(node, failure)
+
+    def _refuse_repeated(self, node: Node, failure: Failure) -> None:
+        """Refuse the step that made a right version wrong, where it does the same wherever it is taken."""
+        right = node.parent is not None and (node.parent is self.root or node.parent.proof == "accepted")
+        if right and node.step and repeats(node.step):
             self._refuse_step(node.step, failure)
 
     def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:

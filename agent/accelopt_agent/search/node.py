@@ -139,6 +139,11 @@ class Node:
         return self if self.parent is None else self.parent.root
 
     @property
+    def way(self) -> tuple[Node, ...]:
+        """The versions from this one to the original, both included."""
+        return (self,) if self.parent is None else (self, *self.parent.way)
+
+    @property
     def gained(self) -> bool:
         """It is the original, or faster than the version it was made from, as far as that is known."""
         return self.parent is None or self.faster_than(self.parent)

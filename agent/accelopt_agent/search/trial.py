@@ -6,12 +6,15 @@ import difflib
 import re
 from dataclasses import dataclass, replace
 
-from accelopt_agent.candidate import Candidate
+from accelopt_agent.candidate import THEN, Candidate
 from accelopt_agent.search.node import Node
 from accelopt_agent.syntax.fingerprint import file_fingerprint, rewrite_fingerprint
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
+
+#: Follows what was planned where the version is a repair.
+REPAIRED = " (repaired)"
 
 
 class VersionTexts:
@@ -76,9 +79,9 @@ class Trial:
         origin = next(
             (o for kind in ("model:", "memory:") for o in origins if o.startswith(kind)), origins[1]
         )
-        summary = f"{before.summary.rstrip('.')}; then: {self.candidate.summary}"
+        summary = f"{before.summary.rstrip('.')}{THEN}{self.candidate.summary}"
         if self.repairs:  # the plan stays what it was
-            summary = before.summary
+            summary = f"{before.summary.removesuffix(REPAIRED).rstrip('.')}{REPAIRED}"
         return replace(self.candidate, origin=origin, summary=summary, steps=before.steps + own)
 
     def moves(self, measured: KernelMeasurement) -> str:

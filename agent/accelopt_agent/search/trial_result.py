@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from accelopt_agent.candidate import THEN
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.whole_time import REST, REST_AT_SCALE
 from accelopt_agent.events import CandidateOutcome
@@ -186,8 +187,8 @@ def lasting_steps(node: Node) -> list[str]:
 def net_summary(base_text: str, text: str, steps: Sequence[str]) -> str:
     """Return the ``steps`` from ``base_text`` to ``text`` as one sentence: repeated steps once, many counted, and
     before them which kernels stand in the place of which."""
-    steps = list(dict.fromkeys(_bare(part) for step in steps for part in step.split("; then: ")))
-    told = "; then: ".join(steps[:STEPS_TOLD])
+    steps = list(dict.fromkeys(_bare(part) for step in steps for part in step.split(THEN)))
+    told = THEN.join(steps[:STEPS_TOLD])
     if len(steps) > STEPS_TOLD:
         told += f"; and {len(steps) - STEPS_TOLD} more"
     before, after = (

@@ -1,10 +1,14 @@
-"""Keeps what the summarizer said about a suggestion, in its run and, once it is accepted, with its pair."""
+"""Chooses the versions of a search that a lesson is written about, proved gains first, then clear losses, and keeps
+what the summarizer said of one: in its run and, once it is accepted, with its pair.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, Protocol, runtime_checkable
 
+from accelopt_agent.request import LessonLimits
+from accelopt_agent.search.node import Node
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunEvent, pair_id
@@ -50,3 +54,28 @@ def _explanations(memory: Memory, suggestion: Suggestion) -> list[RunEvent]:
 def _shortened(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= LESSON_CHARACTERS else line[: LESSON_CHARACTERS - 3].rstrip() + "..."
+
+
+@runtime_checkable
+class LessonWriter(Protocol):
+    """A proposer that can say in a few sentences why one version is faster than another."""
+
+    async def lesson(self, slow: Node, fast: Node) -> str:
+        """Return the lesson. Raises ProposerError."""
+
+
+def lessons_due(root: Node, limits: LessonLimits) -> Iterator[tuple[Node, Node, Node]]:
+    """Yield (slow, fast, version) for each version that teaches something, at most ``limits.most``: the largest gains
+    first, then the largest losses. Every pair reads from slow to fast, so a loss is turned about."""
+    versions = [
+        n for n in root.walk() if n.parent is not None and n.failure is None and 0 < n.us < float("inf")
+    ]
+    gains = [n for n in versions if n.proof == "accepted" and root.us >= limits.gain * n.us]
+    losses = [n for n in versions if n.parent is not None and n.us >= limits.loss * n.parent.us > 0]
+    due = [(root, n, n) for n in sorted(gains, key=lambda n: n.us)]
+    due += [(n, n.parent, n) for n in sorted(losses, key=_loss, reverse=True) if n.parent is not None]
+    yield from due[: limits.most]
+
+
+def _loss(node: Node) -> float:
+    return node.us / node.parent.us if node.parent is not None else 0.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from accelopt_profiling.gate.verdict import Verdict
@@ -11,6 +12,10 @@ from accelopt_profiling.quantity import CounterMove, Known
 
 #: Reasons for a rejection that a person can give by one key, their first letter.
 REASONS = ("wrong", "slower here", "unreadable", "not now")
+
+#: Versions whose times differ by no more than this share are equally fast: of them the one with the fewest steps comes
+#: first, as every further step is one more thing for a person to review.
+EQUAL = 0.01
 
 
 @dataclass(frozen=True)
@@ -61,3 +66,16 @@ class Suggestion:
         fast, before = (find_kernels(t).kernels for t in (self.text, self.base_text))
         own = {k.content_hash for k in fast if k.name == self.kernel}
         return own or {k.content_hash for k in fast} - {k.content_hash for k in before}
+
+
+def best_first(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
+    """Return the suggestions with the largest speedup first; of those that are equally fast, the one with the fewest
+    steps."""
+    waiting = sorted(suggestions, key=lambda s: -s.speedup.value)
+    ranked: list[Suggestion] = []
+    while waiting:
+        least = waiting[0].speedup.value / (1 + EQUAL)
+        equal = [s for s in waiting if s.speedup.value >= least]
+        ranked += sorted(equal, key=lambda s: len(s.steps))
+        waiting = waiting[len(equal) :]
+    return ranked

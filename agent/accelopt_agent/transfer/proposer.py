@@ -6,7 +6,7 @@ import asyncio
 import difflib
 import re
 
-from accelopt_agent.candidate import Candidate
+from accelopt_agent.candidate import THEN, Candidate
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.syntax.kernel_change import kernel_changed
@@ -87,7 +87,7 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
     pair = match.pair
     if not pair.steps or not all(step.startswith("rule:") for step in pair.steps):
         return None
-    summaries = pair.summary.split("; then: ")
+    summaries = pair.summary.split(THEN)
     hints = summaries if len(summaries) == len(pair.steps) else [pair.summary] * len(pair.steps)
     text, measurement, kernel = node.text, node.measurement, node.kernel
     expects: dict[str, str] = {}
@@ -102,7 +102,7 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
             done.append((step, choice.summary))
     if not done:
         return None
-    steps_done = "; then: ".join(s.rstrip(".") for _, s in done)
+    steps_done = THEN.join(s.rstrip(".") for _, s in done)
     summary = f"{steps_done} (as in {_kind(pair)} change of {pair.kernel})"
     steps = tuple(step for step, _ in done)
     item = f"sequence:{','.join(steps)}" if len(steps) > 1 else steps[0]

@@ -54,8 +54,7 @@ def device(
     as_json: bool,
 ) -> int:
     """Measure on this machine's GPU. Exit code 1: a goal is missed, or something was not measured."""
-    from accelopt_benchmarks.device.measuring import measure, read_found
-    from accelopt_benchmarks.device.page import page
+    from accelopt_benchmarks.device.measuring import measure, page, read_found
 
     try:
         if not only_page:

@@ -13,8 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from accelopt_benchmarks.device.evaluator_input import EvaluatorInput, evaluator_input
-from accelopt_benchmarks.device.programs import tell_judgement
+from accelopt_benchmarks.device.programs import EvaluatorInput, evaluator_input, tell_judgement
 
 
 def missing() -> str:

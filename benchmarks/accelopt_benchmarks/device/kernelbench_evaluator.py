@@ -11,8 +11,7 @@ import types
 from pathlib import Path
 from typing import Any
 
-from accelopt_benchmarks.device.evaluator_input import EvaluatorInput, evaluator_input
-from accelopt_benchmarks.device.programs import tell_judgement
+from accelopt_benchmarks.device.programs import EvaluatorInput, evaluator_input, tell_judgement
 
 #: What its package imports to speak with models and to read settings; none of it is used to evaluate.
 _UNUSED = {"dotenv": ("load_dotenv",), "openai": ("OpenAI",), "litellm": ("completion",), "tqdm": ("tqdm",)}

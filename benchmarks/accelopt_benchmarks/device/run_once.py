@@ -10,8 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accelopt_benchmarks.device.evaluator_input import entry_of
-from accelopt_benchmarks.device.programs import FACTS, answer
+from accelopt_benchmarks.device.programs import FACTS, answer, entry_of
 
 
 def load(path: Path) -> ModuleType:

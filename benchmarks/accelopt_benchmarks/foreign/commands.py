@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_benchmarks.row_table import print_rows
+from accelopt_benchmarks.result import print_rows
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json

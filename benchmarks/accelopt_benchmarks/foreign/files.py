@@ -18,8 +18,7 @@ from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.profiler import ProfileRequest, profile
 from nkibench.liger import operators, timings
-from nkibench.liger.package import VERSION, fetch
-from nkibench.liger.profiles import profile_operators
+from nkibench.liger.profiles import VERSION, fetch, profile_operators
 
 TUTORIALS = ("vector_add", "fused_softmax", "matmul", "layer_norm", "attention")
 LIGER_DATA = "benchmark/data/all_benchmark_data.csv"

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accelopt_benchmarks.checkout import REWRITE_CORPUS
-from accelopt_benchmarks.foreign.command_line import run_accelopt
-from accelopt_benchmarks.foreign.library_files import copy_package
+from accelopt_benchmarks.foreign.library_files import copy_package, run_accelopt
 from accelopt_benchmarks.foreign.triton_bench import FILES as TRITON_BENCH
 from accelopt_benchmarks.result import GoalResult
 

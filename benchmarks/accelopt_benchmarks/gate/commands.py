@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_benchmarks.checkout import GATE_CORPUS
-from accelopt_benchmarks.row_table import print_rows
+from accelopt_benchmarks.result import print_rows
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import err, out, print_json
@@ -54,8 +54,8 @@ def gate(
 ) -> int:
     """Measure detection and false alarms of the gate. Exit code 1: a trick was accepted or an honest kernel refused."""
     from accelopt_benchmarks.gate.corpus import read_corpus
+    from accelopt_benchmarks.gate.detection import busy_processes, compared, read_verdicts
     from accelopt_benchmarks.gate.detection import rows as table
-    from accelopt_benchmarks.gate.load import busy_processes, compared, read_verdicts
 
     folder = corpus or GATE_CORPUS
     try:

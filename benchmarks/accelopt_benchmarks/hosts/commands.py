@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_benchmarks.examples import check_examples, examples_option
-from accelopt_benchmarks.row_table import print_rows
+from accelopt_benchmarks.checkout import check_examples, examples_option
+from accelopt_benchmarks.result import print_rows
 from accelopt_lsp.cli.failures import Exit
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json

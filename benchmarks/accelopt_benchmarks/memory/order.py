@@ -12,9 +12,8 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.search.node import Node
 from accelopt_benchmarks.result import GoalResult
-from accelopt_benchmarks.search.contenders import Contender
 from accelopt_benchmarks.search.landscape import Explored
-from accelopt_benchmarks.search.playing import MarkedTexts, SomeRules, play
+from accelopt_benchmarks.search.playing import Contender, MarkedTexts, SomeRules, play
 from accelopt_benchmarks.search.study import NEAR
 from accelopt_benchmarks.search.world import World
 from accelopt_memory.outcomes import Outcome, OutcomePrior

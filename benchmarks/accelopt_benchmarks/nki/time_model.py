@@ -31,8 +31,8 @@ from unittest.mock import patch
 from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
-from accelopt_profiling.targets.load import load_target
-from nkibench.rank_correlation import spearman
+from accelopt_profiling.targets.target import load_target
+from nkibench.metrics import spearman
 
 #: Constants of trn1's file that were chosen, or confirmed, by looking at the published times: group and key there, and
 #: the field of ``Hardware`` or ``Compiler``.

@@ -24,19 +24,23 @@ if TYPE_CHECKING:
 #: whose definition it is not told. Those of a repair: by itself, and each of what helps.
 SLIP, UNKNOWN_FUNCTION, UNKNOWN_RESULT = 0.15, 0.3, 0.2
 REPAIR, TOLD_FUNCTION, TOLD_RESULT = 0.3, 0.25, 0.25
-#: The chance that a plan is a rewrite of the catalogue.
+#: The chance that a plan is a rewrite of the catalogue, and how many lots one has that reads like a change which the
+#: memory says helped a like kernel: one that has so large a share of its words.
 KNOWS = 0.5
+LOTS, ALIKE = 6, 0.6
 
 #: How many versions one search may try, by the strategy that goes on asking while nothing gains.
 CANDIDATES = 10
 _CALLED = re.compile(r"\b(?:nl|nisa|tl)\.[\w.]+")
+_HELPED = re.compile(r"^- (.*?): \d+\.\d+x \(", re.MULTILINE)
 _REFERENCE = re.compile(r"^\s*def (?:reference|forward)\b", re.MULTILINE)
 
 
 def attentive_team(seed: int) -> SimulatedTeam:
     """Return a team at temperature 0, the same prompt getting the same answer. It plans no rewrite that the prompt
-    lists as tried; its coder breaks less where the prompt names the functions that the change calls anew and shows
-    what is computed, and its debugger repairs more."""
+    lists as tried, and sooner one like those that the prompt says helped kernels like this one; its coder breaks less
+    where the prompt names the functions that the change calls anew and shows what is computed, and its debugger repairs
+    more."""
     from accelopt_agent.simulated.edit import Edit
     from accelopt_agent.simulated.team import Question, SimulatedTeam, Skill
 
@@ -46,7 +50,10 @@ def attentive_team(seed: int) -> SimulatedTeam:
             return Random(f"{self.seed} {told}")
 
         def ideas(self, question: Question, edits: list[Edit]) -> list[Edit]:
-            return [edit for edit in edits if _summary(edit) not in " ".join(question.user.split())]
+            tried = " ".join(_HELPED.sub("", question.user).split())
+            helped = [set(said.lower().split()) for said in _HELPED.findall(question.user)]
+            left = [edit for edit in edits if _summary(edit) not in tried]
+            return [edit for edit in left for _ in range(LOTS if _like_any(edit, helped) else 1)]
 
         def skill_for(self, question: Question, edit: Edit | None = None) -> Skill:
             told = f"{question.system}\n{question.user}"
@@ -65,10 +72,20 @@ def _called(changes: tuple[tuple[str, ...], ...]) -> set[str]:
     return {name for lines in changes for line in lines for name in _CALLED.findall(line)}
 
 
+def _like_any(edit: Any, helped: list[set[str]]) -> bool:
+    """Return whether what was planned has most words of one of the sentences in ``helped``."""
+    words = set(_words(edit).lower().split())
+    return any(len(words & other) >= ALIKE * len(other) for other in helped)
+
+
 def _summary(edit: Any) -> str:
     """Return the beginning of the plan, as it stands in lists of what was tried."""
+    return _words(edit)[:40]
+
+
+def _words(edit: Any) -> str:
     said: str = edit.plan.partition("\n")[2]
-    return " ".join(said.split())[:40].replace("`", "")
+    return " ".join(said.split()).replace("`", "")
 
 
 def serve(seed: int) -> None:

@@ -70,6 +70,8 @@ def search(
     from accelopt_benchmarks.search.study import StudyPlan
     from accelopt_benchmarks.search.summary import rows
 
+    if data is not None and not (data / "prompts").is_dir():
+        raise wrong_input(f"{data} is no whole checkout of AccelOpt: it has no prompts.")
     with tempfile.TemporaryDirectory(prefix="accelopt-study-") as folder:
         plan = StudyPlan(cache or Path(folder) / "cache", seeds, texts, candidates)
         try:

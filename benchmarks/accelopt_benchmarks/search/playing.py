@@ -1,13 +1,16 @@
-"""Runs one contender in a world: the real search, with the simulated proposer instead of a model."""
+"""Runs one contender, a strategy with its settings and proposal sources, in a world: the real search, with the
+simulated proposer instead of a model.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried
@@ -21,7 +24,6 @@ from accelopt_agent.search.strategies import strategy_named
 from accelopt_agent.search.trial import VersionTexts
 from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
-from accelopt_benchmarks.search.contenders import Contender
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
 from accelopt_benchmarks.search.world import World
 from accelopt_profiling.kernels import Kernel
@@ -161,3 +163,39 @@ def _withheld(world: World, share: float, random: Random) -> frozenset[str]:
     first = world.rewrites(world.subject.text)
     names = sorted({c.origin for c in first} | {c.origin for f in first for c in world.rewrites(f.text)})
     return frozenset(random.sample(names, round(share * len(names))))
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A strategy with its settings. ``rules`` is the share of the rule catalogue that is asked (drawn anew for each
+    seed), ``memory`` whether what was found on the other kernels is remembered, ``proposer`` whether the simulated
+    proposer is asked; ``samples`` are its tries per plan."""
+
+    name: str
+    strategy: str
+    rules: float = 0.0
+    memory: bool = False
+    proposer: bool = True
+    samples: int = 1
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+#: Goes on asking whatever a call brings, so that all contenders run until they are there.
+_TIRELESS = {"least_gain": -1.0}
+
+HYBRID, BEAM, TREE = "hybrid", "beam (AccelOpt: B6 N12 K2 T16)", "tree (STARK)"
+
+CONTENDERS: tuple[Contender, ...] = (
+    Contender(HYBRID, "hybrid", rules=1.0, options=_TIRELESS),
+    Contender(f"{HYBRID} with memory", "hybrid", rules=1.0, memory=True, options=_TIRELESS),
+    Contender(f"{HYBRID}, half the rules", "hybrid", rules=0.5, options=_TIRELESS),
+    Contender(f"{HYBRID}, no proposer", "hybrid", rules=1.0, proposer=False),
+    Contender(f"{HYBRID}, no rules", "hybrid", options=_TIRELESS),
+    Contender(f"{HYBRID}, no rules, with memory", "hybrid", memory=True, options=_TIRELESS),
+    Contender(BEAM, "beam", samples=2),
+    Contender("beam with the rules", "beam", rules=1.0, samples=2),
+    Contender(TREE, "tree"),
+    Contender("tree with the rules", "tree", rules=1.0),
+    Contender("reflexion", "reflexion"),
+    Contender("sampling", "sampling"),
+)

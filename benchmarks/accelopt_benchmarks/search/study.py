@@ -11,9 +11,8 @@ from pathlib import Path
 
 from accelopt_agent.evaluation.host_evaluation import HostCost
 from accelopt_agent.request import OptimizeRequest
-from accelopt_benchmarks.search.contenders import CONTENDERS
 from accelopt_benchmarks.search.landscape import Explored, explored, pair_of, remembered
-from accelopt_benchmarks.search.playing import MarkedTexts, RunOutcome, play
+from accelopt_benchmarks.search.playing import CONTENDERS, MarkedTexts, RunOutcome, play
 from accelopt_benchmarks.search.tokens import Tokens, call_tokens, counter, our_tokens, their_tokens
 from accelopt_benchmarks.search.world import StudyKernel, World
 from accelopt_memory.records import Pair

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from random import Random
 
 from accelopt_benchmarks.result import GoalResult
-from accelopt_benchmarks.search.contenders import BEAM, CONTENDERS, HYBRID, TREE
-from accelopt_benchmarks.search.playing import RunOutcome
+from accelopt_benchmarks.search.playing import BEAM, CONTENDERS, HYBRID, TREE, RunOutcome
 from accelopt_benchmarks.search.study import KernelResult
 
 #: Samples of the percentile bootstrap (Efron 1979), by which the 95 % confidence intervals are computed.

@@ -22,7 +22,7 @@ from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
-from accelopt_profiling.pytorch.reference_job import reference_times
+from accelopt_profiling.pytorch.reference_step import reference_times
 from nkibench.ablations import Ablation
 from nkibench.journal import Journal
 from nkibench.kernel_sets.first_kernel import KERNEL, Written, first_kernel

@@ -1,12 +1,19 @@
-"""Profiles operators of the package on a host, each file unedited, forward and backward."""
+"""Profiles operators of the package on a host, each file unedited, forward and backward. The ``liger-kernel`` wheel is
+fetched with pip into a cache folder and unpacked, never installed.
+"""
 
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
+import zipfile
 from collections.abc import AsyncGenerator, Iterable
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from platformdirs import user_cache_path
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
@@ -56,3 +63,27 @@ def _outcome(name: str, found: FileMeasurement) -> OperatorProfile:
         estimates,
         trouble,
     )
+
+
+VERSION = "0.8.5"
+
+
+def fetch(cache: Path | None = None) -> Path:
+    """Return the folder that holds the ``liger_kernel`` package.
+
+    Raises:
+        RuntimeError: pip cannot get it; its message says why.
+    """
+    cache = cache or user_cache_path("accelopt") / f"liger-{VERSION}"
+    package = cache / "package"
+    if not (package / "liger_kernel" / "ops").is_dir():
+        cache.mkdir(parents=True, exist_ok=True)
+        download = [sys.executable, "-m", "pip", "download", "--no-deps", "-q", "-d", str(cache)]
+        done = subprocess.run(
+            [*download, f"liger-kernel=={VERSION}"], capture_output=True, text=True, timeout=300
+        )
+        if done.returncode:
+            raise RuntimeError(f"pip cannot download liger-kernel {VERSION}: {done.stderr.strip()}")
+        (wheel,) = cache.glob("liger_kernel-*.whl")
+        zipfile.ZipFile(wheel).extractall(package)
+    return package

@@ -21,7 +21,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from nkibench.rank_correlation import spearman
+from nkibench.metrics import spearman
 
 TARGETS = {
     "NVIDIA A100-SXM4-80GB": "a100",

@@ -1,4 +1,6 @@
-"""Arrays and tensors as memory: overlaps, fingerprints, new data at old addresses, poisoned allocations."""
+"""Arrays and tensors as memory: overlaps, fingerprints, new data at old addresses, and allocations that are filled
+with NaNs whose bits no computation gives, so that what was never written can be told.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,6 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
-
-from accelopt_profiling.comparison import unwritten
 
 #: ``M_PERTURB`` of glibc's ``malloc.h``.
 _M_PERTURB = -6
@@ -116,7 +116,7 @@ def poison(array: Any) -> Any:
     if not isinstance(array, np.ndarray):
         _poison_tensor(array)
         return array
-    if unwritten.fill(array):
+    if fill(array):
         return array
     if array.dtype.kind in "fcV":  # "V": bfloat16 and float8 of ml_dtypes
         array.fill(np.nan)
@@ -128,7 +128,7 @@ def poison(array: Any) -> Any:
 def _poison_tensor(tensor: Any) -> None:
     torch = sys.modules["torch"]
     with torch.no_grad():
-        bits = unwritten.UNWRITTEN.get(str(tensor.dtype).removeprefix("torch."))
+        bits = UNWRITTEN.get(str(tensor.dtype).removeprefix("torch."))
         if bits is not None:
             whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
             tensor.view(whole).fill_(bits)
@@ -235,3 +235,32 @@ def _feed(value: Any, update: Callable[[Any], None]) -> None:
         update(np.ascontiguousarray(value).reshape(-1).view(np.uint8).data if value.size else b"")
     else:
         update(repr(value).encode())
+
+
+#: By the name of a float type: quiet NaNs with bits of our own in the fraction, as unsigned integers.
+UNWRITTEN = {"float16": 0x7EAC, "bfloat16": 0x7FEC, "float32": 0x7FC0ACCE, "float64": 0x7FF80000ACCE55ED}
+
+
+def fill(array: np.ndarray[Any, Any]) -> bool:
+    """Fill a NumPy array with the bits of its type; False where there are none for it."""
+    bits = UNWRITTEN.get(array.dtype.name)
+    if bits is None:
+        return False
+    array.view(f"u{array.dtype.itemsize}").fill(bits)
+    return True
+
+
+def is_unwritten(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
+    """Return where ``values`` are of memory that nothing wrote. ``dtype`` is the type they had; bfloat16 may have
+    become float32.
+    """
+    bits = UNWRITTEN.get(dtype)
+    if bits is None or values.dtype.kind != "f":
+        return np.zeros(values.shape, np.bool_)
+    if dtype == "bfloat16":
+        bits <<= 16
+    if values.dtype.name != ("float32" if dtype == "bfloat16" else dtype):
+        return np.zeros(values.shape, np.bool_)
+    same: Any = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}") == bits
+    found: np.ndarray[Any, Any] = same.reshape(values.shape)
+    return found

@@ -12,6 +12,7 @@ from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.gate.violations import case_violations, full_precision, run_violations
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
+from accelopt_profiling.problems.loading.sizes import size_text
 
 #: Codes of a step's error and the reason they become when it was the candidate's step.
 _CANDIDATE_CODES = {
@@ -179,6 +180,10 @@ class _Decision:
         if run_case.unjudged:
             check["outcome"] = f"left out: {run_case.raised}"
             return
+        if run_case.silent:
+            check["outcome"] = f"failed: {run_case.raised}"
+            self._wrong_at(drawn, [Reason("kernel-raised", run_case.raised)], bool(right))
+            return
         if run_case.raised:
             check["outcome"] = f"refused by the kernel: {run_case.raised}"
             if right:
@@ -200,6 +205,12 @@ class _Decision:
         ):
             message = f"{where} it launched no kernel and computed the result in another way."
             self.refusals.append(Reason("fallback", message))
+        self._wrong_at(drawn, faults, bool(right))
+
+    def _wrong_at(self, drawn: DrawnCase, faults: list[Reason], right: bool) -> None:
+        """Refuse a candidate for its ``faults`` at a derived shape, or tell of them. ``right`` tells that the original
+        has none there."""
+        where = f"At the shape {_named(drawn)}"
         special = next((f for f in self.evidence.findings if f.code == "special-shape"), None)
         if faults and (right or special):
             why = (
@@ -208,8 +219,10 @@ class _Decision:
                 else f"it singles shapes out on line {special.line if special else 0}"
             )
             self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in faults]
-        elif faults and drawn.open and not self.subject.rewritten:
+        elif faults and not self.subject.rewritten and _is_promised(drawn, faults):
             why = "the problem leaves its sizes open, and the kernel does not refuse it"
+            if drawn.fixed:
+                why = "it takes its sizes from its inputs, and does not refuse these"
             self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in faults]
         elif faults:
             self.notes.append(
@@ -274,9 +287,7 @@ class _Decision:
             )
             self.notes.append(Reason("initial-parameters", message))
         if len({str(d.shapes) for d in evidence.drawn if d.shapes and not d.left_out}) == 1:
-            message = (
-                "It was checked at one size alone: the problem states its sizes as numbers, and no `shapes`."
-            )
+            message = "It was checked at one size alone; list others in the problem's `shapes`."
             self.notes.append(Reason("one-size", message))
         accepted = evidence.complete and not self.refusals
         noted = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
@@ -328,6 +339,8 @@ class _Decision:
         return f": {'; '.join(dict.fromkeys(why))}" if why else ""
 
 
+#: Codes of results of another form than the reference's.
+_OTHER_FORM = frozenset(["wrong-shape", "wrong-count", "wrong-type", "wrong-dtype", "wrong-output"])
 #: Codes of results that are wrong as they are: the first cause, where a later call is wrong as well.
 _PLAINLY_WRONG = frozenset(["wrong-result", "not-finite", "missed-not-finite", "wrong-shape", "wrong-dtype"])
 
@@ -349,7 +362,15 @@ def _sizes(drawn: DrawnCase) -> list[int]:
 
 
 def _named(drawn: DrawnCase) -> str:
-    return ", ".join(f"{k}={v}" for k, v in (drawn.shape or {}).items())
+    shape = drawn.shape or {}
+    return ", ".join(size_text(k, v) + (f" for {k}" if k.isdecimal() else "") for k, v in shape.items())
+
+
+def _is_promised(drawn: DrawnCase, faults: list[Reason]) -> bool:
+    """Check whether a candidate without an original has to be right at a derived shape: where the problem leaves its
+    sizes open, or where the outputs have the right form there, so that the kernel takes its sizes from its inputs.
+    """
+    return drawn.open and not (drawn.fixed and any(f.code in _OTHER_FORM for f in faults))
 
 
 def _described(

@@ -34,8 +34,8 @@ class DrawnCase:
     """A case as drawn. ``digests`` are of its saved files; ``left_out`` says why a case was not drawn. ``shapes`` and
     ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs,
     further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself, ``open`` that the
-    problem leaves such sizes open. ``smaller`` says which sizes were made smaller, ``reduced`` that the case stands for
-    the main one where that cannot be interpreted.
+    problem leaves such sizes open, ``fixed`` that it states its own as numbers. ``smaller`` says which sizes were made
+    smaller, ``reduced`` that the case stands for the main one where that cannot be interpreted.
     """
 
     index: int
@@ -50,6 +50,7 @@ class DrawnCase:
     twice: bool = False
     derived: bool = False
     open: bool = False
+    fixed: bool = False
     smaller: str = ""
     reduced: bool = False
     notes: list[str] = field(default_factory=list)
@@ -147,10 +148,10 @@ class RunCase:
     memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
     on the same data, ``later`` those of calls under other circumstances (``LATER``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
-    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself; ``unjudged`` that it
-    takes too much work there. ``work`` is what its launches
-    took to interpret, in elements; None where that is not counted. ``initial`` tells that the model's parameters stayed
-    as they were built, since they could not be drawn anew.
+    ``raised`` is how a call failed at a shape, or on values, that the gate chose itself; ``silent`` tells that a device
+    would not have raised, ``unjudged`` that it takes too much work there. ``work`` is what its launches took to
+    interpret, in elements; None where that is not counted. ``initial`` tells that the model's parameters stayed as they
+    were built, since they could not be drawn anew.
     """
 
     index: int
@@ -163,6 +164,7 @@ class RunCase:
     later: dict[str, list[str]] | None = None
     complete: bool = True
     raised: str = ""
+    silent: bool = False
     unjudged: bool = False
     work: int | None = None
     initial: bool = False

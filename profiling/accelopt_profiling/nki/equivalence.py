@@ -42,7 +42,8 @@ class CompareParams:
 @dataclass(frozen=True)
 class CaseComparison:
     """One case of the problem. ``detail`` says where the outputs differ, or what stopped the translation; ``distance``
-    is the largest relative L2 distance of an output; times are estimates, in microseconds."""
+    is the largest relative L2 distance of an output; times are estimates, in microseconds. ``note`` says where the
+    translation keeps more on the chip than there is, which its compiler writes out."""
 
     case: str
     equal: bool
@@ -50,10 +51,11 @@ class CaseComparison:
     distance: float | None
     before_us: float | None
     after_us: float | None
+    note: str = ""
 
 
-def compare_dialects(context: StepContext, params: CompareParams) -> list[CaseComparison]:
-    """Return the comparison of each case: the profiled one first, then the problem's further shapes.
+def compare_dialects(context: StepContext, params: CompareParams) -> dict[str, list[CaseComparison]]:
+    """Return as ``cases`` the comparison of each case: the profiled one first, then the problem's further shapes.
 
     Raises:
         StepFailedError: the file, its problem or the translation cannot be loaded, or the file itself fails.
@@ -77,7 +79,7 @@ def compare_dialects(context: StepContext, params: CompareParams) -> list[CaseCo
             after = _Run(problem, params, shape, core)
             found.append(_compared(case, before, after, translation, relative))
             context.emit({"cases": found})
-    return found
+    return {"cases": found}
 
 
 class _Run:
@@ -90,6 +92,7 @@ class _Run:
         self.results: list[list[Array]] = []
         self.us: float | None = None
         self.faults: list[str] = []
+        self.note = ""
 
     def perform(self, module: ModuleType) -> None:
         inputs = self._problem.inputs(self._params.seed, self._shape)
@@ -101,7 +104,9 @@ class _Run:
     def _estimate(self, emulation: Emulation) -> None:
         traces = [m.trace for m in emulation.machines if m.trace.instructions]
         self.us = sum(estimate(trace, self._core).us for trace in traces)
-        self.faults = [f.message for m in emulation.machines for f in m.findings if f.severity == "error"]
+        findings = [f for m in emulation.machines for f in m.findings]
+        self.faults = [f.message for f in findings if f.severity == "error"]
+        self.note = next((f.message for f in findings if f.code == "capacity"), "")
 
 
 def _compared(
@@ -116,7 +121,7 @@ def _compared(
     distance, detail = _difference(before.results, after.results, relative)
     if not detail and after.faults and not before.faults:
         detail = after.faults[0]
-    return CaseComparison(case, not detail, detail, distance, before.us, after.us)
+    return CaseComparison(case, not detail, detail, distance, before.us, after.us, after.note)
 
 
 def _difference(

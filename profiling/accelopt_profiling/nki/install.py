@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
@@ -11,7 +12,7 @@ from typing import Any
 from accelopt_profiling.nki.beta1.modules import modules as beta1_modules
 from accelopt_profiling.nki.current.modules import modules as current_modules
 from accelopt_profiling.nki.current.versions import emulated_version
-from accelopt_profiling.nki.data.core_limits import CoreLimits
+from accelopt_profiling.nki.data.memory_space import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Machine, Mode, emulating
 from accelopt_profiling.nki.frontend.stand_ins import StandInFinder
 from accelopt_profiling.nki.sdk import real_packages, simulating
@@ -85,6 +86,8 @@ def emulated(
     }
     before = {name: sys.modules.get(name) for name in modules}
     sys.modules.update(modules)
+    level = getattr(logging, "OFF", None)
+    logging.OFF = level or logging.CRITICAL + 10  # type: ignore[attr-defined]  # the SDK's own level
     finder = StandInFinder({name.partition(".")[0] for name in modules}, frameworks=not real)
     sys.meta_path.append(finder)
     _active.append(emulation)
@@ -97,6 +100,8 @@ def emulated(
     finally:
         _active.pop()
         sys.meta_path.remove(finder)
+        if level is None:
+            del logging.OFF  # type: ignore[attr-defined]
         for name in finder.made:
             sys.modules.pop(name, None)
         for name, module in before.items():

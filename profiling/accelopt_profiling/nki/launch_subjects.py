@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,10 @@ from accelopt_profiling.problems.inference.usage import FunctionUse
 
 #: What the emulator raises, and Python for a size of 0; the code's own checks raise something else.
 _FAULTS = (KernelFaultError, ArithmeticError, TypeError)
+#: The least size of a tile that a loop steps by.
+_TILE = 64
+#: What a dimension gets that came out as negative.
+_SIZE = 128
 _SHAPE = re.compile(r"\((\d+(?:, \d+)*),?\)")
 
 
@@ -87,14 +92,40 @@ class _Place:
                 return made
         return None
 
+    def widen(self, size: int, wanted: int) -> str | None:
+        """Give the one dimension of an argument that the statement indexes and that has ``size`` another one."""
+        for node in self._site.expressions():
+            argument = (
+                self.subjects.argument_of(self._value(node.value))
+                if isinstance(node, ast.Subscript)
+                else None
+            )
+            shape = [] if argument is None else self.subjects.call.shape(argument)
+            if argument is not None and shape.count(size) == 1:
+                return self.subjects.resize_dimension(argument, shape.index(size), wanted, self._why)
+        return None
+
+    def reshape(self, elements: int, shape: Sequence[int]) -> str | None:
+        """Give the tensor of the statement that has so many ``elements`` the shape that it shall be reshaped to."""
+        for node in self._site.expressions():
+            argument = self.subjects.argument_of(self._value(node))
+            if argument is not None and prod(self.subjects.call.shape(argument)) == elements:
+                return self.subjects.set_dims(argument, list(shape), f"shape from {self._line}", plain=True)
+        return None
+
     def either(self, a: int, b: int) -> str | None:
         """Make two sizes the same, preferably that of the machine, 128 or 512, where one of them is."""
         pairs = [(a, b), (b, a)]
         pairs.sort(key=lambda pair: pair[1] not in (128, 512))
         return next((made for pair in pairs if (made := self.resize(*pair))), None)
 
-    def fill(self) -> str | None:
-        """Make a size that came out as 0 be 1, by what it is computed from, here or earlier in the function."""
+    def fill(self, shape: Sequence[int]) -> str | None:
+        """Make a size that came out as 0 be 1, and a negative one of ``shape`` positive, by what it is computed from,
+        here or earlier in the function."""
+        for size in (n for n in shape if n < 0):
+            for node in self._numbers(size):
+                if made := self._solver.set_number(node, size, _SIZE):
+                    return made
         quotients = (
             assigned
             for name, value in self._site.frame.f_locals.items()
@@ -165,7 +196,10 @@ def _beyond(matched: re.Match[str], place: _Place) -> str | None:
 
 def _covers(matched: re.Match[str], place: _Place) -> str | None:
     last, size = int(matched["last"]), int(matched["size"])
-    return place.resize(size, last + 1) or place.resize(last + 1, size)
+    beyond = last + 1 - size
+    if beyond >= _TILE and size % beyond == 0:
+        last = 2 * size - 1  # the next tile of a loop that has more of them
+    return place.widen(size, last + 1) or place.resize(size, last + 1) or place.resize(last + 1, size)
 
 
 def _limit(matched: re.Match[str], place: _Place) -> str | None:
@@ -188,8 +222,13 @@ def _shapes(matched: re.Match[str], place: _Place) -> str | None:
     return None
 
 
+def _reshaped(matched: re.Match[str], place: _Place) -> str | None:
+    own, shape = ([int(n) for n in re.findall(r"\d+", matched[part])] for part in ("own", "shape"))
+    return place.reshape(prod(own), shape)
+
+
 def _empty(matched: re.Match[str], place: _Place) -> str | None:
-    return place.fill()
+    return place.fill([int(n) for n in re.findall(r"-?\d+", matched.groupdict().get("shape") or "")])
 
 
 def _flag(matched: re.Match[str], place: _Place) -> str | None:
@@ -208,7 +247,8 @@ def _too_large(matched: re.Match[str], place: _Place) -> str | None:
 
 _Mend = Callable[[re.Match[str], _Place], str | None]
 _TABLE: list[tuple[str, _Mend]] = [
-    (r"has no elements|by zero", _empty),
+    (r"shape \((?P<shape>[^)]*)\) has no elements|by zero", _empty),
+    (r"(?P<own>[\d, ]+)\)? (?:cannot be reshaped to|elements cannot have the shape) \((?P<shape>[\d, ]+)\)", _reshaped),
     (r"no truth value", _flag),
     (r"slice (?P<start>\d+):(?P<stop>\d+) leaves dimension \d+ of size (?P<size>\d+)", _beyond),
     (r"index covers \d+ to (?P<last>\d+); the dimension has size (?P<size>\d+)", _covers),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import PurePosixPath
 from types import ModuleType
 from typing import Any
 
@@ -30,7 +31,7 @@ from accelopt_profiling.problems.inference.inferred import InferParams
 from accelopt_profiling.problems.loading.inferred import INFER_CPU_SECONDS, of_inferred, with_inferred
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.targets.load import UnknownTargetError
+from accelopt_profiling.targets.target import UnknownTargetError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
@@ -38,7 +39,8 @@ _TOOLCHAIN = {"nki": "emulated", "numpy": np.__version__}
 
 
 def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasurement]:
-    """Measure the NKI kernels of a file: first numbers through ``context.emit``, the complete ones returned.
+    """Measure the NKI kernels of a file: first numbers through ``context.emit``, the complete ones returned. Where a
+    file runs itself and that launches nothing here, for want of a device or its framework, arguments are inferred.
 
     Raises:
         StepFailedError: the file or its problem cannot be run.
@@ -48,29 +50,27 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         machine = hardware(params.target)
     except (UnknownTargetError, UnknownVersionError) as error:
         raise StepFailedError(StepError("unsupported", str(error))) from None
-    sdk = real_packages()
-    with emulated(limits=machine.limits, sdk=False):
-        run = _ProfileRun(context, params, machine)
-        if params.input_specs:
-            run.trace(stand_ins(params.input_specs))
-        if params.extent != "all" and run.traced is not None:
-            return run.measurements()
-        with problem_errors(context, "get_inputs"):
-            inputs = run.problem.inputs(params.seed)
-        specs = specs_of(inputs)
-        if specs is not None and specs != params.input_specs:
-            context.emit({"input_specs": specs})
-            run.trace(stand_ins(specs))
-        if params.extent != "all" and run.traced is not None:
-            return run.measurements()
-        if not sdk:
-            run.check(inputs)
-    if sdk:
-        with emulated(limits=machine.limits):
-            run.load()
-            run.toolchain = {"nki": f"simulator of the SDK ({', '.join(sdk)})", "numpy": np.__version__}
-            run.check(inputs)
-    return run.measurements()
+    run = _ProfileRun(context, params, machine)
+    if params.problem is None or params.problem.kind != "selfrun":
+        return run.perform()
+    stopped: StepFailedError | None = None
+    made: list[KernelMeasurement] = []
+    try:
+        made = run.perform()
+    except StepFailedError as failed:
+        stopped = failed
+    if stopped is None and (run.reached_a_kernel or real_packages()):
+        return made
+    kernel = PurePosixPath(context.source.kernel)
+    path = str(kernel.with_name(f"{kernel.stem}_problem.py"))
+    options = {"unreferenced": True, "inferred": True}
+    inferred = replace(params.problem, kind="inferred", path=path, options=options)
+    try:
+        return _ProfileRun(context, replace(params, problem=inferred), machine).perform()
+    except StepFailedError:
+        if stopped is not None:
+            raise stopped from None
+        return made
 
 
 class _ProfileRun:
@@ -79,11 +79,7 @@ class _ProfileRun:
     def __init__(self, context: StepContext, params: ProfileParams, machine: Hardware) -> None:
         self.context, self.params, self.hardware = context, params, machine
         self.inferred = params.problem is not None and bool(params.problem.options.get("inferred"))
-        if params.problem is not None and params.problem.kind == "inferred":
-            wanted = InferParams(params.kernels, params.target, INFER_CPU_SECONDS)
-            self.context, self.params = with_inferred(context, params, infer_nki(context, wanted))
         self.toolchain = _TOOLCHAIN
-        self.load()
         self.traced: Emulation | None = None
         self.fault: KernelFaultError | None = None
         self.findings: list[Finding] = []
@@ -92,6 +88,43 @@ class _ProfileRun:
         self.stage = "traced"
         self.answers: dict[str, TimeEstimate] = {}
         self.arguments: tuple[str, ...] = ()
+
+    def perform(self) -> list[KernelMeasurement]:
+        """Run the problem and return the measurements."""
+        params = self.params
+        sdk = real_packages()
+        with emulated(limits=self.hardware.limits, sdk=False):
+            if params.problem is not None and params.problem.kind == "inferred":
+                wanted = InferParams(params.kernels, params.target, INFER_CPU_SECONDS)
+                found = infer_nki(self.context, wanted)
+                self.context, self.params = with_inferred(self.context, params, found)
+            self.load()
+            if params.input_specs:
+                self.trace(stand_ins(params.input_specs))
+            if params.extent != "all" and self.traced is not None:
+                return self.measurements()
+            with problem_errors(self.context, "get_inputs"):
+                inputs = self.problem.inputs(params.seed)
+            specs = specs_of(inputs)
+            if specs is not None and specs != params.input_specs:
+                self.context.emit({"input_specs": specs})
+                self.trace(stand_ins(specs))
+            if params.extent != "all" and self.traced is not None:
+                return self.measurements()
+            if not sdk:
+                self.check(inputs)
+        if sdk:
+            with emulated(limits=self.hardware.limits):
+                self.load()
+                self.toolchain = {"nki": f"simulator of the SDK ({', '.join(sdk)})", "numpy": np.__version__}
+                self.check(inputs)
+        return self.measurements()
+
+    @property
+    def reached_a_kernel(self) -> bool:
+        """True if a kernel was launched, or stopped by a fault of its own."""
+        launched = self.traced is not None and any(m.trace.instructions for m in self.traced.machines)
+        return launched or (self.fault is not None and self._owned(self.fault.line))
 
     def load(self) -> None:
         """Load the file and its problem, with whatever ``nki`` is in place."""

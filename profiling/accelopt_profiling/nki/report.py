@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from accelopt_profiling.duration import duration_text
+from accelopt_profiling.duration import duration_text, line_hint
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.line_hint import line_hint
 from accelopt_profiling.measurement import (
     Correctness,
     Finding,
@@ -15,8 +14,7 @@ from accelopt_profiling.measurement import (
 )
 from accelopt_profiling.nki.data.instruction import DMA
 from accelopt_profiling.nki.data.memory_space import MemorySpace
-from accelopt_profiling.nki.time_model.estimate import TimeEstimate
-from accelopt_profiling.nki.time_model.explain import Wait
+from accelopt_profiling.nki.time_model.estimate import TimeEstimate, Wait
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 
 #: DMA guide: contiguous pieces of 2 KiB or more are recommended, below 256 B the overhead rules.

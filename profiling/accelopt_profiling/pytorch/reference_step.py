@@ -1,14 +1,19 @@
-"""The step ``torch``: what PyTorch takes for a problem's reference, eager and compiled."""
+"""The step ``torch``: what PyTorch takes for a problem's reference, eager and compiled; ``reference_times`` asks a
+host for it.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.jobs import StepError
+from accelopt_profiling.hosts.host import Host, JobFailedError
+from accelopt_profiling.jobs import Job, Limits, Source, Step, StepError
 from accelopt_profiling.measurement import Latency
+from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.loading.call import to_device
 from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
@@ -16,8 +21,7 @@ from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.pytorch.estimate import estimate_torch
 from accelopt_profiling.pytorch.operators import NotModelledError, record_operators
-from accelopt_profiling.targets.load import load_target
-from accelopt_profiling.targets.target import GpuTarget
+from accelopt_profiling.targets.target import GpuTarget, load_target
 from accelopt_profiling.timing.device import TorchDevice
 from accelopt_profiling.timing.measure import TimingPlan, measure
 from accelopt_profiling.timing.statistics import latency
@@ -110,3 +114,24 @@ def _calls(torch: Any, problem: Problem) -> tuple[Callable[[Any], Any], Callable
     model = problem.model().cuda()
     compiled = torch.compile(model)
     return lambda given: model(*given), lambda given: compiled(*given)
+
+
+async def reference_times(
+    host: Host, source: Source, problem: ProblemRef, target: str, limits: Limits
+) -> TorchTimes:
+    """Return the times of the reference, measured where the host has a device and estimated for ``target`` elsewhere;
+    without times ``why`` says why.
+
+    Raises:
+        HostUnreachableError: the host was lost.
+    """
+    has_device = bool((await host.facts()).devices)
+    step = Step("torch", "torch", to_plain(TorchParams(problem, target)), limits, device=has_device)
+    try:
+        async with aclosing(host.run(Job(source, [step]))) as messages:
+            answers = [message.value async for message in messages if message.final]
+        return from_plain(TorchTimes, answers[-1])
+    except JobFailedError as failed:
+        return TorchTimes(why=failed.error.message)
+    except (ValueError, IndexError) as error:
+        return TorchTimes(why=f"the host's answer cannot be read: {error}")

@@ -6,7 +6,7 @@ import re
 
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.targets.load import target_names
+from accelopt_profiling.targets.target import target_names
 
 #: A device may run a little above its datasheet.
 ALLOWANCE = 0.9

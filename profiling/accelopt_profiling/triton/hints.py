@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 
-from accelopt_profiling.line_hint import line_hint
+from accelopt_profiling.duration import line_hint
 from accelopt_profiling.measurement import Finding, LineCost
 from accelopt_profiling.quantity import Quantity, compiled, estimated, executed
 from accelopt_profiling.triton.capture.session import LaunchExecution
@@ -182,8 +182,10 @@ def sector_use(line: LineCounts) -> float | None:
 
 
 def line_findings(counts: LaunchCounts) -> list[Finding]:
-    """Return the findings ``uncoalesced`` and ``masked-lanes``, for operations wide enough to matter."""
+    """Return the findings ``uncoalesced`` and ``masked-lanes``, for operations wide enough to matter. Lines with the
+    same share of masked lanes have one finding, on the first."""
     found = []
+    masked: dict[int, list[int]] = {}
     for number, line in sorted(counts.lines.items()):
         if not number or line.widest < FEW_LANES:
             continue
@@ -195,13 +197,18 @@ def line_findings(counts: LaunchCounts) -> list[Finding]:
             )
             found.append(Finding("uncoalesced", number, "warning", message))
         if line.masked / line.lanes >= MANY_MASKED:
-            message = (
-                "All lanes are masked off in the sampled programs: with these arguments the line does nothing there."
-                if line.masked == line.lanes
-                else f"{100 * line.masked / line.lanes:.0f} % of the lanes are masked off in the sampled programs; "
-                "a block size that divides the shape would not start them."
-            )
-            found.append(Finding("masked-lanes", number, "information", message))
+            share = 100 if line.masked == line.lanes else min(99, round(100 * line.masked / line.lanes))
+            masked.setdefault(share, []).append(number)
+    for percent, numbers in masked.items():
+        more = len(numbers) - 1
+        where = f" here and on {more} more line{'s' * (more > 1)}" if more else ""
+        message = (
+            f"All lanes{where} are masked off in the sampled programs: with these arguments nothing is done there."
+            if percent == 100
+            else f"{percent} % of the lanes{where} are masked off in the sampled programs; a block size that "
+            "divides the shape would not start them."
+        )
+        found.append(Finding("masked-lanes", numbers[0], "information", message))
     return found
 
 

@@ -20,8 +20,7 @@ from accelopt_profiling.triton.capture.session import LaunchExecution
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.causes import cost_findings
-from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
-from accelopt_profiling.triton.estimation.scale import time_at_scale
+from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate, time_at_scale
 from accelopt_profiling.triton.findings import compile_findings, execution_findings
 from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES
 
@@ -129,7 +128,7 @@ class KernelResults:
         )
 
     def _never_launched(self, inferred: bool) -> KernelMeasurement:
-        run = "with the inferred arguments" if inferred else "by the problem's run"
+        run = "with the inferred arguments" if inferred else "in the run that was profiled"
         message = f"{self.kernel.name} was not launched {run}, so nothing is known about its cost."
         if inferred:
             message += f" `accelopt profile --kernel {self.kernel.name}` infers arguments for it alone."
@@ -153,17 +152,20 @@ class KernelResults:
         return findings
 
     def _untouched(self, execution: LaunchExecution) -> list[Finding]:
-        """Return a finding where a launch leaves nearly all of its largest tensor alone: a size does not fit it."""
+        """Return a finding where a launch leaves nearly all of its largest tensor alone: a size does not fit it. Where
+        the launch reaches beyond that tensor, the finding about that says so."""
         counts = execution.counts
         if counts is None or not counts.tensor_bytes or not counts.sampled:
             return []
         name, whole = max(counts.tensor_bytes.items(), key=lambda tensor: tensor[1])
         sectors = counts.unique_load_sectors.get(name, 0) + counts.unique_store_sectors.get(name, 0)
         touched = sectors * SECTOR_BYTES * counts.programs / counts.sampled
-        if whole < _LARGE or touched >= _LITTLE * whole:
+        beyond = {f.tensor for e in (*self.executions, *self.checks) for f in e.faults}
+        if whole < _LARGE or touched >= _LITTLE * whole or name in beyond:
             return []
+        part = hints.size(touched) if touched else "nothing"
         message = (
-            f"With the inferred arguments the launch touches {hints.size(touched)} of the {hints.size(whole)} of "
+            f"With the inferred arguments the launch touches {part} of the {hints.size(whole)} of "
             f"{name}: if it is to work on all of it, a size among them does not fit."
         )
         return [Finding("inferred-problem", self.kernel.line, "information", message, "createProblem")]

@@ -29,6 +29,7 @@ from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.confinement import Confinement
 from accelopt_profiling.worker.environment import interpreter_in_use
+from accelopt_profiling.worker.frames import sealer
 from accelopt_profiling.worker.limits import (
     TOO_MANY_PROCESSES,
     TOO_MUCH_MEMORY,
@@ -38,7 +39,6 @@ from accelopt_profiling.worker.limits import (
 )
 from accelopt_profiling.worker.sandbox import Sandbox, SandboxLauncher
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
-from accelopt_profiling.worker.sealed_frames import sealer
 from accelopt_profiling.worker.step_context import host_error
 from accelopt_profiling.worker.step_process import run_step
 

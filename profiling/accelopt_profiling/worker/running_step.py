@@ -1,4 +1,6 @@
-"""A job that runs and its current step, as the supervisor sees them: pipes, deadline, messages and outcome."""
+"""A job that runs and its current step, as the supervisor sees them: pipes, deadline, messages and outcome. A limit of
+time leaves out how long the process stood ready and got no core, so that load decides nothing.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +8,14 @@ import contextlib
 import os
 import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.jobs import Job, Limits, Step, StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.worker.core_waits import seconds_without_core
-from accelopt_profiling.worker.sealed_frames import ForgedMessageError, SealedDecoder, new_key
+from accelopt_profiling.worker.frames import ForgedMessageError, SealedDecoder, new_key
 
 _KEPT_OUTPUT = 16_000
 #: How many bytes of results a step may send; the profile of a large file takes a few of the 32 MiB.
@@ -187,6 +189,12 @@ class RunningStep:
             return _FORGED
         if status in (-signal.SIGALRM, -signal.SIGPROF):
             return StepError("timeout", "The run took longer than it may and was ended.", detail=printed)
+        if status == -signal.SIGKILL:
+            message = (
+                "The system ended the process that ran it (SIGKILL), as it does when memory runs out, or when it "
+                "used up its processor time; close what else runs, and try again."
+            )
+            return StepError("memory", message, detail=printed)
         if status < 0:
             try:
                 name = signal.Signals(-status).name
@@ -238,3 +246,35 @@ class ActiveJob:
     @property
     def name(self) -> str:
         return self.job.source.name or self.job.source.kernel
+
+
+_PROC = Path("/proc")
+
+
+def seconds_without_core(pid: int) -> float:
+    """Return the seconds that the step with the main process ``pid`` was ready to run and waited for a core.
+
+    The kernel counts the waits per thread (second field of ``/proc/PID/schedstat``, in ns; Linux, "Scheduler
+    Statistics"). Those of the main thread count, and beside them the longest of any other thread or process that it
+    started: while one waits for the other only one of them is ready. 0 where the kernel does not tell.
+    """
+    main, *others = [_waited(thread) for thread in _threads(pid)] or [0.0]
+    return main + max(others, default=0.0)
+
+
+def _threads(pid: int) -> Iterator[Path]:
+    """Yield the threads of a process, the main one first, then those of the processes that they started."""
+    folder = _PROC / str(pid) / "task"
+    with contextlib.suppress(OSError, ValueError):
+        threads = sorted((int(t.name) != pid, t) for t in folder.iterdir())
+        yield from (thread for _, thread in threads)
+        for _, thread in threads:
+            for child in (thread / "children").read_text().split():
+                yield from _threads(int(child))
+
+
+def _waited(thread: Path) -> float:
+    try:
+        return int((thread / "schedstat").read_text().split()[1]) / 1e9
+    except (OSError, ValueError, IndexError):
+        return 0.0

@@ -14,11 +14,11 @@ from accelopt_profiling.jobs import Limits, Source, StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.worker.confinement import Confinement, confine, refuse_system_calls
 from accelopt_profiling.worker.environment import step_environment
+from accelopt_profiling.worker.frames import sealer
 from accelopt_profiling.worker.limits import apply_limits, die_with_parent
 from accelopt_profiling.worker.running_step import UNHEARD
 from accelopt_profiling.worker.sandbox import Sandbox
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
-from accelopt_profiling.worker.sealed_frames import sealer
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError, host_error
 from accelopt_profiling.worker.steps import find_step
 from accelopt_profiling.worker.usercode import enter_sources

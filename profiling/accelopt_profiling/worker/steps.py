@@ -34,62 +34,58 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
     Raises:
         StepFailedError: there is no such step, or the parameters do not fit it (an older or newer client).
     """
-    if name == "profile":
-        bound = _parse(name, ProfileParams, params)
-        return lambda context: profile(context, bound)
     if name == "load":
         return load
+    function, kind = _implementation(name)
+    bound = _parse(name, kind, params)
+    return lambda context: function(context, bound)
+
+
+def _implementation(name: str) -> tuple[Callable[..., Any], type[Any]]:
+    """Return the function of a step and the type of its parameters. Raises StepFailedError: there is no such step."""
+    if name == "profile":
+        return profile, ProfileParams
     if name == "infer":
         from accelopt_profiling.problems.inference.infer_step import infer
         from accelopt_profiling.problems.inference.inferred import InferParams
 
-        wanted = _parse(name, InferParams, params)
-        return lambda context: infer(context, wanted)
+        return infer, InferParams
     if name == "nki.infer":
         from accelopt_profiling.nki.inference_step import infer_nki
         from accelopt_profiling.problems.inference.inferred import InferParams
 
-        sought = _parse(name, InferParams, params)
-        return lambda context: infer_nki(context, sought)
+        return infer_nki, InferParams
     if name == "time":
         from accelopt_profiling.timing.time_step import TimeParams, time_launches
 
-        timed = _parse(name, TimeParams, params)
-        return lambda context: time_launches(context, timed)
+        return time_launches, TimeParams
     if name == "time.check":
         from accelopt_profiling.timing.check_step import CheckTimedParams, check_timed
 
-        compared = _parse(name, CheckTimedParams, params)
-        return lambda context: check_timed(context, compared)
+        return check_timed, CheckTimedParams
     if name == "torch":
         from accelopt_profiling.pytorch.reference_step import TorchParams, torch_times
 
-        asked = _parse(name, TorchParams, params)
-        return lambda context: torch_times(context, asked)
+        return torch_times, TorchParams
     if name == "trainium":
         from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
 
-        device = _parse(name, DeviceParams, params)
-        return lambda context: time_on_trainium(context, device)
+        return time_on_trainium, DeviceParams
     if name == "nki.facts":
         from accelopt_profiling.nki.tile_facts import FactsParams, tile_facts
 
-        traced = _parse(name, FactsParams, params)
-        return lambda context: tile_facts(context, traced)
+        return tile_facts, FactsParams
     if name == "nki.compare":
         from accelopt_profiling.nki.equivalence import CompareParams, compare_dialects
 
-        translated = _parse(name, CompareParams, params)
-        return lambda context: {"cases": compare_dialects(context, translated)}
+        return compare_dialects, CompareParams
     from accelopt_profiling.gate.steps.table import STEPS
 
-    if name not in STEPS:
-        raise StepFailedError(
-            StepError("unsupported", f"This worker knows no step {name!r}; is it an older version?")
-        )
-    function, kind = STEPS[name]
-    gate_params = _parse(name, kind, params)
-    return lambda context: function(context, gate_params)
+    if name in STEPS:
+        return STEPS[name]
+    raise StepFailedError(
+        StepError("unsupported", f"This worker knows no step {name!r}; is it an older version?")
+    )
 
 
 def _parse(name: str, kind: type[Any], params: dict[str, Any]) -> Any:

@@ -75,13 +75,14 @@ def test_a_step_that_a_later_one_overwrote_is_not_told() -> None:
         for line in ("x = 0", "y = 1\nz = 2\nv = 3\nw = 4\nu = 5", "u = 5\na = b", "u = 5\na = 3")
     ]
     kernel = find_kernels(text_of("k")).kernels[0]
-    node = Node(versions[0], kernel, measured("k", 1.0))
+    path = [Node(versions[0], kernel, measured("k", 1.0))]
     for text, summary, repair in zip(
         versions[1:], ("Hoist", "Redo it all", "repaired"), (False, False, True), strict=True
     ):
-        node = Node(text, kernel, measured("k", 1.0), parent=node, step=("model:m", summary), repair=repair)
-    assert lasting_steps(node) == ["Redo it all"]
-    assert lasting_steps(node.parent.parent) == ["Hoist"]  # type: ignore[union-attr, arg-type]
+        step = ("model:m", summary)
+        path.append(Node(text, kernel, measured("k", 1.0), parent=path[-1], step=step, repair=repair))
+    assert lasting_steps(path[3]) == ["Redo it all"]
+    assert lasting_steps(path[1]) == ["Hoist"]
 
 
 def test_the_net_difference_is_one_sentence() -> None:

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_agent.experience.policy import policies, policy_named
 from accelopt_agent.experience.rendering import experience_text
-from accelopt_agent.experience.selection import choose_experience, track_record
+from accelopt_agent.experience.selection import choose_experience, policies, policy_named, track_record
 from accelopt_agent.experience.short_change import short_change
 from accelopt_agent.experience.source import ExperienceSource, coder_text
 from accelopt_agent.model.answer import Answer

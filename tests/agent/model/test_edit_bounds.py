@@ -131,8 +131,8 @@ def test_a_whole_file_is_read_and_compared_with_the_base() -> None:
 @pytest.mark.parametrize(
     ("plan", "why"),
     [
-        ("REWRITE backward\nFaster.", "backward may not change: the problem does not run backward"),
-        ("REWRITE reference\nFaster.", "reference may not change: reference is the problem's own code"),
+        ("REWRITE backward\nFaster.", "backward may not change: the problem does not run it"),
+        ("REWRITE reference\nFaster.", "reference may not change: it is the problem's own code"),
         ("REWRITE softmax\nFaster.", "which the file does not have"),
         ("LINES 36-37\nSmaller inputs.", "line 36 may not change: get_inputs is the problem's own code"),
     ],

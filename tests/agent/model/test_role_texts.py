@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
-from accelopt_agent.model.briefing import attack, problem_text
+from accelopt_agent.model.anchors import LEFT_OUT, numbered
+from accelopt_agent.model.briefing import attack, hidden_lines, problem_text
 from accelopt_agent.model.dialect_text import CHARACTERS, dialect_functions, dialect_text
-from accelopt_agent.model.edit_bounds import bounds_of
+from accelopt_agent.model.edit_bounds import Bounds, bounds_of
+from accelopt_agent.model.role_prompts import mistakes
 from accelopt_agent.model.target_text import target_text
 from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import find_kernels
@@ -51,6 +54,33 @@ def test_functions_for_what_limits_the_kernel_come_first(file: str, bound: str, 
     told = dialect_text(find_kernels(text).kernels[0], bound, text)
     assert f"{first}" in told[: 3 * len(told) // 4]
     assert len(told) < CHARACTERS + 2500
+
+
+def test_a_function_that_the_plan_speaks_of_is_told_first() -> None:
+    text = (REDESIGNS / "nki_rmsnorm.py").read_text("utf-8")
+    told = dialect_text(find_kernels(text).kernels[0], "DMA", text, "Sum the squares by activation_reduce.")
+    assert "- nisa.activation_reduce(" in told[:600]
+
+
+def test_of_a_long_file_what_the_problem_does_not_run_is_left_out() -> None:
+    text = (REDESIGNS / "layer_norm.py").read_text("utf-8")
+    bounds = Bounds(frozenset({"layer_norm"}), frozenset({"get_inputs", "reference"}))
+    assert hidden_lines(text, bounds) == frozenset()
+    idle = "".join(f"\n\ndef idle_{k}(x):\n    return x\n" for k in range(200))
+    long = f"{text}{idle}\n\nLAST = 1\n"
+    shown = numbered(long, hidden=hidden_lines(long, bounds))
+    assert shown.startswith(numbered(text.rstrip("\n")))
+    assert "idle_" not in shown
+    assert shown.count(LEFT_OUT) >= 1
+    assert " LAST = 1" in shown
+
+
+def test_a_known_mistake_names_only_functions_that_its_dialects_have() -> None:
+    names = {dialect: {f["name"] for f in functions} for dialect, functions in dialect_functions().items()}
+    for mistake in mistakes():
+        named = set(re.findall(r"\b(?:nl|nisa|tl)\.\w+", mistake.text))
+        for dialect in ["triton"] if mistake.dialect == "triton" else ["neuronxcc.nki", "nki"]:
+            assert named <= names[dialect] | {"tl.constexpr"}, (dialect, mistake.text)
 
 
 def test_every_function_has_its_parameters_and_no_dialect_is_empty() -> None:

@@ -13,8 +13,7 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.report import quantities
-from accelopt_profiling.nki.time_model.estimate import estimate
-from accelopt_profiling.nki.time_model.explain import waits
+from accelopt_profiling.nki.time_model.estimate import estimate, waits
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, hardware
 
 #: What a rule that gives up bits may be off by, as a share of the largest value.

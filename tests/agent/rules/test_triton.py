@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.commented_source import commented, lost
-from support.triton_memory_cases import MEMORY_CASES
+from support.triton_memory_cases import MEMORY_CASES, ROWS
 from support.triton_product_cases import PRODUCT_CASES
 from support.triton_rule_cases import CASES as OTHER_CASES
 from support.triton_rule_cases import Case
@@ -98,6 +98,29 @@ def test_tiles_do_not_shrink_for_a_launch_that_is_too_small_to_tell() -> None:
         measured = KernelMeasurement(kernel.name, kernel.line, "triton", "h100", bound=bound)
         found = catalogue.apply("triton-tile-size", text, kernel, measured)
         assert [c.summary for c in found] == [f"Launch with BLOCK={n} instead of 256." for n in sizes]
+
+
+def test_a_computed_block_of_a_loop_is_bounded_with_its_warps() -> None:
+    text = IMPORTS + ROWS.replace("BLOCK=64", "BLOCK=min(LIMIT, n), num_warps=16 if n > 99 else 8")
+    (kernel,) = find_kernels(text).kernels
+    measured = KernelMeasurement(
+        kernel.name, kernel.line, "triton", "h100", bound="memory",
+        configuration="BLOCK=16384, num_warps=16, num_stages=3",
+    )  # fmt: skip
+    found = [c.text for c in catalogue.apply("triton-tile-size", text, kernel, measured)]
+    bounded = "BLOCK=min(min(LIMIT, n), {}), num_warps=min(16 if n > 99 else 8, {})"
+    assert found == [
+        text.replace(
+            "BLOCK=min(LIMIT, n), num_warps=16 if n > 99 else 8", bounded.format(16384 // p, 16 // p)
+        )
+        for p in (4, 2, 8)
+    ]
+    whole = text.replace(
+        "    scale = ",
+        "    total += tl.load(x_ptr + tl.arange(0, BLOCK), mask=tl.arange(0, BLOCK) < n)\n    scale = ",
+    )
+    (kernel,) = find_kernels(whole).kernels
+    assert not list(catalogue.apply("triton-tile-size", whole, kernel, measured))
 
 
 @pytest.mark.slow

@@ -77,6 +77,12 @@ async def test_answers_that_cannot_be_read_do_not_end_its_turn() -> None:
     assert any(isinstance(e, SuggestionFound) for e in events)
 
 
+async def test_a_model_that_searches_alone_has_the_whole_budget() -> None:
+    alone = Author(idle)
+    events = await play([alone], asked=replace(request(budget=Budget(candidates=20)), parallel=1))
+    assert origins(events) == ["model"] * 20
+
+
 async def test_what_failed_is_mended_wherever_it_stands() -> None:
     """Of two samples one fails and the other is faster: the repair is not of anything below the fastest version."""
 

@@ -106,6 +106,24 @@ def test_accelopts_own_beam_forgets_its_incumbents_and_takes_one_sample_of_a_pla
     assert {a.node for a in asks(beam)} == {one, other}  # the original is faster than both
 
 
+def test_after_a_wrong_result_the_gate_judges_halfway_what_other_versions_stand_on_too() -> None:
+    root = made(None, 100, 0)
+    way = [root]
+    for number in range(1, 5):  # the second step is what goes wrong, as the gate will say
+        way.append(made(way[-1], 100 - 10 * number, number, clearly_faster=True))
+    wrong = made(way[-1], 40, 5, clearly_faster=True, proof="refused", failure=Failure("wrong-result", "off"))
+    others = [made(way[-1], 40 + n, 5 + n, clearly_faster=True) for n in range(1, 4)]
+    strategy = strategy_named("hybrid", root, [], target="trn1", depth=16)
+    strategy.nodes = [*way, wrong, *others]
+    judged = []
+    while isinstance(step := strategy.choose(Capacity()), ValidateNode):
+        judged.append(way.index(step.node))
+        step.node.proof = "refused" if judged[-1] >= 2 else "accepted"
+        step.node.failure = Failure("wrong-result", "off") if judged[-1] >= 2 else None
+        strategy.observe(NodeValidated(step.node))
+    assert judged == [2, 1]  # not one of the three others, and nothing above the step that is right
+
+
 def test_without_near_misses_a_failed_version_is_asked_about_by_lot_alone() -> None:
     root = made(None, 100, 0)
     failed = made(root, 100, 1, failure=Failure("wrong-result", "row 3"), proof="refused")

@@ -8,7 +8,6 @@ import pytest
 from support.emulated_device import emulated_place
 
 from accelopt_benchmarks.device import (
-    evaluator_input,
     evaluators,
     facts,
     flashinfer_evaluator,
@@ -19,9 +18,9 @@ from accelopt_benchmarks.device import session as device_session
 from accelopt_benchmarks.device import tricks as tricks_part
 from accelopt_benchmarks.device.corpus import kernels, tricks
 from accelopt_benchmarks.device.kernelbench_evaluator import texts
-from accelopt_benchmarks.device.measuring import PARTS, measures, read_found
-from accelopt_benchmarks.device.page import page
+from accelopt_benchmarks.device.measuring import PARTS, measures, page, read_found
 from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
+from accelopt_benchmarks.device.programs import EvaluatorInput, entry_of
 from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
@@ -49,7 +48,7 @@ def test_the_corpus_is_complete():
     for trick in found:
         assert trick.tricks
         for one in (trick.attack, trick.honest):
-            assert evaluator_input.entry_of(one.text(), 1) == "scale"
+            assert entry_of(one.text(), 1) == "scale"
             assert one.asked()[0].kernel in one.asked()[0].files
 
 
@@ -153,12 +152,12 @@ class Tensor:
 
 def test_texts_for_other_evaluators():
     kernel = "def _own(x): pass\n\ndef run(x, y):\n    return x + y\n"
-    asked = evaluator_input.EvaluatorInput(
+    asked = EvaluatorInput(
         kernel, "def reference(x, y):\n    return x + y\n", "run", [Tensor(4, 8), Tensor(8)], Tensor(4, 8)
     )
-    assert evaluator_input.entry_of(kernel, 2) == "run"
+    assert entry_of(kernel, 2) == "run"
     with pytest.raises(ValueError, match="takes 3 inputs"):
-        evaluator_input.entry_of(kernel, 3)
+        entry_of(kernel, 3)
     for text in texts(asked):
         compile(text, "text", "exec")
     assert "class ModelNew" in texts(asked)[1]

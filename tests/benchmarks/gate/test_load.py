@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_benchmarks.gate.detection import CorpusVerdict
-from accelopt_benchmarks.gate.load import busy_processes, compared, read_verdicts
+from accelopt_benchmarks.gate.detection import CorpusVerdict, busy_processes, compared, read_verdicts
 
 
 def test_verdicts_that_differ_from_an_earlier_run_are_named(tmp_path: Path) -> None:

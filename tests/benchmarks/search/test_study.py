@@ -16,9 +16,8 @@ from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
-from accelopt_benchmarks.search.contenders import BEAM, CONTENDERS, HYBRID, TREE
 from accelopt_benchmarks.search.landscape import explored, pair_of, remembered
-from accelopt_benchmarks.search.playing import play
+from accelopt_benchmarks.search.playing import BEAM, CONTENDERS, HYBRID, TREE, play
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
 from accelopt_benchmarks.search.summary import mean_of, ratio_of
 from accelopt_benchmarks.search.world import StudyKernel, World

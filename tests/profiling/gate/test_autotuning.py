@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
-from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
+from accelopt_profiling.triton.interpreter.language import StaticAssertionError
 
 
 def tuner(kernel: Any) -> Any:
@@ -42,3 +42,15 @@ def test_other_failures_and_the_only_configuration_count_against_it() -> None:
     assert not turns.refuse(Exception("something else"))
     assert not turns.refuse(failure(SimpleNamespace(__name__="another")))
     assert turns.refused() == {}
+
+
+def test_a_call_that_is_repeated_runs_in_the_configuration_of_its_first() -> None:
+    turns, one = AutotuneTurns(), tuner(SimpleNamespace(__name__="sums"))
+    for case, name in enumerate("ab"):
+        turns.next_case(case)
+        chosen = [n for n in ("a", "b") if turns.prefers(one, n)]
+        assert chosen == [name]
+        one.best_config = name
+        turns.chosen()
+    turns.repeat_case(0)
+    assert [turns.prefers(one, name) for name in ("a", "b")] == [True, False]

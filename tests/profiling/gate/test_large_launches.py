@@ -87,5 +87,6 @@ def test_every_element_is_shown_to_be_written(checker: Checker, name: str, tmp_p
     )
     assert verdict.accepted is (not code)
     if verdict.accepted:
-        assert [c["complete"] for c in verdict.checks if "complete" in c] == [False] * 3
-        assert all(0.005 < c["checked"] < 0.5 for c in verdict.checks if "checked" in c)
+        large = [c for c in verdict.checks if not c["case"].startswith("derived")]
+        assert [c["complete"] for c in large if "complete" in c] == [False] * 3
+        assert all(0.005 < c["checked"] < 0.5 for c in large if "checked" in c)

@@ -77,7 +77,7 @@ def test_a_draw_beyond_the_limit_is_weighed_against_three_more(checker: Checker)
     cases, least = cases_whose_first_draw_stands_out()
     kept = verdict_of(checker, cases, least)
     assert kept.accepted, kept.reasons
-    assert codes(kept) == ["near-limit"]
+    assert codes(kept) == ["near-limit", "one-size"]
     assert "'original'" in kept.reasons[0].message
     refused = verdict_of(checker, cases, -100.0)
     assert not refused.accepted

@@ -1,4 +1,4 @@
-"""Inputs in ascending order are bounds that a kernel searches: they stay in order, whatever else becomes of them."""
+"""What inputs are is kept: ascending bounds that a kernel searches stay in order, divisors stay away from zero."""
 
 from __future__ import annotations
 
@@ -34,3 +34,12 @@ def test_ascending_rows_stay_so(distribution: str, bounds: np.ndarray) -> None:
 def test_rows_that_are_all_the_same_are_not_in_order() -> None:
     [found], _ = change("integers", [np.ones(200, np.float32)], 1)
     assert (np.diff(found) < 0).any()
+
+
+@pytest.mark.parametrize("distribution", ["rows", "integers"])
+def test_divisors_get_no_zeros(distribution: str) -> None:
+    scales = (2.0 ** np.random.default_rng(0).integers(-3, 2, size=(40, 20))).astype(np.float32)
+    [found], _ = change(distribution, [scales], 1)
+    assert (found > 0).all()
+    [of_any], _ = change(distribution, [np.abs(np.random.default_rng(0).normal(size=(40, 20)))], 1)
+    assert (of_any == 0).any()

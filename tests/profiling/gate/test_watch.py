@@ -131,6 +131,23 @@ def test_without_an_original_sizes_that_the_problem_leaves_open_have_to_be_right
     assert codes(told) == ["not-general"]
 
 
+def test_sizes_that_the_problem_states_as_numbers_are_varied_too(checker: Checker) -> None:
+    fixed = "import numpy as np\ndef get_inputs(): return [100 + np.random.normal(size=(20, 3))]\n"
+    fixed += "def reference(x): return x * 2\n"
+    right = KERNEL.replace("HERE", "pass")
+    verdict, _ = checker.numpy(right, fixed, right, QUICK)
+    assert codes(verdict) == []
+    silent = KERNEL.replace("HERE", "x = np.concatenate([x[:20], 0 * x[20:]])")
+    verdict, _ = checker.numpy(silent, fixed, silent, QUICK)
+    assert codes(verdict) == ["wrong-result"]
+    assert "At the shape 40 for 20 (it takes its sizes from its inputs" in verdict.reasons[0].message
+    made_for_20 = KERNEL.replace("HERE", "x = x[:20]")
+    told, _ = checker.numpy(made_for_20, fixed, made_for_20, QUICK)
+    assert told.accepted, told.reasons
+    assert codes(told) == ["not-general"]
+    assert "100" not in " ".join(str(c["shapes"]) for c in told.checks)  # no axis has it
+
+
 def test_a_receipt_is_a_question_again(checker: Checker) -> None:
     text = KERNEL.replace("HERE", "pass")
     verdict, receipt = checker.numpy(text, PROBLEM, text, QUICK)

@@ -55,6 +55,12 @@ class Mode(enum.Enum):
 class Options(nl.NKIObject):
     rows = 64
 
+
+@dataclass
+class Limits:
+    bound: float
+    on: bool
+
 """
 
 #: A kernel, and what holds for the arguments with which it runs.
@@ -108,6 +114,35 @@ KERNELS: dict[str, tuple[str, str]] = {
         "def k(x, options: Options, mode: Mode):\n    assert x.shape[0] == options.rows and mode is Mode.FULL"
         + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
         "x.shape[0] == 64 and options.rows == 64 and mode.name == 'FULL'",
+    ),
+    "a size that an assertion computes from another": (
+        "def k(x, y):\n    c, h, w = x.shape\n    _, wide, _ = y.shape\n    padded = h + sum((1, 1))\n"
+        "    assert (padded - 3) // 2 + 1 == wide" + COPY.format(shape="(64, 8)", of="x", source="x[0, 0:64, 0:8]"),
+        "y.shape[1] == (x.shape[1] - 1) // 2 + 1",
+    ),
+    "two sizes that take turns": (
+        "def k(x, y, TILES_IN_BLOCK):\n    m, k = x.shape\n    half, n = y.shape\n    k_ = 2 * half\n"
+        "    assert y.dtype == nl.bfloat16\n    assert k == k_, 'one contraction'\n"
+        "    assert k % (128 * TILES_IN_BLOCK) == 0\n    assert TILES_IN_BLOCK % 2 == 0"
+        + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
+        "x.shape[1] == 2 * y.shape[0] and x.shape[1] % 256 == 0",
+    ),
+    "a size that comes out as negative": (
+        "def k(x, w):\n    n = x.shape[0]\n    size = n - 4 * w.shape[0]\n"
+        "    out = nl.ndarray((64, size), dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    tile = nl.ndarray((64, size), dtype=x.dtype, buffer=nl.sbuf)\n    nisa.memset(tile, 0)\n"
+        "    nisa.dma_copy(dst=out, src=tile)\n    return out",
+        "x.shape[0] > 4 * w.shape[0]",
+    ),
+    "a vector that is reshaped": (
+        "def k(x, w, g):\n    a = x[0:128, 0:256]\n    column = g.reshape((256, 1))[0:64, 0:1]"
+        + COPY.format(shape="(64, 8)", of="w", source="w[192:256, 248:256]"),
+        "g.size == 256 and w.shape[1] >= 256 and x.shape[1] >= 256",
+    ),
+    "an object whose class needs a value": (
+        "def k(x, limits: Limits):\n    assert limits.bound > 0 and limits.on is False"
+        + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
+        "limits.bound == 1.0",
     ),
     "a grid": (
         "def k(x):\n    b = nl.program_id(0)\n    assert nl.program_ndim() == 1 and nl.num_programs(0) == x.shape[0]\n"

@@ -236,6 +236,19 @@ def test_a_file_whose_own_run_fails_after_its_launches_keeps_their_cost(
     assert words in message
 
 
+@pytest.mark.parametrize(
+    "before",
+    ["raise OSError('no device')", "from nkipy.runtime import K; K(kernel)", "class A(nl.B): pass; A().c"],
+)
+def test_a_file_whose_own_run_launches_nothing_runs_with_inferred_arguments(
+    before: str, tmp_path: Path
+) -> None:
+    text = SELFRUN.format(factor=3, after="").replace("    got =", f"    {before}\n    got =")
+    (kernel,) = profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True})).kernels
+    assert kernel.latency.us is not None
+    assert kernel.correctness.status == "not checked"
+
+
 def test_a_file_whose_own_run_fails_in_its_kernel_has_no_cost(tmp_path: Path) -> None:
     text = SELFRUN.format(factor="missing", after="print(got)")
     with pytest.raises(StepFailedError, match="missing"):

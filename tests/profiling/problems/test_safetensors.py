@@ -10,7 +10,7 @@ import pytest
 from support.problem_files import DEFINITION, found_in, loaded
 
 from accelopt_profiling.problems.discovery.locations import stored_inputs
-from accelopt_profiling.problems.loading.safetensors import SafetensorsError, stored_tensor
+from accelopt_profiling.problems.loading.flashinfer import SafetensorsError, stored_tensor
 from accelopt_profiling.problems.problem import ProblemError
 
 torch = pytest.importorskip("torch")

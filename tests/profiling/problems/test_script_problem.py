@@ -16,7 +16,7 @@ from support.problem_files import FEW, NKI, changed, context_of, loaded
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.problems.loading.script_run import run_functions
+from accelopt_profiling.problems.loading.script_run import record_calls, run_functions
 from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.worker.usercode import load_module
 
@@ -46,7 +46,7 @@ RUNS = {
     "main": "\nif __name__ == '__main__':\n    print(double(torch.randn(100, device='cuda')).sum())\n    double(torch.randn(7, device='cuda'))\n",
     "statements": "\ntorch.manual_seed(0)\nx = torch.randn(100, device='cuda')\nassert torch.allclose(double(x), x + x)\ndouble(x[:7])\n",
     "a test": "\nimport pytest\n@pytest.mark.parametrize('n, scale', [(100, 1.0), (3, 2.0)])\ndef test_double(n, scale):\n    double(torch.randn(n, device='cuda') * scale)\n    double(torch.randn(7, device='cuda'))\n",
-    "an autograd function": "\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return double_in(x)\n\ndouble_it = Double.apply\nif __name__ == '__main__':\n    double_it(torch.randn(100, device='cuda'))\n    double_it(torch.randn(7, device='cuda'))\n",
+    "an autograd function": "\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return double_in(x)\n    @staticmethod\n    def backward(ctx, dy):\n        return double_in(dy.contiguous())\n\ndouble_it = Double.apply\nif __name__ == '__main__':\n    double_it(torch.randn(100, device='cuda', requires_grad=True))\n    double_it(torch.randn(7, device='cuda'))\n",
 }  # fmt: skip
 
 
@@ -118,3 +118,33 @@ def test_methods_of_unittest_are_tests_that_may_be_expected_to_fail() -> None:
     exec(text.replace("import neuronxcc.nki as nki\n@nki.jit\n", ""), module.__dict__)  # noqa: S102
     run_functions(module, runs.functions)
     assert module.__dict__["ran"] == ["k"]
+
+
+def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path: Path) -> None:
+    text = "def double(x):\n    return x + x\n\nassert double(3) == 6\nassert double(4.5) == 8\ndouble(7)\n"
+    context = context_of(tmp_path, {"k.py": text})
+    assert record_calls(context, {"recorded": ["double"]}) == ([["double", 3], ["double", 4.5]], set())
+    context = context_of(tmp_path, {"k.py": "assert not True\n" + text})
+    with pytest.raises(AssertionError):
+        record_calls(context, {"recorded": ["double"]})
+
+
+@pytest.mark.parametrize(
+    ("statement", "runs"),
+    [
+        ("if True:\n    def launch(x):\n        double(x)\n", False),
+        ("if True:\n    def launch():\n        double(4)\n    launch()\n", True),
+        ("if True:\n    measure(lambda: double(4))\n", True),
+        ("class Double:\n    def __call__(self, x):\n        return double(x)\n", False),
+    ],
+)
+def test_a_function_that_a_statement_defines_is_not_run_by_it(statement: str, runs: bool) -> None:
+    text = f"{SELFRUN}\n{statement}"
+    assert own_runs(try_parse(text), find_kernels(text)).module == runs
+
+
+def test_a_function_that_is_called_for_gradients_is_told(tmp_path: Path) -> None:
+    text = "class Leaf:\n    requires_grad = True\n\ndef f(x):\n    return x\n\ndef g(x):\n    return 1\n\nf(Leaf())\ng(Leaf())\n"
+    calls, differentiated = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": ["f", "g"]})
+    assert [name for name, _ in calls] == ["f", "g"]
+    assert differentiated == {"f"}

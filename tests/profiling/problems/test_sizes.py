@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 from types import SimpleNamespace
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 
 from accelopt_profiling.problems.loading.cases import profiled_cases
 from accelopt_profiling.problems.loading.python_problem import parse_counts
-from accelopt_profiling.problems.loading.sizes import ProblemSizes, halved, integer_constants
+from accelopt_profiling.problems.loading.sizes import ProblemSizes, halved, integer_constants, name_numbers
 from accelopt_profiling.problems.problem import ProblemError
 
 
@@ -35,6 +36,35 @@ def test_constants_of_a_module_are_smaller_while_applied():
         assert sizes.inputs(0)[0] == 2048 * 300
     assert namespace["rows"] == 4096
     assert str(sizes) == "rows=2048 instead of 4096"
+
+
+def test_numbers_of_a_function_are_sizes(tmp_path):
+    path = tmp_path / "numbers_problem.py"
+    path.write_text(
+        "def get_inputs():\n    seed(1234)\n    return [64, (64, 2**20), 3, 'n' * 16]\ndef seed(number): pass\n"
+    )
+    spec = importlib.util.spec_from_file_location("numbers_problem", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    draw = name_numbers(module, module.get_inputs)
+    assert draw() == module.get_inputs()
+    assert draw.__code__.co_firstlineno == 1
+    constants = integer_constants(module, [draw])
+    assert constants == {"64": 64, "1048576": 1048576, "16": 16}
+    problem = SimpleNamespace(module=module, axes={}, constants=constants, inputs=lambda seed: draw())
+    sizes = ProblemSizes(problem).at({"64": 61})
+    assert sizes.fixed
+    assert str(sizes) == "61 instead of 64"
+    with sizes.applied():
+        assert sizes.inputs(0)[:3] == [61, (61, 1048576), 3]
+    assert draw()[0] == 64
+
+
+def test_functions_without_a_plain_source_stay_as_they_are():
+    module = SimpleNamespace()
+    made = eval("lambda: 512")  # noqa: S307
+    for function in (made, len, SimpleNamespace):
+        assert name_numbers(module, function) is function
 
 
 def test_arguments_are_smaller_until_none_can_be():

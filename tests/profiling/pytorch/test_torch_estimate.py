@@ -10,8 +10,7 @@ import pytest
 from accelopt_profiling.pytorch.estimate import estimate_torch, fused
 from accelopt_profiling.pytorch.operators import NotModelledError, TensorUse, TorchOperator, record_operators
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.targets.load import load_target
-from accelopt_profiling.targets.target import GpuTarget
+from accelopt_profiling.targets.target import GpuTarget, load_target
 
 
 def h100() -> GpuTarget:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from accelopt_profiling.recording.entries import candidates
+from accelopt_profiling.recording.observer import candidates
 from accelopt_profiling.recording.open_calls import OpenCalls, instrument
 
 SOURCE = textwrap.dedent(

@@ -11,7 +11,7 @@ pytest.importorskip("triton")
 import triton.language as tl
 from triton.runtime import interpreter as stock
 
-from accelopt_profiling.triton.interpreter.block_types import BlockTypes
+from accelopt_profiling.triton.interpreter.language import BlockTypes
 
 SHAPES: list[Any] = [[1], [8], [4, 16], [tl.constexpr(2), 4], tl.tuple([8, 8, 1])]
 REFUSED: list[Any] = [[], [3], [2.0], [tl.constexpr(2.0)], [4, "x"], 8]

@@ -13,8 +13,12 @@ from support.compile_launches import CapturedLaunch, line_of, matmul, softmax, w
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import GpuTarget, load_gpu
-from accelopt_profiling.triton.compilation.compile import _triton_compile, compile_launch
-from accelopt_profiling.triton.compilation.toolchain import cache_folder, own_cache
+from accelopt_profiling.triton.compilation.compile import (
+    _triton_compile,
+    cache_folder,
+    compile_launch,
+    own_cache,
+)
 from accelopt_profiling.triton.hints import with_code
 
 pytestmark = pytest.mark.triton

@@ -10,8 +10,12 @@ from hypothesis import strategies as st
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import GpuTarget, load_gpu, target_names
-from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
-from accelopt_profiling.triton.compilation.occupancy import MultiprocessorOccupancy, occupancy
+from accelopt_profiling.triton.compilation.compiled import (
+    CompiledFacts,
+    CompileProblem,
+    MultiprocessorOccupancy,
+    occupancy,
+)
 from accelopt_profiling.triton.estimation.estimate import estimate
 from accelopt_profiling.triton.estimation.residency import residency
 from accelopt_profiling.triton.estimation.roofline import matrix_peak

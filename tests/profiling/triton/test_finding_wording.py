@@ -19,6 +19,13 @@ def test_a_line_that_does_nothing_is_told_from_one_that_does_half(masked: int, b
     assert finding.message.startswith(begins)
 
 
+def test_lines_with_the_same_share_have_one_finding() -> None:
+    lines = {n: LineCounts(lanes=1024, masked=768, widest=1024) for n in (3, 4, 9)}
+    (finding,) = line_findings(LaunchCounts(1, 1, {**lines, 5: LineCounts(lanes=1024, widest=1024)}))
+    assert finding.line == 3
+    assert finding.message.startswith("75 % of the lanes here and on 2 more lines are masked off")
+
+
 def test_a_single_number_read_in_a_loop_is_not_strided() -> None:
     line = LineCounts(load_bytes=4 * 64, load_sectors=64, lanes=64, widest=1)
     assert line_findings(LaunchCounts(1, 1, {7: line})) == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 import torch
 import triton
@@ -11,6 +13,7 @@ from support import triton_kernels as kernels
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.capture.session import OutOfBoundsError
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
+from accelopt_profiling.triton.interpreter.compiler_hints import FalseHintError
 
 pytestmark = pytest.mark.triton
 
@@ -190,3 +193,21 @@ def test_logical_operators_work_element_by_element(limit):
     first = (torch.arange(5) == 0)[:, None]
     expected = x if limit is None else torch.where((x >= limit) & (x > 0) | first, x, -1.0)
     assert torch.equal(out, expected)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "reason"),
+    [
+        (32, 16, ""),
+        (24, 16, "multiple_of(16): 24 is no multiple"),
+        (32, 20, "max_constancy(16): elements 16 to 31 differ"),
+        (0, 16, "tl.assume"),
+    ],
+)
+def test_false_hints_to_the_compiler_are_errors(n, k, reason):
+    out = torch.zeros(200, dtype=torch.int32, device="cuda")
+    if not reason:
+        kernels.hinted[(2,)](out, n, k, EQUAL=16, B=32)
+        return
+    with pytest.raises(FalseHintError, match=re.escape(reason)):
+        kernels.hinted[(2,)](out, n, k, EQUAL=16, B=32)

@@ -10,10 +10,13 @@ from support.compile_launches import FILE, line_of, matmul, softmax
 
 from accelopt_profiling.targets import load_gpu
 from accelopt_profiling.triton.compilation.assembly import parse_amdgcn, parse_ptx
-from accelopt_profiling.triton.compilation.compile import _triton_compile, compile_with_machine_code
+from accelopt_profiling.triton.compilation.compile import (
+    _triton_compile,
+    compile_with_machine_code,
+    cuda_tool,
+)
 from accelopt_profiling.triton.compilation.instructions import amdgcn_class, ptx_class, sass_class
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError, disassemble, natural_loops
-from accelopt_profiling.triton.compilation.toolchain import cuda_tool
 
 pytestmark = pytest.mark.triton
 

@@ -6,8 +6,7 @@ import pytest
 
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets import load_gpu
-from accelopt_profiling.triton.estimation.estimate import estimate
-from accelopt_profiling.triton.estimation.scale import time_at_scale
+from accelopt_profiling.triton.estimation.estimate import estimate, time_at_scale
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, LineCounts
 
 H100 = load_gpu("h100")

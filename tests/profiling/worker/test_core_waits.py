@@ -11,8 +11,7 @@ import pytest
 
 from accelopt_profiling.jobs import Limits, Step
 from accelopt_profiling.worker import running_step
-from accelopt_profiling.worker.core_waits import seconds_without_core
-from accelopt_profiling.worker.running_step import RunningStep
+from accelopt_profiling.worker.running_step import RunningStep, seconds_without_core
 
 BUSY = "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})\nwhile True: pass"
 

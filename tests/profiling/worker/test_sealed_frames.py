@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.worker.sealed_frames import ForgedMessageError, SealedDecoder, new_key, sealer
+from accelopt_profiling.worker.frames import ForgedMessageError, SealedDecoder, new_key, sealer
 
 MESSAGES = [{"type": "partial", "value": n * "é"} for n in range(4)]
 

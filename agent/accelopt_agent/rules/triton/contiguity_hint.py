@@ -8,8 +8,8 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
-from accelopt_agent.rules.analysis.triton.divisibility import Division, divisions_as_flags
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.launch_flags import Division, divisions_as_flags
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:

@@ -9,8 +9,8 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.divisibility import divisions_as_flags
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.launch_flags import divisions_as_flags
 
 
 @dataclass(frozen=True)

@@ -36,11 +36,12 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
             continue
         word, decorated = condition
         edits = (_branch(kernel, region, lines, word), *decorated)
-        summary = f"Load a row that fits into one block once instead of {len(loops)} times."
+        summary = f"Load a row that fits into one block once instead of {len(loops)} times"
         for warps in (None, 8):
             launched = _launched(kernel, loops[0], warps)
             if launched is not None:
-                yield Rewrite(edits, summary, tuple(launched))
+                wider = f", with {warps} warps" if warps else ""
+                yield Rewrite(edits, f"{summary}{wider}.", tuple(launched))
 
 
 def _condition(kernel: TritonKernel, loop: RowLoop) -> tuple[str, list[ByteEdit]] | None:

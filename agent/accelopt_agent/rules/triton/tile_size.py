@@ -1,7 +1,9 @@
-"""Launch with tiles twice or half as large, where the file sets the size as a number."""
+"""Launch with tiles twice or half as large, where the file sets the size as a number, or with blocks of a loop that are
+smaller than what it computes."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -9,11 +11,21 @@ import libcst as cst
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import grid_axes
 from accelopt_agent.rules.analysis.triton.kernel import integer, open_triton
-from accelopt_agent.rules.analysis.triton.launch_sizes import LaunchSizes, Resize, axes_of, bounds_of
+from accelopt_agent.rules.analysis.triton.launch_sizes import (
+    LaunchSizes,
+    Resize,
+    axes_of,
+    bounds_of,
+    options_edits,
+)
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimensions
 
 #: Tiles of fewer than 16 elements fit no tensor core; ones above 16384 no register file.
 _LEAST, _MOST = 16, 16384
+#: What a computed block is divided by, and its warps: each warp keeps its part, more programs share a multiprocessor.
+_PARTS = (4, 2, 8)
+#: Elements per warp below which a lane has no whole access of 16 bytes.
+_PER_WARP = 256
 
 
 def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
@@ -25,6 +37,10 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
     analysis, launched = subject.analysis(TileDimensions), LaunchSizes(kernel, kernel.launches[0])
     for name in kernel.parameters:
         dimensions, given = analysis.of(name), launched.value(name)
+        if given is None and dimensions and not small and name in kernel.constexprs:
+            if all(d.loops and d.looped and d.guarded and not d.axes for d in dimensions):
+                yield from _smaller_blocks(subject, launched, name)
+            continue
         size = given.value if given is not None else 0
         if name not in kernel.constexprs or not dimensions or size < 2 or size & (size - 1):
             continue
@@ -43,3 +59,31 @@ def _axes_with(launched: LaunchSizes, size: int) -> frozenset[int]:
     source = launched.kernel.source
     numbers = [[integer(n) for n in source.walk(e, cst.Integer)] for e in axes[0]] if axes is not None else []
     return frozenset(axis for axis, found in enumerate(numbers) if size in found)
+
+
+def _smaller_blocks(subject: RuleContext, launched: LaunchSizes, name: str) -> Iterator[Rewrite]:
+    """Bound a block that the launch computes and the kernel's loops go over, and its warps with it."""
+    kernel, launch = launched.kernel, launched.launch
+    given, warps = launch.arguments.get(name), launch.keyword("num_warps")
+    size, count = _measured(subject, name), _measured(subject, "num_warps")
+    keyword = launch.keyword(name)
+    if given is None or keyword is None or warps is None or size is None or count is None:
+        return
+    for parts in _PARTS:
+        block, fewer = size // parts, count // parts
+        if not fewer or block < fewer * _PER_WARP:
+            continue
+        texts = {
+            n: f"min({kernel.source.code(value)}, {most})" if integer(value) is None else str(most)
+            for n, value, most in ((name, given, block), ("num_warps", warps.value, fewer))
+        }
+        edits = options_edits(kernel, launch.call, texts)
+        summary = f"Launch with {name} of at most {block} ({size} here) and at most {fewer} warps ({count})."
+        yield Rewrite((), summary, tuple(edits))
+
+
+def _measured(subject: RuleContext, name: str) -> int | None:
+    """Return what the profiled launch had for a constexpr or an option."""
+    written = subject.measurement.configuration if subject.measurement is not None else ""
+    number = re.search(rf"(?:^|, ){re.escape(name)}=(\d+)(?:,|$)", written)
+    return int(number[1]) if number is not None else None

@@ -20,13 +20,10 @@ from accelopt_agent.search.strategies.strategy import (
 )
 from accelopt_agent.search.trial import Trial, repeats
 from accelopt_agent.speedup import clearly_faster
+from accelopt_agent.suggestions.suggestion import EQUAL
 
 #: So many answers of a paid proposer in a row without anything new, and it is asked no more.
 MOST_FRUITLESS = 24
-
-#: Versions whose times differ by no more than this share are equally fast: of them the one with the fewest steps is
-#: proved, as every further step is one more thing for a person to review.
-EQUAL = 0.01
 
 
 class Frontier(ABC):
@@ -63,7 +60,9 @@ class Frontier(ABC):
 
     def choose(self, free: Capacity) -> SearchStep | None:
         step: SearchStep | None = None
-        if free.validations and not self.prove_last and (node := self._due_for_proof()) is not None:
+        if free.validations and (suspect := self._suspect()) is not None:
+            step = ValidateNode(suspect)
+        elif free.validations and not self.prove_last and (node := self._due_for_proof()) is not None:
             step = ValidateNode(node)
         elif free.measurements and (trial := self.next_idea()) is not None:
             self.ideas.remove(trial)
@@ -115,6 +114,27 @@ class Frontier(ABC):
 
     def has_begun(self, kind: type[SearchStep]) -> bool:
         return any(isinstance(step, kind) for step in self.begun)
+
+    def _suspect(self) -> Node | None:
+        """Return the version halfway between a right one and one with a wrong result, of those that versions which wait
+        for the gate are made from too: one verdict says of all of these whether they can be right."""
+        waiting = self._waiting()
+        for wrong in self.nodes:
+            failure, between = wrong.failure, []
+            if wrong.proof != "refused" or failure is None or not failure.near:
+                continue
+            if wrong.step is None or not repeats(wrong.step):
+                continue
+            node = wrong.parent
+            while node is not None and node.parent is not None and node.proof is None:
+                between.append(node)
+                node = node.parent
+            shared = [n for n in between if n.sound and any(n in w.way for w in waiting)]
+            if shared:
+                suspect = shared[len(shared) // 2]
+                at_the_gate = any(isinstance(s, ValidateNode) and s.node in between for s in self.begun)
+                return None if at_the_gate else suspect
+        return None
 
     def _due_for_proof(self) -> Node | None:
         best = self.best()

@@ -121,7 +121,8 @@ class Hybrid(Frontier):
     call does not pay. That expectation starts at ``first_gain`` and moves halfway to what each call brought.
 
     Of all candidates the share ``model_share`` is kept for a paid proposer: rules and remembered edits get no more than
-    the rest while it answers, and it is asked until it has tried its share, whatever is expected. It is asked before
+    the rest while it answers, and it is asked until it has tried its share, whatever is expected; where nobody else
+    proposes, its share is all of them. It is asked before
     further rules where each rule was tried once, or ``UNCLEAR_TRIES`` tries were made, and none changed the time. An
     answer that could not be read says nothing about what the next one will bring.
 
@@ -148,7 +149,7 @@ class Hybrid(Frontier):
     ) -> None:
         super().__init__(root, sources, target=target, depth=depth, random=random, prove_last=prove_last)
         self.least_gain, self.repairs, self.patience = least_gain, repairs, patience
-        self.model_share = model_share
+        self.model_share = model_share if set(sources) - PAID else 1.0
         self._fruitless_tries = self._choices = self._paid_tries = self._unanswered = 0
         self._left = math.inf
         self.experience = Experience(prior, target)
@@ -258,10 +259,7 @@ class Hybrid(Frontier):
 
     def _node_to_teach(self, name: str, fastest: Node) -> Node | None:
         """Return the fastest version where a rewrite of a model was proved elsewhere since: it may fit there too."""
-        way, node = {fastest}, fastest
-        while node.parent is not None:
-            node = node.parent
-            way.add(node)
+        way = fastest.way
         proved = [
             n for n in self.nodes
             if n.proof == "accepted" and n.clearly_faster and n.step is not None and not repeats(n.step)

@@ -34,7 +34,8 @@ def change(distribution: str, inputs: list[Any], seed: int) -> tuple[list[Any], 
     return [state.value(v) for v in inputs], state.changed
 
 
-#: The least value of a row in the case "rows", in root mean squares of the array.
+#: The least value of a row in the case "rows", in root mean squares of the array; and of an array that is bounded away
+#: from zero, as divisors are, which gets no zeros.
 _LEAST = 0.1
 #: Rows of this length are in order by chance once in a few thousand million times.
 _SORTED = 13
@@ -114,7 +115,10 @@ class _Redistribution(Rewriting):
         self.distribution, self.generator = distribution, generator
 
     def rule(self, array: Array) -> Array | None:
-        non_negative = not bool((array[np.isfinite(array)] < 0).any())
+        finite = array[np.isfinite(array)]
+        smallest = float(finite.min()) if finite.size else 0.0
+        least = _LEAST * float(np.sqrt(np.mean(np.square(finite)))) if finite.size else 0.0
+        bounded = smallest > least
         factor = {"large": 3.0, "small": 0.01}.get(self.distribution)
         if factor is not None:
             scaled: Array = array * factor
@@ -122,18 +126,16 @@ class _Redistribution(Rewriting):
         if self.distribution == "rows":
             first = array[..., :1]
             sign = -1.0 if first.size and first.reshape(-1)[0] < 0 else 1.0
-            finite = array[np.isfinite(array)]
-            least = _LEAST * np.sqrt(np.mean(np.square(finite))) if finite.size else 0.0
             value = sign * np.maximum(np.abs(first), least)
             changed: Array = (value * np.ones(array.shape)).reshape(-1, array.shape[-1])
             changed[1::2] *= 1.0 + self.generator.uniform(-0.25, 0.25, size=changed[1::2].shape)
             changed = changed.reshape(array.shape)
-            changed.reshape(-1, changed.shape[-1])[3::7] = 0.0
+            if not bounded:
+                changed.reshape(-1, changed.shape[-1])[3::7] = 0.0
             return changed
         if self.distribution == "integers":
-            return np.asarray(
-                self.generator.integers(0 if non_negative else -2, 3, size=array.shape), np.float64
-            )
+            lowest = 1 if bounded else -2 if smallest < 0 else 0
+            return np.asarray(self.generator.integers(lowest, 3, size=array.shape), np.float64)
         if self.distribution == "shuffled":
             shuffled: Array = self.generator.permutation(array.reshape(-1)).reshape(array.shape)
             return shuffled

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,6 @@ class _Drawing:
     def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
         self.context, self.problem, self.params = context, problem, params
         self.shapes = list(problem.shapes)
-        self.derived = derive_shapes(getattr(problem, "axes", {}), listed=bool(self.shapes))
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.first: list[Any] | None = None
         self.integers: list[Any] | None = None
@@ -80,6 +80,16 @@ class _Drawing:
         self.main = ProblemSizes(problem)
         if params.dialect == "triton":
             fitting(self.main, params.target, params.input_bytes, params.large_bytes)
+
+    @cached_property
+    def derived(self) -> list[dict[str, int]]:
+        """The shapes that are derived from the problem's sizes; of numbers, only those that an axis of the main case's
+        inputs has are sizes.
+        """
+        sizes = ProblemSizes(self.problem)
+        axes = {n for _, array in arrays_of(self.first or []) for n in array.shape}
+        full = {name: size for name, size in sizes.full.items() if not sizes.fixed or size in axes}
+        return derive_shapes(full, listed=bool(self.shapes))
 
     def case(self, index: int) -> DrawnCase | None:
         """Draw and save one case; None when the problem has no such shape, or no sums to lose anything in."""
@@ -194,22 +204,22 @@ class _Drawing:
 
     def _derived(self, index: int, case: Case) -> DrawnCase:
         """Return a case at a shape that the problem did not list: it need not be able to draw it."""
-        shape = dict(self.derived[case.derived or 0])
-        axes = getattr(self.problem, "axes", {})
-        partial = self.params.dialect != "triton" and any(size % axes[name] for name, size in shape.items())
+        sizes, shape = ProblemSizes(self.problem), dict(self.derived[case.derived or 0])
+        partial = self.params.dialect != "triton" and any(n % sizes.full[name] for name, n in shape.items())
         drawn = DrawnCase(
-            index, case.name, case.distribution, shape=shape, derived=True, open=not (self.shapes or partial)
-        )
+            index, case.name, case.distribution, shape=shape, derived=True, open=not (self.shapes or partial),
+            fixed=sizes.fixed,
+        )  # fmt: skip
         if 4 * self.sizes[None] > self.params.large_bytes or self.main.smaller:
             return replace(drawn, left_out="the inputs are large enough at the main shape")
         try:
-            inputs = self.problem.inputs(case.seed, shape)
-            call, arguments = self.problem.call(inputs)
+            with sizes.at(shape).applied():
+                inputs = sizes.inputs(case.seed)
+                if byte_count(inputs) > self.params.large_bytes:
+                    return replace(drawn, left_out="its inputs are large")
+                return self._keep(drawn, inputs, *self.problem.call(inputs), shape)
         except Exception as error:  # the problem's own code, asked for what it never promised
             return replace(drawn, left_out=f"the problem does not draw it ({type(error).__name__})")
-        if byte_count(inputs) > self.params.large_bytes:
-            return replace(drawn, left_out="its inputs are large")
-        return self._keep(drawn, inputs, call, arguments, {})
 
     def _keep(
         self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any], sizes: Mapping[str, int]

@@ -8,18 +8,19 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
+from accelopt_profiling.triton.interpreter.language import StaticAssertionError
 
 
 @dataclass
 class _Tuner:
     """An autotuner: its configurations that it tried (what pruning left of them), the cases in which its kernel ran in
-    each of them, those that do not compile, and the one that it prefers now.
+    each of them, those that do not compile, the first one of each case, and the one that it prefers now.
     """
 
     tuner: Any
     possible: dict[str, set[int]] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
+    first: dict[int, str] = field(default_factory=dict)
     preferred: str | None = None
 
     @property
@@ -46,6 +47,13 @@ class AutotuneTurns:
             known.preferred = known.next(case)
             known.tuner.cache.clear()
 
+    def repeat_case(self, case: int) -> None:
+        """Have the configuration of a case's first call chosen from here on: another may give other bits."""
+        self._case = case
+        for known in self._tuners.values():
+            known.preferred = known.first.get(case, known.preferred)
+            known.tuner.cache.clear()
+
     def prefers(self, tuner: Any, configuration: Any) -> bool | None:
         """Say whether ``tuner`` shall choose the configuration that it tries now; None where it does not compile."""
         known = self._tuners.setdefault(id(tuner), _Tuner(tuner))
@@ -63,6 +71,7 @@ class AutotuneTurns:
             best = str(getattr(known.tuner, "best_config", None))
             if best in known.possible:
                 known.possible[best].add(self._case)
+                known.first.setdefault(self._case, best)
 
     def refuse(self, failed: BaseException) -> bool:
         """Take what a call failed of: True where it is an assertion at compile time of a configuration beside which

@@ -7,8 +7,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import ResolvedNames, local_names
+from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding, local_names
 from accelopt_profiling.gate.reading.weights import of_the_model
 
 _SOURCES = {

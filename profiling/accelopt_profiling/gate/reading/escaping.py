@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import ResolvedNames
+from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding
 
 _STREAMS = (
     "torch.cuda.Stream",

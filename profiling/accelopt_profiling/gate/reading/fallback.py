@@ -5,8 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import Function, ResolvedNames
+from accelopt_profiling.gate.reading.names import Function, ResolvedNames, StaticFinding
 
 _FRAMEWORKS = ("torch", "numpy", "scipy", "jax", "tensorflow", "cupy")
 #: Functions of a framework that make or lay out memory, or ask about it, rather than compute.

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
-from accelopt_profiling.gate.reading.finding import StaticFinding
-from accelopt_profiling.gate.reading.names import ResolvedNames
+from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding
 
 #: Attributes through which code gets at frames, other functions' insides or the emulation.
 _INSIDES = frozenset(

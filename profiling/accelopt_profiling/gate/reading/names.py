@@ -1,9 +1,12 @@
-"""Resolve the names of a file: imported modules and their attributes as dotted paths."""
+"""Resolve the names of a candidate's file, imported modules and their attributes, as dotted paths; every reader of the
+text uses them, and yields findings.
+"""
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from accelopt_profiling.kernels import find_kernels
 
@@ -162,3 +165,15 @@ BUILTINS = frozenset(
         "locals", "open", "setattr", "vars", "print", "type", "object",
     ]
 )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class StaticFinding:
+    """A finding at a 1-based ``line``. One that is ``certain`` has no honest use in a kernel file and refuses the
+    candidate; the others are worth knowing. ``code`` is stable (see docs/explanation/gate.md).
+    """
+
+    code: str
+    line: int
+    message: str
+    certain: bool = False

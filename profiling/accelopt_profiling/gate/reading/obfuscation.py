@@ -8,9 +8,8 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.reading.forbidden_names import rule_for
-from accelopt_profiling.gate.reading.names import ResolvedNames
+from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding
 
 _LONG_LITERAL = 200  # characters without a space, and dense: longer than any honest constant of a kernel file
 

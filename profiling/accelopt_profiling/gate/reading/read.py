@@ -8,13 +8,11 @@ from accelopt_profiling.gate.reading.branching import branching
 from accelopt_profiling.gate.reading.constant_folding import plain_spelling
 from accelopt_profiling.gate.reading.escaping import escaping
 from accelopt_profiling.gate.reading.fallback import fallbacks
-from accelopt_profiling.gate.reading.finding import StaticFinding
 from accelopt_profiling.gate.reading.forbidden_names import low_precision, reaching
-from accelopt_profiling.gate.reading.names import ResolvedNames
+from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding
 from accelopt_profiling.gate.reading.obfuscation import obfuscation
 from accelopt_profiling.gate.reading.patching import patching
-from accelopt_profiling.gate.reading.shape_special_cases import special_shapes
-from accelopt_profiling.gate.reading.size_limits import size_limits
+from accelopt_profiling.gate.reading.shape_special_cases import size_limits, special_shapes
 from accelopt_profiling.source_text import is_main_guard, parse_python
 
 _READERS = (reaching, patching, fallbacks, branching, escaping, low_precision, special_shapes)

@@ -143,7 +143,10 @@ class _CandidateRun:
             tells_nothing = failed.error.code == "not-judged" and case_call.derived
             if not tells_nothing and (not own or failed.error.code not in ("user-error", "wrong-output")):
                 raise
-            return RunCase(index, 0.0, raised=failed.error.message[:300], unjudged=tells_nothing)
+            silent = not getattr(failed.__cause__, "device_raises", True)
+            return RunCase(
+                index, 0.0, raised=failed.error.message[:300], silent=silent, unjudged=tells_nothing
+            )
         if case_call.twice:
             self.built = built
             again, second = candidate.call(index, candidate.arguments(index), "again", built)
@@ -180,6 +183,7 @@ class _CandidateRun:
         """Make further calls on data seen before; the last one's outputs are judged as well."""
         candidate, params, index = self.candidate, self.params, result.index
         _allow(self.params.case_seconds)
+        candidate.configurations.repeat_case(index)
         repeats = params.repeats
         if result.work is not None:
             repeats = min(repeats, max(_LOOKS, params.repeat_work // max(1, result.work)))
@@ -276,14 +280,18 @@ class _CandidateRun:
                     break
 
     def _configuration(self, index: int, number: int) -> None:
+        """Run a case in the next configuration; the first time it also runs while it is tried, as on a device: a kernel
+        that adds to its output has to reset it.
+        """
         candidate, configurations = self.candidate, self.candidate.configurations
         _allow(self.params.case_seconds)
         configurations.next_case(index)
-        arguments = candidate.arguments(index)
+        arguments, first = candidate.arguments(index), not number
         try:
-            with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
+            with candidate.emulated(index, runs_tries=first) as seen, poisoned_memory(), poisoned_tensors():
                 outputs = candidate.perform(index, arguments, seen)
-                candidate.save(index, f"{CONFIGURATION} {number}", outputs, seen, configurations.describe())
+                about = configurations.describe() + (", after a run that times it" if first else "")
+                candidate.save(index, f"{CONFIGURATION} {number}", outputs, seen, about)
                 configurations.chosen()
         except StepFailedError as failed:
             if configurations.refuse(failed):

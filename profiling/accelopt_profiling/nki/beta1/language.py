@@ -124,21 +124,15 @@ def spmd_dim(*sizes: int) -> int:
 
 
 class _Grid(tuple[Affine, ...]):
-    """The result of ``nl.mgrid``: a tuple of indices, the first also ``.p``, the last also ``.x``."""
+    """The result of ``nl.mgrid``: a tuple of indices, in order also ``.p``, ``.x``, ``.y``, ``.z`` and ``.w``."""
 
     __slots__ = ()
 
-    @property
-    def p(self) -> Affine:
-        return self[0]
-
-    @property
-    def x(self) -> Affine:
-        return self[-1]
-
-    @property
-    def y(self) -> Affine:
-        return self[-2]
+    def __getattr__(self, name: str) -> Affine:
+        at = "pxyzw".find(name) if len(name) == 1 else -1
+        if not 0 <= at < len(self):
+            raise AttributeError(f"an index over {len(self)} dimensions has no {name!r}")
+        return self[at]
 
 
 class MGrid:

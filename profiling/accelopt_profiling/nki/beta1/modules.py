@@ -1,14 +1,21 @@
-"""The stand-in modules ``neuronxcc.nki`` and below."""
+"""The stand-in modules ``neuronxcc.nki`` and below, ``neuronxcc.nki.compiler`` whole: allocators for tiles that a
+kernel places itself, and hints to the compiler.
+
+The emulation places every tile by its lifetime. Addresses and rotating buffers that a kernel chooses are not checked:
+a tile that is overwritten too early on the hardware keeps its values here, which is reported once per line.
+"""
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1 import compiler as compiler_names
 from accelopt_profiling.nki.beta1 import isa, language
-from accelopt_profiling.nki.emulator.machine import Machine
+from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.data.memory_space import PSUM, SBUF, Buffer
+from accelopt_profiling.nki.emulator.machine import Machine, running_machine
 from accelopt_profiling.nki.frontend.handle import KernelTensor, handing_all, mutable_tensor
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
@@ -33,11 +40,15 @@ def modules(launch: Launcher) -> dict[str, Any]:
     )
     nisa = Namespace("neuronxcc.nki.isa", handing_all(isa.names()))
     constants = constants_of("neuronxcc.nki.isa", nisa)
+    sizes = Namespace(
+        "neuronxcc.nki.language.constants", {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize}
+    )
+    nl.__dict__["constants"] = sizes
     typing = Namespace(
         "neuronxcc.nki.typing",
         {"tensor": KernelTensor, "mutable_tensor": mutable_tensor, "scalar": np.generic},
     )
-    compiler = Namespace("neuronxcc.nki.compiler", compiler_names.names())
+    compiler = Namespace("neuronxcc.nki.compiler", _compiler_names())
     nki = Namespace(
         "neuronxcc.nki",
         {
@@ -47,4 +58,32 @@ def modules(launch: Launcher) -> dict[str, Any]:
         },
     )  # fmt: skip
     root = Namespace("neuronxcc", {"nki": nki, "_accelopt_emulated": True, "__version__": "0+emulated"})
-    return {m.__name__: m for m in (root, nki, nl, nisa, constants, typing, compiler)}
+    return {m.__name__: m for m in (root, nki, nl, nisa, constants, sizes, typing, compiler)}
+
+
+def _allocator(buffer: Buffer) -> Any:
+    def allocate(*placing: Any, **named: Any) -> Buffer:
+        """``buffer``, wherever in it the kernel wants the tile to lie."""
+        machine = running_machine()
+        if machine is not None:
+            message = f"The addresses chosen here are not checked: tiles in {buffer!r} are placed by their lifetime."
+            machine.diagnostics.report("unsupported", message, "information")
+        return buffer
+
+    return allocate
+
+
+def _as_it_is(function: Any = None, **options: Any) -> Any:
+    """Decorate, with or without options, by what changes how the compiler works, not what the kernel computes."""
+    return (lambda decorated: decorated) if function is None else function
+
+
+def _compiler_names() -> dict[str, Any]:
+    places = {
+        b.name: Namespace(
+            f"neuronxcc.nki.compiler.{b.name}", {"alloc": _allocator(b), "mod_alloc": _allocator(b)}
+        )
+        for b in (SBUF, PSUM)
+    }
+    hints = ("skip_middle_end_transformations", "enable_stack_allocator", "force_auto_alloc")
+    return {**places, **dict.fromkeys(hints, _as_it_is), "no_reorder": nullcontext, "multi_buffer": _as_it_is}

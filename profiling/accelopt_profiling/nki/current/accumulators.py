@@ -12,6 +12,7 @@ from accelopt_profiling.nki.current.operands import (
     per_partition,
     real,
     reduction,
+    repeats,
 )  # fmt: skip
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import SCALAR
@@ -52,7 +53,7 @@ def reduce_into_registers(
             total = np.maximum(total, before) if largest else total + before
         return np.zeros_like(total) if command is ReduceCmd.reset else total
 
-    total = machine.executor.defer(compute, target, kept)
+    total = machine.executor.defer(compute, result if repeats(target) else target, kept)
     if total is not None:
         total.keep = True
         machine.registers[engine] = total

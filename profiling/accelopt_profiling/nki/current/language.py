@@ -12,8 +12,7 @@ import numpy as np
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.current import matrix, moves, registers
 from accelopt_profiling.nki.current.enums import NkiEngine
-from accelopt_profiling.nki.current.handle import KernelNkiTensor
-from accelopt_profiling.nki.current.tensor import NkiTensor
+from accelopt_profiling.nki.current.tensor import KernelNkiTensor, NkiTensor
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import SBUF, Buffer, MemorySpace

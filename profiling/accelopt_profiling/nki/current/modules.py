@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.current import isa, language
-from accelopt_profiling.nki.current.handle import KernelNkiTensor
+from accelopt_profiling.nki.current.tensor import KernelNkiTensor
 from accelopt_profiling.nki.current.versions import change, emulated_version, table
 from accelopt_profiling.nki.frontend.handle import handing_all, mutable_tensor
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator

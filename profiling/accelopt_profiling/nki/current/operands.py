@@ -199,5 +199,17 @@ def into(
         shape,
         cost=target if cost is None else cost,
     )
-    machine.assignment.settle(target, result)
+    if not repeats(target) or not machine.executor.full:
+        machine.assignment.settle(target, result)
+        return result
+    assert (
+        result.producer is not None
+    )  # several results lie in one place: the instruction itself has them all
+    result.producer.writes[:] = [target.region()]
+    machine.executor.write(target, machine.executor.defer(np.copy, result))
     return result
+
+
+def repeats(tile: Tile) -> bool:
+    """Return True if elements of a tile lie in the same place, by a step of 0."""
+    return any(step == 0 and num > 1 for num, step in tile.dims)

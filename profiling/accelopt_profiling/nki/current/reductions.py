@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from accelopt_profiling.nki.compute.statistics import combined, halves, scanned
+from accelopt_profiling.nki.compute.operations import combined, halves, scanned
 from accelopt_profiling.nki.current.operands import (
     into,
     on_chip,

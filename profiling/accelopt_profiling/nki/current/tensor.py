@@ -1,4 +1,6 @@
-"""``NkiTensor``: a view with the methods that the current dialect has instead of index arithmetic."""
+"""``NkiTensor``: a view with the methods that the current dialect has instead of index arithmetic, and the handles of
+tensors and registers that kernel code holds.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.nki.current.registers import Register
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.index import Dim
 from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile, sizes_of
+from accelopt_profiling.nki.frontend.handle import TENSOR_ATTRIBUTES, TENSOR_METHODS, Handle, represents
 
 
 class NkiTensor(Tile):
@@ -329,22 +333,41 @@ def merge_dims(dims: Sequence[Dim]) -> Dim | None:
 
 def reshape_dims(dims: Sequence[Dim], sizes: Sequence[int]) -> tuple[Dim, ...] | None:
     """``dims`` seen in the shape ``sizes`` (of as many elements), or None where that needs a copy."""
-    rest = [d for d in dims if d[0] != 1]
+    rest: list[Dim] = []
+    for num, step in dims:
+        if rest and num != 1 and rest[-1][1] == num * step:
+            rest[-1] = (rest[-1][0] * num, step)  # both in one row in memory
+        elif num != 1:
+            rest.append((num, step))
     result: list[Dim] = []
     for size in reversed(sizes):
         if size == 1 or not rest:
             result.insert(0, (size, 0))
             continue
         num, step = rest.pop()
-        while num < size and rest:
-            outer, stride = rest[-1]
-            if stride != num * step:
-                return None
-            rest.pop()
-            num *= outer
         if num % size:
             return None
         result.insert(0, (size, step))
         if num > size:
             rest.append((num // size, step * size))
     return tuple(result)
+
+
+_VIEWS = (
+    "permute", "broadcast", "expand_dim", "squeeze_dim", "reshape_dim", "flatten_dims", "slice", "select",
+    "vector_select", "ap", "rearrange", "get_pattern", "is_contiguous", "is_indirect", "view", "indirect",
+)  # fmt: skip
+
+
+@represents(NkiTensor, *TENSOR_ATTRIBUTES, "strides", methods=(*TENSOR_METHODS, *_VIEWS))
+class KernelNkiTensor(Handle):
+    """A tensor in HBM, SBUF or PSUM, or a view of one, as kernel code holds it."""
+
+    __slots__ = ()
+
+
+@represents(Register, methods=("__bool__",))
+class KernelRegister(Handle):
+    """A register as kernel code holds it: older versions allow it as the condition of a loop."""
+
+    __slots__ = ()

@@ -1,7 +1,10 @@
-"""The memories of a NeuronCore, and their names in kernels: ``nl.sbuf``, ``nl.psum``, ``nl.hbm`` and its kinds."""
+"""The memories of a NeuronCore with their sizes, and their names in kernels: ``nl.sbuf``, ``nl.psum``, ``nl.hbm`` and
+its kinds.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum
 
 
@@ -28,3 +31,23 @@ HBM, PRIVATE_HBM, SHARED_HBM = (
     Buffer("shared_hbm", MemorySpace.HBM, True),
 )
 BUFFERS = {b.name: b for b in (SBUF, PSUM, HBM, PRIVATE_HBM, SHARED_HBM)}
+
+
+@dataclass(frozen=True)
+class CoreLimits:
+    """Sizes of one NeuronCore, in bytes per partition or elements; read from ``targets/*.json`` ("limits").
+
+    The defaults are those of NeuronCore-v2 (NKI architecture guide).
+    """
+
+    partitions: int = 128
+    sbuf_bytes: int = 192 << 10
+    psum_bytes: int = 16 << 10
+    psum_bank_bytes: int = 2 << 10
+    stationary_columns: int = 128
+    moving_columns: int = 512
+
+    @property
+    def generation(self) -> int:
+        """2, 3 or 4, for NeuronCore-v2 (trn1), v3 (trn2), v4 (trn3), by the size of their SBUF."""
+        return 2 if self.sbuf_bytes <= 192 << 10 else 3 if self.sbuf_bytes <= 224 << 10 else 4

@@ -5,8 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from accelopt_profiling.nki.data.core_limits import CoreLimits
-from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.data.memory_space import CoreLimits, MemorySpace
 from accelopt_profiling.nki.emulator.diagnostics import Diagnostics
 from accelopt_profiling.nki.emulator.tile import Tile
 

@@ -14,9 +14,9 @@ from accelopt_profiling.measurement import Finding
 from accelopt_profiling.nki.compute.deferred import DeferredSteps
 from accelopt_profiling.nki.compute.loop_order import LoopOrder
 from accelopt_profiling.nki.data.block import Array
-from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.instruction import Trace
+from accelopt_profiling.nki.data.memory_space import CoreLimits
 from accelopt_profiling.nki.emulator.assignment import Assignment
 from accelopt_profiling.nki.emulator.diagnostics import Diagnostics, KernelFaultError
 from accelopt_profiling.nki.emulator.executor import Executor

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.nki.data.core_limits import CoreLimits
 from accelopt_profiling.nki.data.instruction import BlockInfo, TracedInstruction
-from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.data.memory_space import CoreLimits, MemorySpace
 
 #: Holders that a message names.
 _NAMED = 4
@@ -64,13 +63,9 @@ def peak_usage(instructions: list[TracedInstruction], memory: MemorySpace = Memo
     return PeakUsage(int(alive[at]), instructions[at].line, tuple(holders))
 
 
-def overflow(
-    instructions: list[TracedInstruction], limits: CoreLimits, compiler_spills: bool
-) -> Finding | None:
-    """Return a finding if more is alive in SBUF at once than it holds.
-
-    ``compiler_spills``: the dialect's compiler writes tiles out to HBM then (Beta 1), which costs time; else the
-    kernel does not compile.
+def overflow(instructions: list[TracedInstruction], limits: CoreLimits) -> Finding | None:
+    """Return a warning if more is alive in SBUF at once than it holds: the compiler then writes tiles out to HBM and
+    reads them back, in both dialects (AWS's "The Trainium Memory Hierarchy", 2025-12-02), which costs time.
     """
     usage = peak_usage(instructions)
     if usage.peak <= limits.sbuf_bytes:
@@ -79,16 +74,12 @@ def overflow(
     rest = len(usage.holders) - _NAMED
     if rest > 0:
         parts.append(f"{rest} more")
-    then = (
-        "the compiler writes tiles out and reads them back"
-        if compiler_spills
-        else "the kernel does not compile"
-    )
     message = (
-        f"{_bytes(usage.peak)} per partition are alive in SBUF here, which has {_bytes(limits.sbuf_bytes)}: {then}. "
-        f"Alive are {', '.join(parts)}. Use tiles sooner, or make them smaller."
+        f"{_bytes(usage.peak)} per partition are alive in SBUF here, which has {_bytes(limits.sbuf_bytes)}: the "
+        f"compiler writes tiles out and reads them back. Alive are {', '.join(parts)}. Use tiles sooner, or make them "
+        "smaller."
     )
-    return Finding("capacity", usage.line, "warning" if compiler_spills else "error", message)
+    return Finding("capacity", usage.line, "warning", message)
 
 
 def _held(holder: Holder) -> str:

@@ -14,7 +14,7 @@ from accelopt_profiling.nki.emulator.tile import Tile
 
 def select(tile: Tile, key: Any) -> Tile:
     """Return the view ``tile[key]``. Lazy: nothing is read. Indices out of range are kept for a mask to make
-    legal.
+    legal; a ``range`` stands for its positions, as AWS's nkipy uses ``nl.affine_range``.
 
     Raises:
         KernelFault: the index has too many entries, or is of a kind the dialect does not have.
@@ -22,6 +22,7 @@ def select(tile: Tile, key: Any) -> Tile:
     if key is Ellipsis:
         return tile
     entries = tuple(key) if isinstance(key, tuple) else (key,)
+    entries = tuple(slice(e.start, e.stop, e.step) if type(e) is range else e for e in entries)
     signature = None if tile.positions is not None else _signature(tile.dims, entries)
     if signature is None:
         return _select(tile, list(entries))

@@ -90,7 +90,7 @@ class EmulatedKernel:
                 raise ReplayMismatchError
             if machine.diagnostics.first_fault is not None:  # the kernel caught what a compiler ends with
                 raise machine.diagnostics.first_fault
-            finding = overflow(machine.trace.instructions, machine.limits, not machine.version)
+            finding = overflow(machine.trace.instructions, machine.limits)
             if finding is not None:
                 machine.findings.append(finding)
         returned = _result(machine, result)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -74,8 +75,8 @@ def data_type_or_none(value: Any) -> np.dtype[Any] | None:
 
 
 def constant(value: Any, dtype: Any) -> Tile:
-    """Return a constant tensor in HBM."""
-    array = np.asarray(value)
+    """Return a constant tensor in HBM: of an array, or of a file that ``np.save`` wrote."""
+    array = np.load(value) if isinstance(value, (str, PathLike)) else np.asarray(value)
     return current().argument(array if dtype is None else array.astype(data_type(dtype)))
 
 

@@ -18,7 +18,8 @@ def constants_of(name: str, isa: Namespace) -> Namespace:
 
 
 class MissingName:
-    """A name of the SDK that is not emulated: it can be imported, compared and passed on, and faults where it is used.
+    """A name of the SDK that is not emulated: it can be imported, compared, passed on and inherited
+    from, and faults where it is used.
 
     Libraries import more than one kernel needs, so that an import alone says nothing.
     """
@@ -28,6 +29,10 @@ class MissingName:
 
     def __repr__(self) -> str:
         return self.__name__
+
+    def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
+        """Leave it out where a class is defined as one of its kind: host code that no kernel needs."""
+        return ()
 
     def __call__(self, *unused: Any, **named_unused: Any) -> NoReturn:
         raise KernelFaultError("unsupported", self._reason, user_line())

@@ -12,15 +12,18 @@ from typing import Any
 
 from accelopt_profiling.nki.frontend.namespace import Namespace
 
-#: Packages that bring tensors to a Neuron device, where torch is all that there is.
-_FRAMEWORKS = frozenset({"torch_xla", "torch_neuronx"})
+#: AWS's packages, and those below them, that bring tensors and kernels to a Neuron device.
+_FRAMEWORKS = frozenset(
+    {"torch_xla", "torch_neuronx", "jax_neuronx", "libneuronxla", "neuronx_distributed",
+     "neuronx_distributed_inference", "nkipy"}
+)  # fmt: skip
 
 
 class StandInFinder(MetaPathFinder, Loader):
     """The last finder: makes modules below ``roots`` that nothing else finds. Their names fault where they are used."""
 
     def __init__(self, roots: set[str], frameworks: bool) -> None:
-        """``frameworks``: also torch_xla and torch_neuronx, where they are not installed."""
+        """``frameworks``: also what brings kernels to a Neuron device, where it is not installed."""
         self._roots = roots | _FRAMEWORKS if frameworks else roots
         self.made: list[str] = []
 
@@ -65,6 +68,14 @@ def _torch_neuronx() -> dict[str, Callable[..., Any]]:
     return {"nki_jit": sys.modules["neuronxcc.nki"].trace}
 
 
-_NAMES: dict[str, Callable[[], dict[str, Callable[..., Any]]]] = {
+def _parallel_layers() -> dict[str, Any]:
+    """One process, as large as its world."""
+    one = {f"get_{of}_{what}": (lambda *_, n=n: n) for of in ("tensor_model_parallel", "data_parallel", "world")
+           for what, n in (("size", 1), ("rank", 0), ("replica_groups", [[0]]))}  # fmt: skip
+    return {"parallel_state": Namespace("neuronx_distributed.parallel_layers.parallel_state", one)}
+
+
+_NAMES: dict[str, Callable[[], dict[str, Any]]] = {
     "torch_xla": _torch_xla, "torch_xla.core.xla_model": _xla_model, "torch_neuronx": _torch_neuronx,
+    "neuronx_distributed.parallel_layers": _parallel_layers,
 }  # fmt: skip

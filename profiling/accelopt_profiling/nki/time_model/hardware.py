@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from accelopt_profiling.nki.data.core_limits import CoreLimits
-from accelopt_profiling.targets.load import UnknownTargetError, load_target, target_names
+from accelopt_profiling.nki.data.memory_space import CoreLimits
+from accelopt_profiling.targets.target import UnknownTargetError, load_target, target_names
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,7 @@ from accelopt_profiling.nki.time_model.compiler import operands_in_psum, share
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.loops import Part, find_loops
 from accelopt_profiling.nki.time_model.placement import Residency, place
-from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep
-from accelopt_profiling.nki.time_model.versions import tell_versions_apart
+from accelopt_profiling.nki.time_model.step import Kinds, ScheduledStep, tell_versions_apart
 
 #: Why a step did not start earlier: nothing held it, its operands, the room it writes to, or its own engine.
 NOTHING, OPERAND, ROOM, QUEUE = range(4)

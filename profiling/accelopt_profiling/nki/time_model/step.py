@@ -1,10 +1,28 @@
-"""The steps of a schedule: an instruction of the trace each, or a transfer that the compiler adds."""
+"""The steps of a schedule, an instruction of the trace each or a transfer that the compiler adds, with the time that
+each keeps its engine busy.
+
+Formulas: the docstrings of the ``nki.isa`` stub up to Neuron SDK 2.26.1 (engine cycles for back-to-back instructions
+of one shape), plus what starting an instruction costs on each engine. A division is not in them; it is taken to cost
+what the reciprocal does.
+
+What overwrites all of a tile needs none of what was in it. The compiler places such values in buffers of their own, as
+it does tiles that are allocated in the loop; ``tell_versions_apart`` does the same.
+"""
 
 from __future__ import annotations
 
-from accelopt_profiling.nki.data.instruction import DMA, SCALAR, BlockInfo, Region, TracedInstruction
+from math import prod
+
+from accelopt_profiling.nki.data.instruction import (
+    DMA,
+    GPSIMD,
+    SCALAR,
+    TENSOR,
+    BlockInfo,
+    Region,
+    TracedInstruction,
+)
 from accelopt_profiling.nki.data.memory_space import MemorySpace
-from accelopt_profiling.nki.time_model.costs import bf16_place, dma_ns, engine_ns
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 
 #: Opcodes of transfers that are not in the kernel's text.
@@ -97,3 +115,109 @@ class Kinds:
             else engine_ns(step.instruction, step.engine, hardware, step.psum_inputs)
             for step in self._examples
         ]
+
+
+def engine_ns(
+    instruction: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: int | None = None
+) -> float:
+    """Return the nanoseconds that ``instruction`` occupies the compute engine ``engine``.
+
+    ``psum_inputs`` overrides how many of its operands lie in PSUM.
+    """
+    if psum_inputs is None:
+        psum_inputs = instruction.psum_inputs
+    return _cycles(instruction, engine, hardware, psum_inputs) / hardware.clocks[engine]
+
+
+def _cycles(i: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: int) -> float:
+    least, n = hardware.min_cycles, float(i.free)
+    if engine == TENSOR:
+        return _matmul(i, hardware)
+    if engine == GPSIMD:
+        return hardware.gpsimd_overhead + n * (2 if i.opcode in ("tensor_tensor", "divide") else 1)
+    if engine == SCALAR:
+        extra = 64 if i.opcode == "activation_reduce" else 0
+        return max(least, n) + extra + hardware.scalar_overhead
+    match i.opcode:
+        case "tensor_tensor" | "select" | "tensor_copy_predicated":
+            factor = 1.0 if psum_inputs == 1 else 2.0
+        case "tensor_tensor_scan" | "scalar_tensor_tensor":
+            factor = 2.0
+        case "reciprocal" | "divide_scalar":
+            factor = hardware.reciprocal_cycles
+        case "divide":
+            factor = hardware.reciprocal_cycles + 2.0
+        case "bn_aggr":
+            factor = 13.0 / 3.0
+        case "memset":
+            factor = 0.5 if i.itemsize == 2 else 1.0
+        case _:
+            factor = 1.0
+    return max(least, factor * n / _bf16_speedup(i, hardware)) + hardware.vector_overhead
+
+
+def _bf16_speedup(i: TracedInstruction, hardware: Hardware) -> float:
+    """Return how much faster VectorE is where every tile of an instruction has elements of two bytes."""
+    if i.opcode not in ("tensor_copy", "tensor_scalar", "tensor_tensor"):
+        return 1.0
+    place = bf16_place(i)
+    if i.opcode == "tensor_tensor":
+        return hardware.bf16_pair_speedup if place is MemorySpace.SBUF and i.psum_inputs == 0 else 1.0
+    if place is None:
+        return 1.0
+    return hardware.bf16_copy_speedup if place is MemorySpace.SBUF else hardware.bf16_copy_speedup_psum
+
+
+def bf16_place(i: TracedInstruction) -> MemorySpace | None:
+    """Return where the tiles of an instruction lie if all have elements of two bytes, PSUM if one of them does; None
+    for wider ones. Columns of one element per partition do not count."""
+    place = MemorySpace.SBUF
+    for block, _ in (*i.reads, *i.writes):
+        elements = prod(block.shape[1:])
+        if elements > 1 and block.free_bytes != 2 * elements:
+            return None
+        if block.memory is not MemorySpace.SBUF:
+            place = MemorySpace.PSUM
+    return place if i.writes else None
+
+
+def _matmul(i: TracedInstruction, hardware: Hardware) -> float:
+    passes, overhead = 1.0, hardware.matmul_overhead
+    if i.itemsize >= 4:
+        passes = hardware.fp32_onezero_passes if i.onezero else hardware.fp32_passes
+        overhead = hardware.fp32_overhead
+    columns = max(min(hardware.min_cycles, float(i.stationary)), float(i.free))
+    return passes * (columns + overhead)
+
+
+def dma_ns(size: int, descriptors: int, hardware: Hardware) -> float:
+    """Return the nanoseconds that a transfer of ``size`` bytes occupies all DMA queues together: its bytes, and a
+    fixed cost for each contiguous piece; at least what it takes to issue one."""
+    moved = size / hardware.dma_gbps + descriptors * hardware.descriptor_ns / hardware.dma_queues
+    return max(moved, hardware.transfer_ns)
+
+
+def tell_versions_apart(steps: list[ScheduledStep]) -> None:
+    """Give each value of a tile in SBUF that was used before it is overwritten a block of its own."""
+    current: dict[BlockInfo, BlockInfo] = {}
+    used: set[BlockInfo] = set()
+    for step in steps:
+        step.reads = [(current.get(block, block), box) for block, box in step.reads]
+        read = {block for block, _ in step.reads}
+        used |= read
+        written: list[Region] = []
+        for block, box in step.writes:
+            now = current.get(block, block)
+            whole = all(
+                low == 0 and high == size for (low, high), size in zip(box, block.shape, strict=False)
+            )
+            if block.memory is MemorySpace.SBUF and whole and now in used and now not in read:
+                now = current[block] = _copy(block)
+            written.append((now, box))
+        step.writes = written
+
+
+def _copy(block: BlockInfo) -> BlockInfo:
+    copy = BlockInfo(block.ident, block.memory, block.shape, 1, block.name, block.line, block.constant)
+    copy.free_bytes = block.free_bytes
+    return copy

@@ -52,7 +52,7 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
     statements = [
         n for n in tree.body if isinstance(n, (ast.Expr, ast.Assign, ast.For, ast.With, ast.Assert, ast.If))
     ]
-    module = any(called_names(n) & reaching for n in statements if not is_main_guard(n))
+    module = any(_called_by(n) & reaching for n in statements if not is_main_guard(n))
     tests = [
         name
         for name, node in functions.items()
@@ -72,6 +72,25 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
         if isinstance(target, ast.Name) and target.id in reaching
     ]
     return OwnRuns(main, module, tests, recorded or sorted(nki))
+
+
+def _called_by(statement: ast.stmt) -> set[str]:
+    """Return the names that a statement calls when it is run: in a function that it defines, as under ``if``, only what
+    it calls itself."""
+    defined: dict[str, ast.AST] = {}
+    rest: list[ast.AST] = [statement]
+    called: set[str] = set()
+    while rest:
+        node = rest.pop()
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            defined[node.name] = ast.Module(node.body, [])
+            continue
+        if isinstance(node, ast.Call):
+            called |= called_names(ast.Call(node.func, [], []))
+        rest += ast.iter_child_nodes(node)
+        if not rest:
+            rest += [defined.pop(name) for name in called & defined.keys()]
+    return called
 
 
 def _used_names(node: ast.AST) -> set[str]:

@@ -11,7 +11,7 @@ from accelopt_profiling.problems.inference.arguments import InferredCall
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.launch_grid import indexed_grid
-from accelopt_profiling.problems.inference.nki_problem_text import nki_problem_text
+from accelopt_profiling.problems.inference.problem_text import nki_problem_text
 from accelopt_profiling.problems.inference.stated_sizes import (
     apply_defaults,
     apply_stated_relations,

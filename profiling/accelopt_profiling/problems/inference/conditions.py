@@ -151,9 +151,13 @@ class ConditionSolver:
 
     def _equal(self, left: ast.expr, right: ast.expr, a: Any, b: Any, one_way: bool = False) -> str | None:
         ways = [(left, a, b)] if one_way else [(left, a, b), (right, b, a)]
+        if isinstance(left, ast.BinOp) and not isinstance(left.op, ast.Mod) and self._dimension(right):
+            ways.reverse()  # a size is changed rather than what others compute
         owner = self._shaped(left) if isinstance(a, (tuple, list)) else None
         if owner is not None and "from line" in owner.reason:
             ways.reverse()  # what an earlier run said of the left one's shape stays
+        if self._subjects.reverse:
+            ways.reverse()
         for node, value, goal in ways:
             if self._subjects.is_dtype(goal) and (made := self._set_dtype(node, goal)):
                 return made
@@ -208,7 +212,28 @@ class ConditionSolver:
             return subjects.set_value(argument, subjects.call.expression(goal) or str(goal), self._why)
         if isinstance(node, ast.Constant):
             return None
+        if (dimension := self._dimension(node)) is not None:
+            return subjects.resize_dimension(*dimension, goal, f"size from {self._why}")
+        value_of = next(self.assigned(node.id), None) if isinstance(node, ast.Name) else node
+        if isinstance(value_of, ast.BinOp) and (made := self._invert(node, goal)):
+            return made  # sizes that only have the same value are not touched
         return subjects.resize(value, goal, f"size from {self._why}") or self._invert(node, goal)
+
+    def _dimension(self, node: ast.expr) -> tuple[InferredArgument, int] | None:
+        """Return the argument and the axis of a name that the function unpacks from its shape, once."""
+        if not isinstance(node, ast.Name):
+            return None
+        places = [
+            (statement.value, at)
+            for statement in ast.walk(self._site.function or ast.Module([], []))
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Attribute)
+            for target in statement.targets
+            if isinstance(target, (ast.Tuple, ast.List)) and statement.value.attr == "shape"
+            for at, element in enumerate(target.elts)
+            if isinstance(element, ast.Name) and element.id == node.id
+        ]
+        argument = self._shaped(places[0][0]) if len(places) == 1 else None
+        return None if argument is None else (argument, places[0][1])
 
     def _invert(self, node: ast.expr, goal: int) -> str | None:
         """Make arithmetic on numbers, or what a name is assigned, be ``goal`` by one of its operands."""
@@ -238,7 +263,7 @@ class ConditionSolver:
             ways = [(left, a, goal - b), (right, b, goal - a)]
         elif isinstance(node.op, ast.Sub):
             ways = [(left, a, goal + b)]
-        return next((made for way in ways if way[2] > 0 and (made := self.set_number(*way))), None)
+        return next((made for way in ways if way[2] >= 0 and (made := self.set_number(*way))), None)
 
     def assigned(self, name: str) -> Iterator[ast.expr]:
         """Yield what the function assigns to ``name``."""

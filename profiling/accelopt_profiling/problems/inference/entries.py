@@ -52,7 +52,7 @@ def entry_candidates(tree: ast.Module, kernels: list[str]) -> list[EntryCandidat
     reaching |= nested
     while more := {name for name, names in used.items() if names & reaching} - reaching:
         reaching |= more
-    jitted = {name for name, node in functions.items() if _is_jitted(node)}
+    jitted = {name for name, node in functions.items() if is_jitted(node)}
     callers: dict[str, int] = {}
     for name, names in used.items():
         if name in reaching and name not in kernels:
@@ -104,7 +104,8 @@ def _names(node: ast.AST) -> set[str]:
     return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
-def _is_jitted(node: ast.FunctionDef) -> bool:
+def is_jitted(node: ast.FunctionDef) -> bool:
+    """Return whether a decorator of a function is named after ``jit``."""
     return any("jit" in ast.unparse(d).split("(")[0].split(".")[-1] for d in node.decorator_list)
 
 

@@ -298,6 +298,8 @@ def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
     whole = annotation == "int" or use.whole
     if size:
         return size, "the size of that name"
+    if use.optional and not names_a_size(use.name):
+        return "None", "compared with None"
     if usual is not None:
         if whole and not re.fullmatch(r"-?\d+", usual):
             return str(int(float(usual))) if re.fullmatch(

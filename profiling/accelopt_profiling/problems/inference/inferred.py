@@ -92,8 +92,11 @@ def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
 def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
     """Return the finding that says what the numbers of such a file rest on."""
     line = file.kernels[0].line if file.kernels else 1
+    why = "No problem was found" if file.problem.ref is None or file.problem.ref.kind != "selfrun" else (
+        "The file's own run launches no kernel here"
+    )  # fmt: skip
     message = (
-        f"No problem was found: the arguments of {problem.entry} were inferred, and its results are not checked. "
+        f"{why}: the arguments of {problem.entry} were inferred, and its results are not checked. "
         "Write the problem file to keep and edit them."
     )
     if problem.remaining:

@@ -1,8 +1,12 @@
-"""Write an inferred call as a problem file, with a comment at each argument on what it was inferred from."""
+"""Write an inferred call as a problem file, in torch or, for NKI, in NumPy, with a comment at each argument on its
+reason.
+"""
 
 from __future__ import annotations
 
-from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
+import re
+
+from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
 
 _WIDTH = 108
 
@@ -86,3 +90,59 @@ def _lowest(call: InferredCall) -> str:
     """Return the smallest size: an index below it is inside every dimension."""
     smallest = min((size for size in call.sizes.values() if size > 1), default=1)
     return next((name for name, size in call.sizes.items() if size == smallest), "1")
+
+
+def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") -> str:
+    """Return a problem file for ``call``, without a reference. ``remaining`` says what is still wrong with it;
+    ``module`` is the kernel file's name as a module."""
+    lines = [
+        f'"""Inputs of {call.entry}, inferred from its source. Edit what does not fit: sizes, dtypes, values.',
+        "",
+        "There is no reference, so results are not checked. To check them, add a function `reference` that takes",
+        "the same inputs and returns the right outputs in plain NumPy.",
+        '"""',
+        "",
+    ]
+    made = [f"    {a.name} = {argument_text(a, call)}  # {a.reason or 'a guess'}" for a in call.arguments]
+    if any("ml_dtypes." in line for line in made):
+        lines.append("import ml_dtypes")
+    lines += ["import numpy as np", ""]
+    if call.imports:
+        lines += [f"from {module} import {', '.join(call.imports)}", ""]
+    if remaining:
+        lines += [f"# Still to be mended: {' '.join(remaining.split())[:220]}", ""]
+    lines.append(f'entry = "{call.entry}"')
+    lines.append("inferred = True  # remove it once the values are real: what goes wrong is then an error")
+    if call.grid:
+        lines.append(f"grid = {_listed(call.grid)}  # the programs of a launch, one expression an axis")
+    if call.keywords:
+        lines.append(f"keywords = {_listed(call.keywords)}")
+    sizes = ", ".join(f"{name}={size}" for name, size in call.sizes.items())
+    returned = ", ".join(a.name for a in call.arguments)
+    return "\n".join([*lines, "", "", f"def get_inputs({sizes}):", *made, f"    return [{returned}]"]) + "\n"
+
+
+def argument_text(argument: InferredArgument, call: InferredCall) -> str:
+    """Return the expression of an argument in NumPy; what only torch has becomes None."""
+    if argument.kind == "value":
+        value = re.sub(r"^torch\.(float32|float16|int32|int64)$", r"np.\1", argument.value)
+        return "None" if "torch" in value or value == '"cuda"' else value
+    shape = f"({', '.join(argument.dims)}{',' if len(argument.dims) == 1 else ''})"
+    if argument.dtype == "bool":
+        return f"np.random.random(size={shape}) < 0.9"
+    if argument.dtype.startswith(("int", "uint")):
+        return f"np.random.randint(0, {_smallest_dimension(call)}, size={shape}).astype(np.{argument.dtype})"
+    normal = f"np.random.normal(size={shape})"
+    in_numpy = argument.dtype in ("float16", "float32", "float64")
+    return f"{normal}.astype({'np' if in_numpy else 'ml_dtypes'}.{argument.dtype})"
+
+
+def _smallest_dimension(call: InferredCall) -> int:
+    """Return the smallest size: an index below it is inside every dimension."""
+    sizes: list[int] = []
+    for tensor in call.tensors:
+        try:
+            sizes += call.shape(tensor)
+        except NoSizeError:
+            continue
+    return max(min((size for size in sizes if size > 1), default=2), 2)

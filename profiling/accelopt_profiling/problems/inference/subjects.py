@@ -22,12 +22,13 @@ _FRONT = {1: ["columns"], 2: ["rows"], 3: ["batch"], 4: ["heads"], 5: ["groups"]
 
 class CallSubjects:
     """The arguments of ``call`` and the ``values`` of a run with them. Each change returns what it did, None where it
-    cannot be made.
+    cannot be made. With ``reverse`` what shall be equal gets the value of its other side.
     """
 
     def __init__(
         self, call: InferredCall, text: str, use: FunctionUse, entry: EntryCandidate, values: dict[str, Any]
     ) -> None:
+        self.reverse = False
         self.call, self._text, self._use, self._entry, self.values = call, text, use, entry, values
         self.parameters = list(use.parameters)[entry.skip :]
 
@@ -73,9 +74,12 @@ class CallSubjects:
         argument.reason = why
         return f"{argument.name} has {rank} dimensions"
 
-    def set_dims(self, argument: InferredArgument, shape: list[int], why: str) -> str | None:
-        """Give a tensor a shape that a run showed, in words of the call's sizes where they have such values."""
-        dims = [self.call.expression(size) or str(size) for size in shape]
+    def set_dims(
+        self, argument: InferredArgument, shape: list[int], why: str, plain: bool = False
+    ) -> str | None:
+        """Give a tensor a shape that a run showed, in words of the call's sizes where they have such values; ``plain``:
+        in numbers."""
+        dims = [str(size) if plain else self.call.expression(size) or str(size) for size in shape]
         if dims == argument.dims:
             return None
         argument.dims, argument.reason = dims, why
@@ -168,6 +172,23 @@ class CallSubjects:
             if argument.kind == "value" and self._number(argument) == current:
                 return self.set_value(argument, self.call.expression(wanted) or str(wanted), why)
         return None
+
+    def resize_dimension(self, argument: InferredArgument, index: int, wanted: int, why: str) -> str | None:
+        """Give the size that one dimension of a tensor is, wherever it stands, another value; a dimension that is
+        computed from sizes gets one of its own."""
+        if wanted < 1 or not -len(argument.dims) <= index < len(argument.dims):
+            return None
+        name = argument.dims[index]
+        current = self._size(name)
+        alone = current is not None and list(self.call.sizes.values()).count(current) == 1
+        if name in self.call.sizes and not alone:
+            if current == wanted:
+                return None
+            self.call.sizes[name] = wanted
+            return f"{name} is {wanted}"
+        if current is not None and names_in(name) and (made := self.resize(current, wanted, why)):
+            return made
+        return self.set_dimension(argument, index, wanted, why)
 
     def set_dimension(self, argument: InferredArgument, index: int, wanted: int, why: str) -> str | None:
         """Give one dimension of a tensor another size."""

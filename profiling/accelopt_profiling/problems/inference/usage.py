@@ -33,6 +33,7 @@ _PASSED_ON = 6
 class ParameterUse:
     """The uses of one parameter. ``dims`` are the names of its dimensions where ``rank`` is known, "" for one without a
     name; ``at_least`` is a lower bound of the rank, and ``named`` holds names by position, also from the end.
+    ``optional`` is what the code compares with None.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ParameterUse:
     indexed_by: bool = False
     choices: list[str] = field(default_factory=list)
     flag: bool = False
+    optional: bool = False
     vector: bool = False
     line: int = 0
 
@@ -73,6 +75,7 @@ class ParameterUse:
             "dtype_like",
             "called",
             "flag",
+            "optional",
         ):
             setattr(self, name, getattr(self, name) or getattr(other, name))
         self.choices = self.choices or list(other.choices)
@@ -277,6 +280,8 @@ def _read_comparison(node: ast.Compare, parameters: dict[str, ParameterUse]) -> 
                 use.choices += [s for s in strings if s not in use.choices]
             elif isinstance(other, ast.Constant) and isinstance(other.value, bool):
                 use.flag = True
+            elif isinstance(other, ast.Constant) and other.value is None:
+                use.optional = True
             elif isinstance(other, ast.Constant) and type(other.value) is int:
                 use.whole = True
         rank = _constant(other)

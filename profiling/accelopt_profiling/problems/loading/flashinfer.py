@@ -1,12 +1,18 @@
 """Load a FlashInfer-Bench definition with workloads: torch tensors as inputs, a reference in Python source.
 
-Random inputs follow FlashInfer-Bench: normal for float32, float16 and bfloat16; normal, cut to -2..2, for float8;
-0 or 1 for bool; -128..127 for int8 and -1024..1023 for the other integers.
+Random inputs follow FlashInfer-Bench: normal for float32, float16 and bfloat16; normal, cut to -2..2, for float8; 0 or
+1 for bool; -128..127 for int8 and -1024..1023 for the other integers. Other tensors come from safetensors files, whose
+text a job carries in base64: 8 bytes with the length of a JSON header, little-endian; the header, which gives each
+tensor's dtype, shape and place by its name; the tensors' bytes, row by row
+(https://github.com/huggingface/safetensors).
 """
 
 from __future__ import annotations
 
 import ast
+import base64
+import binascii
+import json
 from collections.abc import Mapping, Sequence
 from types import ModuleType
 from typing import Any
@@ -21,7 +27,6 @@ from accelopt_profiling.problems.loading.flashinfer_definition import (
     parse_definition,
     parse_workloads,
 )
-from accelopt_profiling.problems.loading.safetensors import SafetensorsError, stored_tensor
 from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
@@ -178,3 +183,41 @@ def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
             "problem-invalid", f"No workload of {workloads_file} can be drawn here{why}.", workloads_file
         )
     return FlashInferProblem(definition, workloads, file, ref.entry, context.source, stored)
+
+
+_DTYPES = {
+    "F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16", "F8_E4M3": "float8_e4m3fn",
+    "F8_E5M2": "float8_e5m2", "I64": "int64", "I32": "int32", "I16": "int16", "I8": "int8", "U8": "uint8",
+    "BOOL": "bool",
+}  # fmt: skip
+
+
+class SafetensorsError(Exception):
+    """The file is none, or does not hold the tensor."""
+
+
+def stored_tensor(text: str, key: str) -> Any:
+    """Return the torch tensor ``key`` of a file in base64.
+
+    Raises:
+        SafetensorsError: there is no such tensor, or the file is broken.
+    """
+    import torch
+
+    try:
+        data = base64.b64decode(text, validate=True)
+        start = 8 + int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:start])
+        entry = header[key]
+        dtype = getattr(torch, _DTYPES[entry["dtype"]])
+        first, end = entry["data_offsets"]
+        held = bytearray(data[start + first : start + end])
+        if len(held) != end - first:
+            raise ValueError("the file is cut off")
+        if not held:
+            return torch.empty(entry["shape"], dtype=dtype)
+        return torch.frombuffer(held, dtype=torch.uint8).view(dtype).reshape(entry["shape"])
+    except (KeyError, ValueError, TypeError, RuntimeError, binascii.Error) as error:
+        held_names = ", ".join(list(header)[:5]) if "header" in locals() and isinstance(header, dict) else ""
+        which = f"it holds {held_names}" if held_names else f"{type(error).__name__}: {error}"
+        raise SafetensorsError(f"the tensor {key!r} cannot be read ({which})") from error

@@ -24,7 +24,7 @@ from typing import Any
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
 from accelopt_profiling.problems.loading.call import perform, seed_everything, with_gradients
-from accelopt_profiling.problems.loading.sizes import integer_constants
+from accelopt_profiling.problems.loading.sizes import integer_constants, name_numbers
 from accelopt_profiling.problems.problem import Call, CallStyle, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
@@ -69,8 +69,11 @@ class PythonProblem(ABC):
         main = getattr(module, COUNT, 0)  # in a kernel file it may be a function
         self.counts = parse_counts(main if type(main) is int else 0, listed, file)
         self.axes = integer_axes(module.get_inputs)
-        drawing = [f for n in DRAWING if callable(f := getattr(module, n, None))]
-        self.constants = integer_constants(module, drawing)
+        self.constants: Mapping[str, int] = {}
+        if not self.axes:
+            drawing = {n: name_numbers(module, f) for n in DRAWING if callable(f := getattr(module, n, None))}
+            vars(module).update(drawing)
+            self.constants = integer_constants(module, drawing.values())
         self._entry = entry
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:

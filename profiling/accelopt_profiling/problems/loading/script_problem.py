@@ -61,7 +61,8 @@ class RecordedCallsProblem:
     """Repeats recorded calls.
 
     Inputs are ``[function name, argument, ...]`` of one call; further calls of other shapes are ``shapes``. The
-    reference is the original function itself, which cannot be run in float64.
+    reference is the original function itself, which cannot be run in float64. Of a function that was called for
+    gradients these are computed and compared too.
     """
 
     tolerance = Tolerance()
@@ -70,33 +71,34 @@ class RecordedCallsProblem:
     def __init__(self, context: StepContext, options: Mapping[str, Any]) -> None:
         self._context, self._options = context, options
         self._file = context.source.kernel
-        self._calls: list[list[Any]] | None = None
+        self._calls: tuple[list[list[Any]], set[str]] | None = None
         self._original: ModuleType | None = None
 
     @property
     def shapes(self) -> Sequence[Mapping[str, Any]]:
-        return [{"call": n} for n in range(1, len(self._recorded()))]
+        return [{"call": n} for n in range(1, len(self._recorded()[0]))]
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
-        chosen = self._recorded()[int((shape or {}).get("call", 0))]
+        chosen = self._recorded()[0][int((shape or {}).get("call", 0))]
         seed_everything(seed)
         return [chosen[0], *(copied(v) for v in chosen[1:])]
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         if self._original is None:
             self._original = load_module(self._context)
-        return perform(self._original, Call(str(inputs[0])), inputs[1:], self._file)
+        return perform(self._original, *self.call(inputs), self._file)
 
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
-        return perform(module, Call(str(inputs[0])), inputs[1:], self._file)
+        return perform(module, *self.call(inputs), self._file)
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        return Call(str(inputs[0])), inputs[1:]
+        name = str(inputs[0])
+        return Call(name, backward=name in self._recorded()[1]), inputs[1:]
 
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         return outputs
 
-    def _recorded(self) -> list[list[Any]]:
+    def _recorded(self) -> tuple[list[list[Any]], set[str]]:
         if self._calls is None:
             self._calls = record_calls(self._context, self._options)
         return self._calls

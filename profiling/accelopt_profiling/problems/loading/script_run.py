@@ -97,10 +97,15 @@ def first_parameters(function: Any) -> dict[str, Any]:
     return given
 
 
-def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[Any]]:
-    """Run the file and keep the arguments of the first call of each shape of its recorded functions.
+def record_calls(context: StepContext, options: Mapping[str, Any]) -> tuple[list[list[Any]], set[str]]:
+    """Run the file and keep the arguments of the first call of each shape of its recorded functions. Return these
+    calls, and the functions that were called for gradients: of arguments that have one, with a result that has one.
+
+    A check of the file's own that fails ends its run, and what was recorded counts: versions are compared with the
+    original, and what such a check compares with is computed on the CPU here, in half precision also where it sums.
 
     Raises:
+        AssertionError: the file's own check failed before any call.
         ProblemError: none of them was called with arguments, so a candidate has nothing to be compared on.
     """
     names = [str(n) for n in options.get("recorded", [])]
@@ -110,7 +115,11 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[
     functions = [str(n) for n in options.get("functions", [])]
     tree = instrument(text, names)
     package = package_for(context.source.kernel, context.source.files, context.folder / "src")
-    run_functions(run_as_main(path, tree, {_HOOK: recorder.wrap}, package), functions)
+    try:
+        run_functions(run_as_main(path, tree, {_HOOK: recorder.wrap}, package), functions)
+    except AssertionError:
+        if not recorder.calls:
+            raise
     if not recorder.calls:
         listed = (
             f"none of {', '.join(f'`{n}`' for n in names)}" if names else "no function that takes the tensors"
@@ -120,7 +129,7 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> list[list[
             "Add get_inputs() and reference(), or launch the kernel from a function that takes its inputs."
         )
         raise ProblemError("problem-invalid", message, context.source.kernel)
-    return recorder.calls
+    return recorder.calls, recorder.differentiated
 
 
 def instrument(text: str, names: Sequence[str]) -> ast.Module:
@@ -150,6 +159,7 @@ def defined_name(node: ast.stmt) -> str:
 class _Recorder:
     def __init__(self) -> None:
         self.calls: list[list[Any]] = []
+        self.differentiated: set[str] = set()
         self._seen: set[str] = set()
         self.depth = 0
 
@@ -182,15 +192,23 @@ class _RecordedFunction:
             self._recorder.record(self._function, self._name, args, kwargs)
         self._recorder.depth += 1
         try:
-            return self._function(*args, **kwargs)
+            result = self._function(*args, **kwargs)
         finally:
             self._recorder.depth -= 1
+        outputs = result if isinstance(result, (list, tuple)) else [result]
+        if _any_gradient([*args, *kwargs.values()]) and _any_gradient(outputs):
+            self._recorder.differentiated.add(self._name)
+        return result
 
     def __getitem__(self, grid: Any) -> Any:
         return self._function[grid]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._function, name)
+
+
+def _any_gradient(values: Sequence[Any]) -> bool:
+    return any(getattr(value, "requires_grad", False) is True for value in values)
 
 
 def _form(value: Any) -> str:

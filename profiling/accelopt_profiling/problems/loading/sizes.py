@@ -1,10 +1,15 @@
-"""The sizes of a problem, and how to make them smaller: a check may not fit at the size that is profiled."""
+"""The sizes of a problem, and how to draw it at others: a check may not fit at the size that is profiled, and a kernel
+may be right at that size alone.
+"""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from types import CodeType, ModuleType
+from contextlib import contextmanager, suppress
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from accelopt_profiling.problems.problem import Problem
@@ -12,13 +17,16 @@ from accelopt_profiling.problems.problem import Problem
 #: Sizes above these are made smaller in steps of the number beside them, so that edges stay edges of a tile.
 _STEPS = ((256, 128), (32, 16), (1, 1))
 _SMALLEST = 16
+#: Powers beyond are left as they are.
+_LARGEST_POWER = 40
 
 
 class ProblemSizes:
     """The integers that the shapes of a problem come from, as they are now.
 
     They are arguments of ``get_inputs`` with integer defaults, or names of the problem's module that its functions
-    read (``batch_size = 4096``). ``given`` are the arguments of the case that is profiled.
+    read: ``batch_size = 4096``, and those that ``name_numbers`` made. ``given`` are the arguments of the case that is
+    profiled. ``fixed`` tells that the problem takes no sizes as arguments.
     """
 
     def __init__(self, problem: Problem, given: Mapping[str, Any] | None = None) -> None:
@@ -30,6 +38,7 @@ class ProblemSizes:
         constants: Mapping[str, int] = getattr(problem, "constants", {})
         self._full = dict(arguments) or dict(constants)
         self._as_arguments = bool(arguments)
+        self.fixed = not self._as_arguments
         self._now = dict(self._full)
 
     def at(self, smaller: Mapping[str, int]) -> ProblemSizes:
@@ -75,13 +84,73 @@ class ProblemSizes:
 
     def __str__(self) -> str:
         """Return the smaller sizes beside the full ones: ``dim=6144 instead of 393216``."""
-        return ", ".join(f"{n}={v} instead of {self._full[n]}" for n, v in self.smaller.items())
+        return ", ".join(f"{size_text(n, v)} instead of {self._full[n]}" for n, v in self.smaller.items())
 
 
 def halved(size: int) -> int:
     """Return about half of ``size`` that leaves the same rest when it is divided into tiles."""
     step = next(step for limit, step in _STEPS if size > limit or limit == 1)
     return max(1, size // 2 // step * step + size % step)
+
+
+def size_text(name: str, size: Any) -> str:
+    """Return a size with its name, of one that is a number itself without: ``rows=512``, ``512``."""
+    return str(size) if name.isdecimal() else f"{name}={size}"
+
+
+def name_numbers(module: ModuleType, function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ``function`` of ``module`` with its numbers of 16 and more as names of the module, so that they can be
+    changed as constants are: ``torch.randn(64, 512)`` reads the globals ``"64"`` and ``"512"``, which no other code can
+    name. Equal numbers are one size. Seeds stay, and a function that is not plain is returned as it is.
+    """
+    if not isinstance(function, FunctionType) or function.__closure__ is not None:
+        return function
+    with suppress(OSError, TypeError, SyntaxError):  # no source: typed in, or made by another function
+        lines, first = inspect.getsourcelines(function)
+        node = ast.parse(textwrap.dedent("".join(lines))).body[0]
+        if isinstance(node, ast.FunctionDef) and node.name == function.__name__ and not node.decorator_list:
+            naming = _NumberNaming()
+            node.body = [naming.visit(statement) for statement in node.body]
+            tree = ast.fix_missing_locations(ast.increment_lineno(ast.Module([node], []), first - 1))
+            names: dict[str, Any] = {}
+            exec(compile(tree, function.__code__.co_filename, "exec"), vars(module), names)  # noqa: S102
+            vars(module).update({str(number): number for number in naming.numbers})
+            named: Callable[..., Any] = names[node.name]
+            return named
+    return function
+
+
+#: Functions whose numbers are no sizes.
+_SEEDED = frozenset(["seed", "manual_seed", "default_rng", "RandomState"])
+
+
+class _NumberNaming(ast.NodeTransformer):
+    def __init__(self) -> None:
+        self.numbers: set[int] = set()
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:
+        if type(node.value) is not int or node.value < _SMALLEST:
+            return node
+        self.numbers.add(node.value)
+        return ast.Name(str(node.value), ast.Load())
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
+        """Take a power of two as one number: ``1 << 20``, ``2**20``."""
+        left, right = node.left, node.right
+        if isinstance(node.op, (ast.LShift, ast.Pow)):
+            ints = [n.value for n in (left, right) if isinstance(n, ast.Constant) and type(n.value) is int]
+            if len(ints) < 2 or not 0 <= ints[1] <= _LARGEST_POWER:
+                return node
+            power = ints[0] ** ints[1] if isinstance(node.op, ast.Pow) else ints[0] << ints[1]
+            return self.visit_Constant(ast.Constant(power))
+        self.generic_visit(node)
+        return node
+
+    def visit_Call(self, node: ast.Call) -> ast.expr:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if name not in _SEEDED:
+            self.generic_visit(node)
+        return node
 
 
 def integer_constants(module: ModuleType, functions: Iterable[Callable[..., Any]]) -> dict[str, int]:

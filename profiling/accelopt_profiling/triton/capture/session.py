@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import torch
 import triton
@@ -26,6 +26,7 @@ from accelopt_profiling.triton.interpreter.counting import LaunchCounts, Operati
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.footprint import Footprint, FootprintFinder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
+from accelopt_profiling.triton.interpreter.language import StaticAssertionError
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, OutOfBounds, regions_of
 from accelopt_profiling.triton.interpreter.sampling import (
     InterpretationPlan,
@@ -33,7 +34,6 @@ from accelopt_profiling.triton.interpreter.sampling import (
     ProgramId,
     sample_programs,
 )
-from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
 from accelopt_profiling.triton.interpreter.work import WorkMeter
 
 Mode = Literal["capture", "execute"]
@@ -114,7 +114,7 @@ class CaptureSession:
             captured_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0
         )
         self.executions.append(execution)
-        if not execution.tuning:
+        if not execution.tuning or self.driver.running_try:
             started = time.perf_counter()
             try:
                 self._interpret(execution)
@@ -267,6 +267,8 @@ def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
 
 class OutOfBoundsError(Exception):
     """A fully executed launch left its tensors; the bad lanes were dropped."""
+
+    device_raises: ClassVar[bool] = False
 
     def __init__(self, fault: OutOfBounds) -> None:
         super().__init__(describe(fault))

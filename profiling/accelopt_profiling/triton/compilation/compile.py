@@ -1,18 +1,21 @@
 """Compile a captured launch for a target with Triton's own compiler, and collect the facts about the result.
 
-No GPU, driver or CUDA toolkit is needed: Triton's wheel holds ptxas, nvdisasm and AMD's code generator. First the
-facts that cost milliseconds (registers, shared memory, PTX); ``compile_with_machine_code`` adds those of nvdisasm.
+No GPU, driver or CUDA toolkit is needed: Triton's wheel holds ptxas, cuobjdump, nvdisasm and AMD's code generator.
+First the facts that cost milliseconds (registers, shared memory, PTX); ``compile_with_machine_code`` adds those of
+nvdisasm.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import io
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
 
 from accelopt_profiling.targets import GpuTarget
@@ -23,11 +26,10 @@ from accelopt_profiling.triton.compilation.compiled import (
     CompileProblem,
     amdgcn_resources,
     cubin_resources,
+    occupancy,
 )
 from accelopt_profiling.triton.compilation.instructions import Listing
 from accelopt_profiling.triton.compilation.machine_code import machine_code
-from accelopt_profiling.triton.compilation.occupancy import occupancy
-from accelopt_profiling.triton.compilation.toolchain import cuda_tool, own_cache, versions
 from accelopt_profiling.triton.compilation.ttgir import parse_ttgir
 
 #: The options that a user chooses; all others in a JIT's options depend on the target.
@@ -208,3 +210,53 @@ def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
             cause = cause.__cause__ or cause.__context__
         last = f"{type(cause).__name__}: {' '.join(str(cause).split())[:200]}" if cause is not error else name
     return CompileProblem("compile-error", last if line else text[:2000], line)
+
+
+def versions(target: GpuTarget) -> dict[str, str]:
+    """Return Triton's version and, for NVIDIA, that of the ptxas it uses for the architecture.
+
+    Triton takes ``ptxas-blackwell`` from compute capability 10.0 on (3.9: from 9.0 on) and ``ptxas`` below; which
+    one counts is asked from Triton itself.
+    """
+    import triton
+
+    found = {"triton": triton.__version__}
+    if target.backend == "cuda":
+        from triton.backends.nvidia.compiler import get_ptxas
+
+        tool = get_ptxas(int(target.arch))
+        found["ptxas"] = str(tool.version)
+    return found
+
+
+def cuda_tool(name: str) -> str:
+    """Return the path of "cuobjdump" or "nvdisasm", as Triton finds it (its wheel, or ``TRITON_<NAME>_PATH``)."""
+    from triton import knobs
+
+    return str(getattr(knobs.nvidia, name).path)
+
+
+_MARK = "accelopt-"
+
+
+def cache_folder(file: str, root: Path) -> Path:
+    """Return the cache folder for kernels of ``file`` below ``root``."""
+    name = PurePath(file).name
+    return root / f"{_MARK}{hashlib.sha256(name.encode()).hexdigest()[:16]}"
+
+
+@contextmanager
+def own_cache(file: str, root: Path | None = None) -> Iterator[Path]:
+    """Let Triton use the cache for ``file`` inside the ``with`` block, and yield its folder.
+
+    ``root`` is Triton's own cache folder (``TRITON_CACHE_DIR``) unless given. Blocks may be nested.
+    """
+    from triton import knobs
+
+    before = Path(knobs.cache.dir)
+    if root is None:
+        root = before.parent if before.name.startswith(_MARK) else before
+    folder = cache_folder(file, root)
+    with knobs.cache.scope():
+        knobs.cache.dir = str(folder)
+        yield folder

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accelopt_profiling.line_hint import WIDTH
+from accelopt_profiling.duration import WIDTH
 from accelopt_profiling.measurement import Finding, LineCost, Severity
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget

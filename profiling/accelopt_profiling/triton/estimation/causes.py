@@ -45,7 +45,7 @@ def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget,
     if waited and sum(waited.values()) >= WORTH * whole:
         where = max(waited, key=lambda number: waited[number])
         message = (
-            f"Each iteration waits for this load: about {duration_text(waited[where])} that nothing fills. "
+            f"Each iteration waits for this load: in all about {duration_text(waited[where])} that nothing fills. "
             "Load ahead (a pipelined loop, more stages), take more per iteration, or let more programs share a "
             "multiprocessor."
         )

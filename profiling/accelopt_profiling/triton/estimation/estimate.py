@@ -1,22 +1,25 @@
 """Estimate the time of a launch on a GPU that is not there, with an interval.
 
-Two kinds of time: what each resource of the machine needs for the whole launch (``roofline``), and what programs wait
-(``latency``). How far they overlap depends on how much is under way on a multiprocessor at once: groups of warps, and
-tiles that a pipelined loop loads ahead. The parts are joined as (sum of t^p)^(1/p). With p = 1, one group that loads
-nothing ahead, that is their sum; p grows with what there is to do meanwhile, until only the longest counts.
+Two kinds of time: what each resource of the machine needs for the whole launch (``roofline``), and what programs wait.
+How far they overlap depends on how much is under way on a multiprocessor at once: groups of warps, and tiles that a
+pipelined loop loads ahead. The parts are joined as (sum of t^p)^(1/p). With p = 1, one group that loads nothing ahead,
+that is their sum; p grows with what there is to do meanwhile, until only the longest counts.
+
+A program waits to be started, for its first load, and in each later iteration of a loop over loads again. A pipelined
+loop has several loads under way, so a wait is shared among them. Programs that are resident together wait at the same
+time; each round of them waits anew.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known, Quantity, estimated
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.triton.estimation.latency import start_time, wait_times
 from accelopt_profiling.triton.estimation.residency import LaunchResidency, residency
 from accelopt_profiling.triton.estimation.roofline import (
     ARITHMETIC,
@@ -143,3 +146,62 @@ def _least_memory_time(moved: Traffic, target: GpuTarget) -> float:
 
 def _percent(ideal: float, actual: float) -> float:
     return min(100.0, 100 * ideal / actual) if actual > 0 else 0.0
+
+
+def load_latency(moved: Traffic, target: GpuTarget) -> float:
+    """Return the microseconds of a load in a loop: between L2's and DRAM's latency, by where the data come from."""
+    near, far = target["model.l2_latency"], target["model.load_latency"]
+    missed = min(1.0, moved.dram / moved.from_l2) if moved.from_l2 else 1.0
+    return near + missed * (far - near)
+
+
+def start_time(residency: LaunchResidency, target: GpuTarget) -> float:
+    """Return the microseconds that starting programs takes: a round of them starts where the one before ended."""
+    return residency.rounds * target["model.program_start"]
+
+
+def wait_times(
+    counts: LaunchCounts, moved: Traffic, residency: LaunchResidency, target: GpuTarget
+) -> dict[int, float]:
+    """Return the microseconds that a launch waits for loads, by source line; line 0 has each program's first load."""
+    latency = load_latency(moved, target)
+    times = {0: residency.rounds * target["model.load_latency"]}
+    for number, line in counts.lines.items():
+        if line.waits:
+            each = latency / (residency.depth if number in residency.ahead else 1)
+            times[number] = times.get(number, 0.0) + residency.rounds * each * line.waits / counts.sampled
+    return times
+
+
+#: The larger launch moves so many times what L2 holds, in so many rounds of programs: at four times as much the time of
+#: a copy moves by less than 1 %.
+_TIMES_L2, _ROUNDS = 64, 64
+
+
+def time_at_scale(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> Quantity:
+    """Estimate the microseconds of a launch where one launch does the work of many: so many copies of its programs,
+    each copy on data of its own, that the device is full and the data fit no cache.
+
+    Raises:
+        ValueError: no program was sampled.
+    """
+    copies = _copies(counts, compiled, target)
+    many = replace(
+        counts,
+        programs=copies * counts.programs,
+        tensor_bytes={name: copies * size for name, size in counts.tensor_bytes.items()},
+    )
+    latency = estimate(many, compiled, target).latency
+    assert latency.us is not None
+    assert latency.low_us is not None
+    assert latency.high_us is not None
+    return estimated(latency.us / copies, latency.low_us / copies, latency.high_us / copies, "us")
+
+
+def _copies(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> int:
+    resident = residency(counts, compiled, target)
+    moved = traffic(counts, target, resident).compulsory
+    filling = target["multiprocessors"] * target["max_threads_per_multiprocessor"] / resident.threads
+    by_programs = _ROUNDS * filling / max(1, counts.programs)
+    by_bytes = _TIMES_L2 * target["l2_bytes"] / moved if moved else 1.0
+    return max(1, math.ceil(by_programs), math.ceil(by_bytes))

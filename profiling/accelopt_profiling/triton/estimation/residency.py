@@ -6,8 +6,7 @@ import math
 from dataclasses import dataclass
 
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.triton.compilation.occupancy import occupancy
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts, occupancy
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts
 
 ASSUMED_REGISTERS, ASSUMED_WARPS = 32, 4  # before the kernel is compiled

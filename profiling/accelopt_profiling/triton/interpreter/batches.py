@@ -9,8 +9,8 @@ import numpy as np
 
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.lockstep import Array, DivergenceError, LockstepError
+from accelopt_profiling.triton.interpreter.memory_operations import StoreLog
 from accelopt_profiling.triton.interpreter.sampling import ProgramId
-from accelopt_profiling.triton.interpreter.store_log import StoreLog
 
 #: Fewer programs than this are not worth it.
 FEWEST = 8

@@ -191,6 +191,8 @@ class DeferringBuilder(MemoryBuilder):
         results = tuple(tl.tensor(part(number), kind) for number, kind in enumerate(kinds))
         return results if isinstance(value, tuple) else results[0]
 
+    checks_hints = False  #: values are looked at where something needs them
+
     def create_print(self, *arguments: Any) -> None:
         pass
 

@@ -1,14 +1,21 @@
-"""``triton.language`` while kernels are interpreted: its functions act on the interpreter's values."""
+"""``triton.language`` while kernels are interpreted: its functions act on the interpreter's values.
+
+Triton wraps the sizes of each value anew: as a tuple with a type of its own, and each size as a constant. A third of
+the time of a small kernel went there. What follows from the sizes alone is kept here; the rest is as Triton makes it.
+"""
 
 from __future__ import annotations
 
 import inspect
+import math
 import sys
 import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
+import numpy as np
 import triton
 import triton.language as tl
 from triton.language.extra import libdevice as generic_libdevice
@@ -17,11 +24,10 @@ from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
-from accelopt_profiling.triton.interpreter.block_types import BlockTypes
+from accelopt_profiling.triton.interpreter.compiler_hints import CHECKS, check_hint
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
 from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
-from accelopt_profiling.triton.interpreter.static_assertion import StaticAssertionError
 
 _ABSENT = object()
 _EXTRA = "triton.language.extra."
@@ -61,6 +67,12 @@ class Language:
         """Return what stands for ``range`` and ``tl.range``; options for the compiler change no value."""
         bounds = (0, start) if stop is None else (start, stop)
         return InterpretedRange(self._builder, *bounds, 1 if step is None else step)
+
+    def _hint(self, name: str, input: Any, values: Any, **_: Any) -> Any:
+        """Check a hint to the compiler, which changes no value; of pointers, whose addresses are made up, none."""
+        if isinstance(input, tl.tensor) and not input.dtype.is_ptr() and self._builder.checks_hints:
+            check_hint(name, input.handle.data, len(input.shape), values)
+        return input
 
     def _libdevice(self, name: str) -> Callable[..., Any]:
         return self._with_semantic(getattr(_LIBDEVICE, name))
@@ -151,6 +163,8 @@ class Language:
             yield language, "range", self.loop
             yield language, "static_assert", _static_assert
             yield language, "dot_scaled", _refused("tl.dot_scaled")
+            for name in CHECKS:
+                yield language, name, partial(self._hint, name)
         yield JITFunction, "__call__", call_device_function
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
         yield tl.tensor, "__index__", _whole_number
@@ -228,3 +242,70 @@ def _home(builtin: Any) -> Any:
         if hasattr(module, builtin.__name__):
             return module
     return tl
+
+
+_CONSTANT = tl.constexpr
+_POINTER = np.dtype(np.uint64)
+
+
+class _Sizes:
+    """What follows from the sizes of a block: ``shape`` of its type, ``constants`` and ``count`` of its tensors."""
+
+    def __init__(self, sizes: tuple[int, ...], shape: Any, numel: int) -> None:
+        self.shape, self.numel, self.text = shape, numel, str(shape)
+        self.constants = tl.tuple([_CONSTANT(size) for size in sizes])
+        self.count = _CONSTANT(math.prod(sizes))
+
+
+class BlockTypes:
+    """Constructors of values, for ``Language``'s patches. Each keeps to what Triton's own one does and raises."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[tuple[int, ...], _Sizes] = {}
+        self._dtypes: dict[str, np.dtype[Any]] = {}
+        self._make_type = tl.block_type.__init__
+        self._dtype_of = stock._get_np_dtype
+        self._scalar = (tl.tuple([]), _CONSTANT(1))
+
+    def patches(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+        """Yield who owns what is replaced, its name, and what replaces it."""
+
+        def make_type(block: Any, element_ty: Any, shape: Any) -> None:
+            listed = shape if isinstance(shape, (list, tl.tuple)) else ()
+            sizes = tuple([s.value if isinstance(s, _CONSTANT) else s for s in listed])
+            known = self._sizes.get(sizes) if all(type(n) is int for n in sizes) else None
+            if known is None:
+                self._make_type(block, element_ty, shape)
+                known = self._sizes[sizes] = _Sizes(sizes, block.shape, block.numel)
+            block.element_ty, block.shape, block.numel = element_ty, known.shape, known.numel
+            block.name = f"<{known.text}, {element_ty}>"
+            block.sizes_of_tensors = known
+
+        def make_tensor(tensor: Any, handle: Any, type: Any) -> None:
+            tensor.handle, tensor.type, tensor.dtype = handle, type, type.scalar
+            if not type.is_block():
+                tensor.shape, tensor.numel = self._scalar
+                return
+            known = getattr(type, "sizes_of_tensors", None)
+            if known is None:  # a type that was made outside of an interpretation
+                known = tl.block_type(type.element_ty, type.shape).sizes_of_tensors
+            tensor.shape, tensor.numel = known.constants, known.count
+
+        def numpy_dtype(type: Any) -> np.dtype[Any]:
+            scalar = type.scalar
+            if isinstance(scalar, tl.pointer_type):
+                return _POINTER
+            known = self._dtypes.get(scalar.name)
+            if known is None:
+                known = self._dtypes[scalar.name] = self._dtype_of(scalar)
+            return known
+
+        yield tl.block_type, "__init__", make_type
+        yield tl.tensor, "__init__", make_tensor
+        yield stock, "_get_np_dtype", numpy_dtype
+
+
+class StaticAssertionError(AssertionError):
+    """``tl.static_assert`` fails: the kernel does not compile. ``kernel`` is the kernel's function, once known."""
+
+    kernel: Any = None

@@ -1,4 +1,6 @@
-"""The memory operations of a kernel on the CPU tensors that stand in for device memory."""
+"""The memory operations of a kernel on the CPU tensors that stand in for device memory, and a log of its stores, so
+that they can be undone or compared.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +12,7 @@ import triton.language as tl
 from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
+from accelopt_profiling.triton.interpreter.compiler_hints import FalseHintError
 from accelopt_profiling.triton.interpreter.counting import source_line
 from accelopt_profiling.triton.interpreter.lockstep import (
     LockstepBuilder,
@@ -19,7 +22,6 @@ from accelopt_profiling.triton.interpreter.lockstep import (
     varies,
 )
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, Region
-from accelopt_profiling.triton.interpreter.store_log import StoreLog
 
 Handle = Any
 
@@ -87,6 +89,15 @@ class MemoryBuilder(LockstepBuilder):
                     self.memory.report(kind, line, region, self._program(pointers, bad), addresses, bad)
                 active = active & allowed
         return active, region, itemsize
+
+    @property
+    def checks_hints(self) -> bool:
+        """Tell that values are those that a device would have: nothing is counted or left out."""
+        return self.counter is None and not self.sample_loops
+
+    def create_assume(self, condition: Handle) -> None:
+        if self.checks_hints and not condition:
+            raise FalseHintError("A hint to the compiler does not hold: tl.assume.")
 
     def barrier(self) -> None:
         """Note that the lanes of a program wait for one another here."""
@@ -224,3 +235,33 @@ class MemoryBuilder(LockstepBuilder):
 
 def _as_kind(data: Any, kind: Any) -> Any:
     return data if data.dtype == kind else data.astype(kind)
+
+
+Array = np.ndarray[Any, Any]
+
+
+class StoreLog:
+    """The stores of a run in order, each with the previous content of memory."""
+
+    def __init__(self) -> None:
+        self._stores: list[tuple[Region, Array, Array, Array, Array, bool]] = []
+
+    def before(self, region: Region, addresses: Array, data: Array, active: Array, varying: bool) -> None:
+        """Record a store before it happens; the arrays have one shape, with a first axis of programs if ``varying``."""
+        old = region.load(addresses, active, np.zeros(addresses.shape, data.dtype))
+        self._stores.append((region, addresses, data, active, old, varying))
+
+    def undo(self) -> None:
+        """Restore the previous content of memory, the last store first."""
+        for region, addresses, _, active, old, _ in reversed(self._stores):
+            region.store(addresses, old, active)
+        self._stores.clear()
+
+    def of(self, program: int) -> list[tuple[bytes, bytes]]:
+        """Return addresses and values, store by store, of the program number ``program`` of the batch."""
+        found = []
+        for _, addresses, data, active, _, varying in self._stores:
+            if varying:
+                addresses, data, active = addresses[program], data[program], active[program]
+            found.append((addresses[active].tobytes(), data[active].tobytes()))
+        return found

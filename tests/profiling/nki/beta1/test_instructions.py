@@ -162,6 +162,18 @@ def test_activation_reduce_fills_the_column_it_is_given() -> None:
     np.testing.assert_allclose(run(body, A).result, (A * A).sum(1, keepdims=True), rtol=1e-5)
 
 
+def test_the_indices_of_a_grid_have_names_and_a_range_is_an_index() -> None:
+    body = """
+    out = nl.ndarray((128, 4, 8), dtype=a.dtype, buffer=nl.shared_hbm)
+    grid = nl.mgrid[0:128, 0:4, 0:8]
+    every = range(128)
+    nl.store(out[grid.p, grid.x, grid.y], nl.load(a[every, 0:32])[grid.p, 8 * grid.x + grid.y])
+    return out
+    """
+    array = RNG.standard_normal((128, 32), dtype=np.float32)
+    np.testing.assert_array_equal(run(body, array).result, array.reshape(128, 4, 8))
+
+
 @settings(max_examples=20, deadline=None)
 @given(st.integers(1, 300), st.integers(1, 200))
 def test_masks_cut_off_what_does_not_divide(rows: int, columns: int) -> None:

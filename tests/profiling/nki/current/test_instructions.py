@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
+from math import prod
+from pathlib import Path
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.nki_current_source import BODY, COLUMN, RNG, A, B, run
+
+from accelopt_profiling.nki.current.tensor import reshape_dims
 
 LEAST = np.float32(np.finfo(np.float32).min)
 
@@ -99,6 +106,9 @@ STATEMENTS: dict[str, np.ndarray] = {
     "nisa.tensor_copy(out, c.broadcast(1, 64))": np.broadcast_to(COLUMN, (128, 64)),
     "nisa.tensor_copy(out, a.rearrange(('p', ('h', 'w')), ('p', 'w', 'h'), {'h': 4}))":
         A.reshape(128, 4, 16).transpose(0, 2, 1).reshape(128, 64),
+    "one = sbuf(128, 1).ap([[1, 128], [0, 64]]); out = sbuf(128, 1); "
+    "nisa.activation_reduce(one, nl.square, a, nl.add, out)":
+        (A * A).sum(1, keepdims=True),
     "out = sbuf(128, 8); nisa.tensor_copy(out, a.reshape_dim(1, (8, 8)).select(1, 3))": A[:, 24:32],
     "out = sbuf(64, 16); nisa.tensor_copy(out, a.slice(0, 64, 128).slice(1, 8, 24))": A[64:, 8:24],
 }  # fmt: skip
@@ -148,3 +158,20 @@ def test_a_tiled_product_accumulates_in_psum() -> None:
 def test_what_a_copy_took_is_not_changed_by_what_happens_to_its_source() -> None:
     body = BODY.format(statement="nisa.tensor_copy(out, a)\nnisa.memset(a, 0.0)")
     np.testing.assert_array_equal(run(body, A, B, COLUMN).result, A)
+
+
+@given(
+    st.permutations([2, 3, 4, 5]),
+    st.sampled_from([(120,), (12, 10), (8, 15), (5, 4, 3, 2), (40, 3), (3, 40)]),
+)
+def test_what_lies_in_one_row_can_be_seen_in_every_shape(shape: list[int], other: tuple[int, ...]) -> None:
+    steps = [prod(shape[at + 1 :]) for at in range(len(shape))]
+    dims = reshape_dims(list(zip(shape, steps, strict=True)), other)
+    assert dims is not None
+    assert [(num, step) for num, step in dims] == [(n, prod(other[at + 1 :])) for at, n in enumerate(other)]
+
+
+def test_a_constant_may_lie_in_a_file(tmp_path: Path) -> None:
+    np.save(tmp_path / "constant.npy", A)
+    statement = f"nisa.dma_copy(out, nl.shared_constant({str(tmp_path / 'constant.npy')!r}))"
+    np.testing.assert_array_equal(run(BODY.format(statement=statement), A, B, COLUMN).result, A)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from support.nki_current_source import FIRST_LINE, TRN2, A, run
 
-from accelopt_profiling.nki.data.core_limits import CoreLimits
+from accelopt_profiling.nki.data.memory_space import CoreLimits
 from accelopt_profiling.nki.emulator.machine import Mode
 
 LOAD = "x = sbuf(128, 64)\nnisa.dma_copy(x, a)\n"

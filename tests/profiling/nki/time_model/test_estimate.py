@@ -13,10 +13,10 @@ from support.nki_source import FIRST_LINE, run
 
 from accelopt_profiling.nki.data.instruction import BlockInfo, Trace, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
-from accelopt_profiling.nki.time_model.costs import dma_ns, engine_ns
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, hardware
-from accelopt_profiling.targets.load import UnknownTargetError
+from accelopt_profiling.nki.time_model.step import dma_ns, engine_ns
+from accelopt_profiling.targets.target import UnknownTargetError
 
 TARGETS = ("trn1", "trn2", "trn3")
 TRN1 = hardware("trn1")

@@ -57,6 +57,10 @@ GUESSED = {
         "  w = w[:, None]\n _, T, H = q.shape\n k[(1,)](q, w, 1, 2)",
         {"q": ["B", "T", "H"], "w": ["T", "H"]},
     ),
+    "a number that may be None": (
+        "def f(x, softcap):\n M, K = x.shape\n k[(1,)](x, x, softcap, HAS=softcap is not None)",
+        {"x": ["M", "K"], "softcap": "None"},
+    ),
     "a comment": ("def f(\n  x,  # [M, K]\n):\n k[(1,)](x, x, 1, 2)", {"x": ["M", "K"]}),
     "a weight follows": (
         "def f(x, weight, eps):\n M, N = x.shape\n k[(1,)](x, weight, eps, 2)",

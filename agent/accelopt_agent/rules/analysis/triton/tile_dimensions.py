@@ -24,7 +24,7 @@ class TileDimension:
     ``sizes`` are the places in the kernel that hold its block size, ``tiles`` those of them that size a tile; ``axes``
     are the grid axes whose program takes one block of it, ``loops`` those that go over its blocks, ``bounds`` the
     arguments that its offsets are compared with. ``guarded`` tells that no access reaches past its end, whatever the
-    block size.
+    block size, ``looped`` that all accesses lie in such loops.
     """
 
     sizes: list[SizeNode] = field(default_factory=list)
@@ -33,6 +33,7 @@ class TileDimension:
     loops: set[cst.For] = field(default_factory=set)
     bounds: set[str] = field(default_factory=set)
     guarded: bool = True
+    looped: bool = True
 
     @property
     def names(self) -> set[str]:
@@ -110,9 +111,13 @@ class TileDimensions:
                 by_group[find(group)].bounds |= flow.arguments(loop.iter)
         for group, bounds in flow.bounds.items():
             by_group[find(group)].bounds |= bounds
-        for dims, masked in flow.accesses.values():
-            for group in {find(d) for d in dims if d != ONE} - {find(d) for d in masked} - wrapped:
+        for call, (dims, masked) in flow.accesses.items():
+            groups = {find(d) for d in dims if d != ONE}
+            for group in groups - {find(d) for d in masked} - wrapped:
                 by_group[group].guarded = False
+            for group in groups:
+                over = by_group[group].loops
+                by_group[group].looped &= any(loop in over for loop in self._loops_around(call))
         self.products = [
             Product(call, *(by_group[find(d)] for d in dimensions)) for call, dimensions in flow.dots.items()
         ]

@@ -1,0 +1,90 @@
+"""Write a new file beside a kernel file: a problem whose inputs were inferred, or a Beta 1 kernel in today's NKI."""
+
+from __future__ import annotations
+
+import asyncio
+from functools import partial
+from pathlib import Path
+
+from accelopt_lsp.backend.protocol import Backend, FileText
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.connection import EditorConnection
+from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
+from accelopt_profiling.kernels import Kernel
+
+
+class NewFiles:
+    """Writes files that do not exist, and opens them; an existing file is never overwritten."""
+
+    def __init__(
+        self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles, backend: Backend
+    ) -> None:
+        self._editor, self._jobs, self._files, self._backend = editor, jobs, files, backend
+
+    def create_problem(self, args: Arguments) -> BackgroundJob:
+        """Write ``<stem>_problem.py`` beside the document."""
+        uri = args.document("createProblem")
+        job = BackgroundJob("create-problem", uri, "Creating a problem file", args.kernel)
+        return self._jobs.start(job, self._create_problem(job, args))
+
+    def migrate(self, args: Arguments) -> BackgroundJob:
+        """Write ``<stem>_nki.py``, the kernels in today's NKI, beside the document."""
+        job = BackgroundJob("migrate", args.document("migrate"), "Moving to today's NKI", args.kernel)
+        return self._jobs.start(job, self._migrate(job))
+
+    async def _create_problem(self, job: BackgroundJob, args: Arguments) -> None:
+        file = await self._files.read(job.uri)
+        name, kernel = Path(file.path).name, _choose_kernel(file, args.kernel, args.line)
+        path = await _free_path(file, "problem", "complete it there")
+        async with self._editor.progress(f"Inferring inputs for {name}", partial(self._jobs.cancel, job.id)):
+            problem = await self._backend.infer_problem(file, kernel.name, self._editor.client.trusted)
+        await self._write(path, problem.text, f"{problem.outcome} Then save {name}.")
+
+    async def _migrate(self, job: BackgroundJob) -> None:
+        file = await self._files.read(job.uri)
+        path = await _free_path(file, "nki", "move or delete it first")
+        title = f"Moving {Path(file.path).name} to today's NKI"
+        async with self._editor.progress(title, partial(self._jobs.cancel, job.id)):
+            moved = await self._backend.migrate(file)
+        await self._write(path, moved.text, moved.outcome)
+
+    async def _write(self, path: Path, text: str, outcome: str) -> None:
+        try:
+            await asyncio.to_thread(_write_new, path, text)
+        except OSError as error:
+            raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+        if self._editor.shows_files:
+            await self._editor.show_file(path, take_focus=True)
+        self._editor.say(f"{path.name} was written. {outcome}")
+
+
+async def _free_path(file: FileText, suffix: str, advice: str) -> Path:
+    """Return ``<stem>_<suffix>.py`` beside the kernel file. Raises UserError: it exists; ``advice`` says what to do."""
+    path = Path(file.path)
+    path = path.with_name(f"{path.stem}_{suffix}.py")
+    if await asyncio.to_thread(path.exists):
+        raise UserError(f"{path} exists already; {advice}.")
+    return path
+
+
+def _write_new(path: Path, text: str) -> None:
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text)
+
+
+def _choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
+    """Return the kernel of that name, or at the 1-based ``line``, or the first one that host code launches.
+
+    Raises:
+        UserError: there is none.
+    """
+    kernels = file.found.kernels
+    for kernel in kernels:
+        if kernel.name == name or (name is None and line and kernel.first_line <= line <= kernel.end_line):
+            return kernel
+    launched = [k for k in kernels if not k.device_function] or list(kernels)
+    if name is not None or not launched:
+        raise UserError(f"{file.path} has no kernel{f' {name}' if name else ''}.")
+    return launched[0]

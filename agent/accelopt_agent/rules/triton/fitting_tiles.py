@@ -1,0 +1,56 @@
+"""Give a matrix product or attention a tile, warps and stages that fit each other and the target, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.triton.kernel import open_triton
+from accelopt_agent.rules.analysis.triton.product_schedule import present_product, schedules
+from accelopt_agent.rules.analysis.triton.product_tiles import open_attention, open_product
+
+#: How many schedules are proposed.
+_MOST_SCHEDULES = 4
+
+
+def matmul_tiles(subject: RuleContext) -> Iterator[Rewrite]:
+    kernel = open_triton(subject)
+    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+        return
+    product = open_product(subject, kernel.launches[0])
+    if product is None:
+        return
+    present = present_product(subject, *product.sizes)
+    written = 0
+    for schedule in schedules(subject, present):
+        new = (schedule.rows, schedule.columns, schedule.inner)
+        rewrite = product.rewrite(new, schedule.warps, schedule.stages)
+        if rewrite is not None and written < _MOST_SCHEDULES:
+            written += 1
+            yield rewrite
+
+
+#: Query rows, key columns, warps and stages, as published implementations launch them for head sizes of 64 and 128.
+_ATTENTION_TILES = (
+    (128, 64, 4, 3),
+    (128, 64, 8, 3),
+    (64, 64, 4, 3),
+    (128, 128, 8, 2),
+    (64, 32, 4, 3),
+    (128, 32, 4, 3),
+)
+_MOST_TILES = 3
+
+
+def attention_tiles(subject: RuleContext) -> Iterator[Rewrite]:
+    kernel = open_triton(subject)
+    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+        return
+    attention = open_attention(subject, kernel.launches[0])
+    if attention is None:
+        return
+    rows, columns = attention.sizes
+    larger = [t for t in _ATTENTION_TILES if t[0] * t[1] >= rows * columns and t[:2] != (rows, columns)]
+    smaller = [t for t in _ATTENTION_TILES if t not in larger and t[:2] != (rows, columns)]
+    made = (attention.rewrite(t[:2], t[2], t[3]) for t in (*larger, *smaller))
+    yield from [rewrite for rewrite in made if rewrite is not None][:_MOST_TILES]

@@ -1,0 +1,194 @@
+"""Run guessed calls of a file's entries, and change what their errors ask for, until one runs.
+
+The entries are tried in turn, each a bounded number of times. The best call is sent as it gets better, so that a crash
+or a time limit does not lose it.
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+from accelopt_profiling.jobs import StepError
+from accelopt_profiling.problems.inference.arguments import InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.entries import EntryCandidate
+from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
+from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.problem import Call, CallStyle, ProblemError
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+
+
+@dataclass
+class InferenceRun(ABC):
+    """One run of a call: the exception that ended its host code, and the arguments that it was given, by name."""
+
+    error: BaseException | None
+    values: dict[str, Any]
+
+    @property
+    @abstractmethod
+    def launched(self) -> list[str]:
+        """The names of the kernels that it launched, sorted."""
+
+    @property
+    @abstractmethod
+    def remaining(self) -> str:
+        """What went wrong first, in one clause; "" where nothing did."""
+
+    @property
+    @abstractmethod
+    def score(self) -> tuple[bool, bool, bool]:
+        """How far it came; the greater one is the better one."""
+
+    @property
+    def complete(self) -> bool:
+        return self.error is None and not self.remaining
+
+
+RunT = TypeVar("RunT", bound=InferenceRun)
+
+
+class RepairLoop(ABC, Generic[RunT]):
+    """Tries the entries of one file. A dialect says how a call is written, run and repaired."""
+
+    #: Runs for one entry, and for all entries of a file together.
+    attempts: ClassVar[int]
+    attempts_in_all: ClassVar[int]
+
+    def __init__(
+        self, context: StepContext, params: InferParams, module: Any, entries: list[EntryCandidate]
+    ) -> None:
+        self._context, self._params, self._module, self._entries = context, params, module, entries
+        self._text = context.source.files[context.source.kernel]
+        self._left, self._until = self.attempts_in_all, time.process_time() + params.cpu_seconds
+        self._best: tuple[tuple[bool, bool, bool], InferredProblem] | None = None
+
+    def run(self) -> InferredProblem:
+        """Return the best problem.
+
+        Raises:
+            StepFailedError: the file has nothing that could be called.
+        """
+        for entry in self._entries:
+            if self._try(entry) or self._spent():
+                break
+        if self._best is None:
+            message = "No function of the file launches its kernels, so there is nothing to infer inputs for."
+            raise StepFailedError(StepError("problem-invalid", message, self._context.source.kernel))
+        return self._best[1]
+
+    @abstractmethod
+    def first_call(self, entry: EntryCandidate) -> InferredCall:
+        """Guess the call of an entry from the text of the file."""
+
+    @abstractmethod
+    def written(self, call: InferredCall, remaining: str = "") -> str:
+        """Return the problem file of a call."""
+
+    @abstractmethod
+    def attempt(self, call: InferredCall, entry: EntryCandidate) -> RunT:
+        """Run a call once, by ``run_entry``."""
+
+    @abstractmethod
+    def arguments(self, call: InferredCall) -> dict[str, Any]:
+        """Make the arguments of a call, by name."""
+
+    @abstractmethod
+    def mend(self, call: InferredCall, entry: EntryCandidate, run: RunT, reverse: bool = False) -> str | None:
+        """Change the call by what the run's errors ask for. Return what was changed, or None for nothing. With
+        ``reverse`` what shall be equal gets the value of its other side.
+
+        Raises:
+            NoSizeError: the change left a tensor without a size; the call is then put back.
+        """
+
+    def runs_otherwise(self, run: RunT) -> bool:
+        """Tell whether the next run of the same call differs: it is then run once more instead of changed."""
+        return False
+
+    def improve(self, call: InferredCall, entry: EntryCandidate, run: RunT, changes: list[str]) -> None:
+        """Send better calls than one that runs completely."""
+
+    def acceptable(self, call: InferredCall) -> bool:
+        """Tell whether a call may take the place of another."""
+        return True
+
+    def _spent(self) -> bool:
+        return self._left <= 0 or time.process_time() > self._until
+
+    def _try(self, entry: EntryCandidate) -> bool:
+        """Try one entry until it runs, nothing more can be repaired, or the time is over."""
+        call = self.first_call(entry)
+        seen: set[str] = set()
+        changes: list[str] = []
+        for _ in range(self.attempts):
+            text = self.written(call)
+            if text in seen or self._spent():
+                return False
+            seen.add(text)
+            run = self.attempt(call, entry)
+            self._keep(call, run, changes)
+            if self.runs_otherwise(run):
+                seen.clear()
+                continue
+            if run.complete:
+                self.improve(call, entry, run, changes)
+                return True
+            made = self._repair(call, entry, run, seen)
+            if made is None:
+                return False
+            changes.append(made)
+        return False
+
+    def run_entry(self, call: InferredCall, style: CallStyle) -> tuple[dict[str, Any], BaseException | None]:
+        """Call the entry as its problem would, and count it. Return the arguments, and what ended the call: user code
+        may raise anything, which is what is to be repaired."""
+        self._left -= 1
+        values: dict[str, Any] = {}
+        made = Call(call.entry, style, keywords=call.keywords, grid=call.grid, backward=call.backward)
+        try:
+            values = self.arguments(call)
+            perform(self._module, made, list(values.values()))
+        except ProblemError as stop:
+            return values, None if stop.code == "problem-empty" else stop
+        except BaseException as stop:
+            return values, stop
+        return values, None
+
+    def _repair(self, call: InferredCall, entry: EntryCandidate, run: RunT, seen: set[str]) -> str | None:
+        """Change the call to one that was not tried: where two sizes take turns, both get the other one."""
+        before = deepcopy(call)
+        made: str | None = None
+        for reverse in (False, True):
+            call.__dict__.update(deepcopy(before).__dict__)
+            try:
+                made = self.mend(call, entry, run, reverse)
+            except NoSizeError:
+                call.__dict__.update(before.__dict__)
+                return None
+            if made is None:
+                return None
+            call.drop_unused_sizes()
+            if self.written(call) not in seen:
+                break
+        return made
+
+    def _keep(self, call: InferredCall, run: RunT, changes: list[str]) -> None:
+        """Send a call that is better than the best. Of as good ones of an entry the last is: more of it is mended."""
+        if self._best is not None:
+            score, problem = self._best
+            other = score == run.score and problem.entry != call.entry
+            if score > run.score or other or not self.acceptable(call):
+                return
+        self.send(call, run, changes)
+
+    def send(self, call: InferredCall, run: RunT, changes: list[str]) -> None:
+        """Make a call the best one, and send it."""
+        problem = InferredProblem(
+            self.written(call, run.remaining), call.entry, run.launched, run.complete, run.remaining[:300], changes[:]
+        )  # fmt: skip
+        self._best = (run.score, problem)
+        self._context.emit(problem)
