@@ -128,7 +128,7 @@ class KernelResults:
         )
 
     def _never_launched(self, inferred: bool) -> KernelMeasurement:
-        run = "with the inferred arguments" if inferred else "by the problem's run"
+        run = "with the inferred arguments" if inferred else "in the run that was profiled"
         message = f"{self.kernel.name} was not launched {run}, so nothing is known about its cost."
         if inferred:
             message += f" `accelopt profile --kernel {self.kernel.name}` infers arguments for it alone."

@@ -189,6 +189,12 @@ class RunningStep:
             return _FORGED
         if status in (-signal.SIGALRM, -signal.SIGPROF):
             return StepError("timeout", "The run took longer than it may and was ended.", detail=printed)
+        if status == -signal.SIGKILL:
+            message = (
+                "The system ended the process that ran it (SIGKILL), as it does when memory runs out, or when it "
+                "used up its processor time; close what else runs, and try again."
+            )
+            return StepError("memory", message, detail=printed)
         if status < 0:
             try:
                 name = signal.Signals(-status).name

@@ -46,7 +46,7 @@ RUNS = {
     "main": "\nif __name__ == '__main__':\n    print(double(torch.randn(100, device='cuda')).sum())\n    double(torch.randn(7, device='cuda'))\n",
     "statements": "\ntorch.manual_seed(0)\nx = torch.randn(100, device='cuda')\nassert torch.allclose(double(x), x + x)\ndouble(x[:7])\n",
     "a test": "\nimport pytest\n@pytest.mark.parametrize('n, scale', [(100, 1.0), (3, 2.0)])\ndef test_double(n, scale):\n    double(torch.randn(n, device='cuda') * scale)\n    double(torch.randn(7, device='cuda'))\n",
-    "an autograd function": "\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return double_in(x)\n\ndouble_it = Double.apply\nif __name__ == '__main__':\n    double_it(torch.randn(100, device='cuda'))\n    double_it(torch.randn(7, device='cuda'))\n",
+    "an autograd function": "\nclass Double(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n        return double_in(x)\n    @staticmethod\n    def backward(ctx, dy):\n        return double_in(dy.contiguous())\n\ndouble_it = Double.apply\nif __name__ == '__main__':\n    double_it(torch.randn(100, device='cuda', requires_grad=True))\n    double_it(torch.randn(7, device='cuda'))\n",
 }  # fmt: skip
 
 
@@ -141,3 +141,10 @@ def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path:
 def test_a_function_that_a_statement_defines_is_not_run_by_it(statement: str, runs: bool) -> None:
     text = f"{SELFRUN}\n{statement}"
     assert own_runs(try_parse(text), find_kernels(text)).module == runs
+
+
+def test_a_function_that_is_called_for_gradients_is_told(tmp_path: Path) -> None:
+    text = "class Leaf:\n    requires_grad = True\n\ndef f(x):\n    return x\n\ndef g(x):\n    return 1\n\nf(Leaf())\ng(Leaf())\n"
+    calls, differentiated = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": ["f", "g"]})
+    assert [name for name, _ in calls] == ["f", "g"]
+    assert differentiated == {"f"}

@@ -54,6 +54,7 @@ async def test_a_good_file_is_loaded(host):
     ("text", "code"),
     [
         ("import os\nos.kill(os.getpid(), 11)", "crashed"),
+        ("import os\nos.kill(os.getpid(), 9)", "memory"),  # as the system does it
         ("import os\nos._exit(3)", "exited"),
         ("import sys\nsys.exit(3)", "exited"),
         ("raise ValueError('no')", "user-error"),

@@ -125,14 +125,16 @@ def emulation(
     movement: bool = False,
     prefers: Callable[[Any, Any], bool | None] | None = None,
     order: int | None = None,
+    runs_tries: bool = False,
 ) -> Iterator[Seen]:
     """Make kernels of ``dialect`` run here and compute what they would on ``target``, while the context is open.
 
     With a ``plan`` the programs that it draws of each Triton launch are interpreted; without, all are, and what they
     raise is raised from the launch. Kernels of a module that was loaded in one such context run in another as well.
     With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
-    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses (None: it does not compile);
-    ``order`` draws another order of the iterations of NKI's loops that promise to take any.
+    ``prefers(tuner, configuration)`` says which configuration an autotuner chooses (None: it does not compile); with
+    ``runs_tries`` that one also runs while it is tried. ``order`` draws another order of the iterations of NKI's loops
+    that promise to take any.
     """
     watched = Movement() if movement else None
     if dialect == "nki":
@@ -152,7 +154,7 @@ def emulation(
         ):
             _named_like_the_real_one(session.driver)
             if prefers is not None:
-                session.driver.prefers = prefers
+                session.driver.prefers, session.driver.runs_tries = prefers, runs_tries
             if watched is not None:
                 from accelopt_profiling.gate.observe.launch_coverage import RaceCoverage
 

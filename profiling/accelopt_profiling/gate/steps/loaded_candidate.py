@@ -110,10 +110,12 @@ class LoadedCandidate:
             raise StepFailedError(StepError("not-judged", message))
         self.whole.add(index)
 
-    def emulated(self, index: int, movement: bool = False, order: int | None = None) -> Any:
+    def emulated(
+        self, index: int, movement: bool = False, order: int | None = None, runs_tries: bool = False
+    ) -> Any:
         params = self.params
         plan, prefers = self.interpretation(index), self.configurations.prefers
-        return emulation(params.dialect, params.target, plan, movement, prefers, order)
+        return emulation(params.dialect, params.target, plan, movement, prefers, order, runs_tries)
 
     def call(
         self, index: int, arguments: list[Any], name: str, built: dict[str, Any]

@@ -280,14 +280,18 @@ class _CandidateRun:
                     break
 
     def _configuration(self, index: int, number: int) -> None:
+        """Run a case in the next configuration; the first time it also runs while it is tried, as on a device: a kernel
+        that adds to its output has to reset it.
+        """
         candidate, configurations = self.candidate, self.candidate.configurations
         _allow(self.params.case_seconds)
         configurations.next_case(index)
-        arguments = candidate.arguments(index)
+        arguments, first = candidate.arguments(index), not number
         try:
-            with candidate.emulated(index) as seen, poisoned_memory(), poisoned_tensors():
+            with candidate.emulated(index, runs_tries=first) as seen, poisoned_memory(), poisoned_tensors():
                 outputs = candidate.perform(index, arguments, seen)
-                candidate.save(index, f"{CONFIGURATION} {number}", outputs, seen, configurations.describe())
+                about = configurations.describe() + (", after a run that times it" if first else "")
+                candidate.save(index, f"{CONFIGURATION} {number}", outputs, seen, about)
                 configurations.chosen()
         except StepFailedError as failed:
             if configurations.refuse(failed):

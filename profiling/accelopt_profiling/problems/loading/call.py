@@ -88,19 +88,16 @@ def call_entry(
 
 
 def with_gradients(function: Any, positional: list[Any], named: dict[str, Any]) -> list[Any]:
-    """Return the outputs of a call, then the gradients of its floating tensors for ones at each output that has one:
-    of those that are marked (``requires_grad``), where some are.
+    """Return the outputs of a call, then the gradients of its floating tensors for ones at each output that has one.
 
     Raises:
         ProblemError: no output has a gradient.
     """
     import torch
 
-    marked = any(isinstance(v, torch.Tensor) and v.requires_grad for v in (*positional, *named.values()))
-
     def leaf(value: Any) -> Any:
         floating = isinstance(value, torch.Tensor) and value.is_floating_point() and value.itemsize > 1
-        return value.detach().requires_grad_(value.requires_grad or not marked) if floating else value
+        return value.detach().requires_grad_() if floating else value
 
     positional, named = [leaf(v) for v in positional], {name: leaf(v) for name, v in named.items()}
     with torch.enable_grad():

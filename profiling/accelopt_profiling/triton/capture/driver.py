@@ -69,7 +69,8 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
 
     ``record(fn, source, metadata, grid, args)`` receives each launch. ``tuning`` is above 0 while an autotuner
     tries configurations; nothing is timed, so the configuration that wins is the one that ``prefers(tuner,
-    configuration)`` says, or the first that is tried.
+    configuration)`` says, or the first that is tried. With ``runs_tries`` that one runs while it is tried, as it would
+    on a device; ``running_try`` tells when.
     """
 
     def __init__(self, target: GpuTarget, record: Record) -> None:
@@ -77,6 +78,7 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
         self.target = target
         self.utils = StandInUtils(target)
         self.tuning = 0
+        self.runs_tries = self.running_try = False
         self.prefers: Callable[[Any, Any], bool | None] = lambda tuner, configuration: False
         self.record = record
         self._index = _INDICES.setdefault(target.name, len(_INDICES))
@@ -143,7 +145,12 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
         def benchmark(kernel_call: Callable[[], Any], **options: Any) -> list[float]:
             if chosen is None:  # as Triton's autotuner takes one that does not compile
                 return [math.inf] * max(1, len(options.get("quantiles") or ()))
-            return [0.5 if chosen else time for time in self.benchmark(kernel_call, **options)]
+            self.running_try = chosen and self.runs_tries
+            try:
+                times = self.benchmark(kernel_call, **options)
+            finally:
+                self.running_try = False
+            return [0.5 if chosen else time for time in times]
 
         return benchmark
 

@@ -114,7 +114,7 @@ class CaptureSession:
             captured_launch(fn, source, metadata, grid, args), tuning=self.driver.tuning > 0
         )
         self.executions.append(execution)
-        if not execution.tuning:
+        if not execution.tuning or self.driver.running_try:
             started = time.perf_counter()
             try:
                 self._interpret(execution)

@@ -1,0 +1,14 @@
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+
+entry = "column_energy"
+
+
+def get_inputs(rows=400, columns=150):
+    return [torch.randn(rows, columns)]
+
+
+def reference(x):
+    return (x * x).sum(dim=0)
