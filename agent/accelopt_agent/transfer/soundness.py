@@ -49,7 +49,7 @@ def _unbound(text: str) -> set[tuple[str, str]]:
     for statement in tree.body:
         name = getattr(statement, "name", "")
         inside = _bound(statement, inside=True)
-        reader = _Reader(outside - inside | {name}, outside | inside)
+        reader = _BoundNameReader(outside - inside | {name}, outside | inside)
         if isinstance(statement, _Function):
             reader.read_function(statement)
         else:
@@ -59,7 +59,7 @@ def _unbound(text: str) -> set[tuple[str, str]]:
     return found
 
 
-class _Reader(ast.NodeVisitor):
+class _BoundNameReader(ast.NodeVisitor):
     """Reads a function in the order in which it runs, every branch taken and every loop once. ``known`` are the names
     bound so far, ``ever`` those that are bound anywhere, which is all that what runs later asks for."""
 
