@@ -21,8 +21,8 @@ from accelopt_memory.location import NOWHERE
 #: Seconds to wait for another process that is writing; its transactions take milliseconds.
 BUSY_SECONDS = 2.0
 
-#: Of a new database. A pair's row takes some 1,600 bytes: pages of SQLite's 4,096 would be a tenth empty.
-PAGE_BYTES = 8192
+#: Of a new database. A row with its sources takes some 1,500 bytes: of pages of SQLite's 4,096 a tenth would be empty.
+PAGE_BYTES = 16384
 
 NEWEST_MIGRATION = "m015_packed_pairs"
 

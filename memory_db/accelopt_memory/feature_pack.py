@@ -117,7 +117,9 @@ def fixed_row(packed: bytes) -> bytes:
         (
             packed[_HEADER.size : at][: 4 * ITEMS].ljust(4 * ITEMS, b"\0"),
             packed[at : at + items][:ITEMS].ljust(ITEMS, b"\0"),
-            packed[at + items : at + items + 4 * shingles].ljust(4 * SHINGLES_KEPT, b"\xff"),
+            packed[at + items : at + items + 4 * min(shingles, SHINGLES_KEPT)].ljust(
+                4 * SHINGLES_KEPT, b"\xff"
+            ),
             bound.to_bytes(4, "little"),
         )
     )

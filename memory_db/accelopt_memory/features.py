@@ -16,7 +16,7 @@ from accelopt_profiling.source_text import parse_python
 #: Width of the windows over the normalised tree, and how many hashes are kept (the smallest: a bottom-k
 #: sketch, A. Broder, "On the resemblance and containment of documents", 1997), in so many hexadecimal digits.
 SHINGLE_WIDTH = 4
-SHINGLES_KEPT, SHINGLE_DIGITS = 64, 8
+SHINGLES_KEPT, SHINGLE_DIGITS = 32, 8
 _SHINGLE = re.compile(rf"[0-9a-f]{{1,{SHINGLE_DIGITS}}}")
 
 _DTYPES = frozenset(

@@ -36,15 +36,13 @@ COARSE_FROM, COARSE_KEPT = 24_000, 4096
 #: So many rows are taken at a time, so that what is computed of them stays in the cache, and so many are looked at to
 #: learn how similar the best are.
 BLOCK, SAMPLE = 32_768, 16_384
-#: So many of a kernel's shingles, the smallest, are in its sketch.
-SHINGLES = 48
 
 
 def sketch(features: KernelFeatures) -> bytes:
     """Return the sketch of a kernel, ``WORDS`` little-endian words."""
     parts = {
         "calls": [f"{name} {k}" for name, count in features.calls.items() for k in range(min(count, 16))],
-        "shingles": list(features.shingles[:SHINGLES]),
+        "shingles": list(features.shingles),
         "rest": [
             f"{kind} {k}"
             for kind, names in (("loop", features.loops), ("dtype", features.dtypes))

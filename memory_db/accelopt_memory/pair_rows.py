@@ -24,7 +24,7 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.quantity import CounterMove, Known
 
 #: The most words of a difference that are searched for.
-MOST_WORDS = 32
+MOST_WORDS = 16
 
 _WORD = re.compile(r"[^\W\d]\w{2,}")
 
@@ -78,12 +78,15 @@ def _latency(text: str) -> Latency:
 
 
 def difference_words(slow: str, fast: str) -> str:
-    """Return the distinct words of the lines that differ, in order, at most ``MOST_WORDS``."""
-    words: dict[str, None] = {}
+    """Return the distinct words of the lines that differ, at most ``MOST_WORDS``: first those that only one side of
+    the difference has, then the others, each in order."""
+    sides: dict[str, dict[str, None]] = {"-": {}, "+": {}}
     for line in difflib.unified_diff(slow.splitlines(), fast.splitlines(), lineterm="", n=0):
         if line[:1] in "+-" and not line.startswith(("---", "+++")):
-            words |= dict.fromkeys(_WORD.findall(line))
-    return " ".join(list(words)[:MOST_WORDS])
+            sides[line[0]] |= dict.fromkeys(_WORD.findall(line))
+    words = sides["-"] | sides["+"]
+    both = sides["-"].keys() & sides["+"].keys()
+    return " ".join(sorted(words, key=both.__contains__)[:MOST_WORDS])
 
 
 def _compressed(slow: str, fast: str) -> bytes:

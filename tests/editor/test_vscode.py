@@ -89,8 +89,11 @@ def test_save_profile_optimize_accept(tmp_path):
     assert "executed" in seen["explanation"]
     after = (workspace / "nki_silu.py").read_text()
     assert after != before, "the accepted version is not on disk"
+    assert "not now" in seen["rejection"]
+    assert "| `" in seen["alike"] or "accepted" in seen["alike"]
+    assert "There is none" in seen["searched"]
     stats = memory_stats(database)
-    assert stats["pairs"] == 1
+    assert (stats["pairs"], stats["rejected"]) == (1, 1)
     assert seen["outside"] == [], "the workbench asked for something outside this machine"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_memory import pair_index
+from accelopt_memory import feature_pack, features, pair_index
 from accelopt_memory.feature_pack import fixed_row, pack, similarities, unpack
 from accelopt_memory.features import KernelFeatures
 from accelopt_memory.memory import Memory
@@ -95,3 +95,17 @@ def test_packed_features_are_as_similar_as_the_features_themselves() -> None:
     for one in kernels:
         assert similarities(one, rows) == pytest.approx([similarity(one, other) for other in kernels])
         assert unpack("nki", *pack(one)) == one
+
+
+def test_a_row_of_a_version_that_kept_more_shingles_is_compared_by_as_many_as_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shingles = tuple(f"{7 * k:08x}" for k in range(64))
+    now = KernelFeatures("triton", {"tl.load": 2}, shingles)
+    for module in (features, feature_pack):
+        monkeypatch.setattr(module, "SHINGLES_KEPT", 64)
+    packed, names = pack(KernelFeatures("triton", {"tl.load": 2}, shingles))
+    monkeypatch.undo()
+    assert len(packed) > len(pack(now)[0])
+    assert fixed_row(packed) == fixed_row(pack(now)[0])
+    assert unpack("triton", packed, names) == now

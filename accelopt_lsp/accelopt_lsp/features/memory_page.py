@@ -22,7 +22,7 @@ def memory_page(about: str, standings: Sequence[PairStanding]) -> str:
     """Return the page; ``about`` says what was asked for, such as ``silu`` or ``the words "split k"``."""
     title = f"# Remembered changes: {escaped(about)}"
     if not standings:
-        return f"{title}\n\nThere is none in the memory.\n"
+        return f"{title}\n\nThere is none for {escaped(about)} in the memory.\n"
     rows = ["| pair | change | kernel | gain | alike | expected |", "|---|---|---|---:|---:|---:|"]
     rows += [_row(one) for one in standings]
     how = (
@@ -54,7 +54,8 @@ def _facts(one: PairStanding) -> Iterator[str]:
         yield f"Its slow side is {100 * one.similarity:.0f} % like this kernel."
     if record.tasks:
         failed = f", failed or was undone on {record.failed}" if record.failed else ""
-        yield f"It was tried on {record.tasks} kernels, helped on {record.helped}{failed}."
+        tasks = "1 kernel" if record.tasks == 1 else f"{record.tasks} kernels"
+        yield f"It was tried on {tasks}, helped on {record.helped}{failed}."
     else:
         yield "It was not tried on other kernels yet."
     if pair.slow.us is not None and pair.fast.us is not None:

@@ -7,6 +7,7 @@ in its summary and counts for nothing, until its edit has passed the gate on a k
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ from accelopt_profiling.kernels import Kernel, find_kernels
 FILE_BYTES, SOURCE_BYTES, FILES = 64 << 20, 256 << 10, 50_000
 #: A solution that was not so many times faster than another one teaches nothing (AccelOpt's own threshold).
 LEAST_GAIN = 1.04
+#: What AccelOpt's summarizer writes where two kernels differ in nothing that explains their times.
+_NO_CHANGE = "No optimization found"
 
 
 @dataclass(frozen=True)
@@ -70,21 +73,32 @@ def read_foreign(path: Path, targets: dict[str, str]) -> ForeignPairs:
 def _pair(change: _Change, targets: dict[str, str]) -> Pair:
     if max(len(change.slow), len(change.fast)) > SOURCE_BYTES:
         raise ValueError(f"a source over {SOURCE_BYTES >> 10} KiB")
-    slow, fast = _changed_kernel(change.slow, change.fast)
-    edit = edit_id(read_edit(change.slow, change.fast))
+    fast_text = _with_kernel_name_of(change.slow, change.fast)
+    slow, fast = _changed_kernel(change.slow, fast_text)
+    edit = edit_id(read_edit(change.slow, fast_text))
     return Pair(
         kernel=slow.name, dialect=slow.dialect, target=targets[slow.dialect], slow_text=change.slow,
-        fast_text=change.fast, slow_hash=slow.content_hash, fast_hash=fast.content_hash, origin=change.origin,
+        fast_text=fast_text, slow_hash=slow.content_hash, fast_hash=fast.content_hash, origin=change.origin,
         summary=change.summary, features=kernel_features(change.slow, slow.name), steps=(change.origin,), edit=edit,
-        example=not reproduces(change.slow, change.fast, slow.name), imported=True,
+        example=not reproduces(change.slow, fast_text, slow.name), imported=True,
     )  # fmt: skip
+
+
+def _kernels(text: str) -> dict[str, Kernel]:
+    return {k.name: k for k in find_kernels(text).kernels if not k.device_function}
+
+
+def _with_kernel_name_of(slow: str, fast: str) -> str:
+    """Return the fast text with its one kernel called as the one of the slow text: a rewrite often renames it."""
+    before, after = list(_kernels(slow)), list(_kernels(fast))
+    if len(before) != 1 or len(after) != 1 or re.search(rf"\b{before[0]}\b", fast):
+        return fast
+    return re.sub(rf"\b{after[0]}\b", before[0], fast)
 
 
 def _changed_kernel(slow: str, fast: str) -> tuple[Kernel, Kernel]:
     """Return the one kernel that both texts have and that differs. Raises ValueError: there is none, or several."""
-    before, after = (
-        {k.name: k for k in find_kernels(t).kernels if not k.device_function} for t in (slow, fast)
-    )
+    before, after = _kernels(slow), _kernels(fast)
     both = [name for name in before if name in after and kernel_changed(slow, fast, name)]
     if len(both) != 1:
         raise ValueError(
@@ -101,7 +115,10 @@ def _of_experience_list(path: Path) -> Iterator[_Change]:
         slow, fast = (_text(item, name) for name in ("slow_kernel", "fast_kernel"))
         if not slow or not fast:
             raise ForeignFormatError(f"{path}, item {number}: it has no slow_kernel and fast_kernel")
-        title = _text(item, "title").strip("* \n") or "a change that AccelOpt's summarizer named nothing"
+        title = _text(item, "title").strip("* \n")
+        if title == _NO_CHANGE:
+            continue
+        title = title or "a change that AccelOpt's summarizer gave no name"
         gain = item.get("speedup")
         claim = f" (AccelOpt says {gain:.2f}x)" if isinstance(gain, (int, float)) else ""
         yield _Change(f"item {number}", slow, fast, f"{title}{claim}", "foreign:accelopt")

@@ -7,8 +7,6 @@ and what only that has stays where it was.
 
 from __future__ import annotations
 
-import ast
-import builtins
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -17,8 +15,7 @@ from accelopt_agent.transfer.kernel_match import KernelMatch, match_kernels
 from accelopt_agent.transfer.line_merge import MergedBlock, merge_block
 from accelopt_agent.transfer.module_merge import merge_file
 from accelopt_agent.transfer.pair_edit import PairEdit, read_edit
-from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.source_text import parse_python
+from accelopt_agent.transfer.soundness import is_sound
 
 #: An edit fits where at least this share of the lines that it changes stand in the other kernel.
 LEAST_FIT = 0.6
@@ -40,8 +37,8 @@ def transfer(
     """Apply the edit of a pair to ``kernel`` in ``text``: all of it, or else those parts that fit wholly; None where
     none fits.
 
-    The result is not known to be right: the gate decides that. It parses, holds the kernel, and uses no name that
-    nothing binds.
+    The result is not known to be right: the gate decides that. It parses, holds the kernel, and reads no name that
+    nothing has bound by then.
     """
     try:
         edit, target = read_edit(slow_text, fast_text), read_tokens(text)
@@ -57,7 +54,7 @@ def transfer(
         if fit < LEAST_FIT or not any(b.changed for b in merged):
             continue
         result = merge_file(edit, match, target, merged, hunks)
-        if result is not None and result != text and _is_sound(result, text, kernel):
+        if result is not None and result != text and is_sound(result, text, kernel):
             return TransferredEdit(result, min(1.0, fit), len(hunks) == len(edit.hunks))
     return None
 
@@ -89,63 +86,3 @@ def _fits(merged: list[MergedBlock]) -> bool:
 
 def _merged(edit: PairEdit, match: KernelMatch, hunks: frozenset[int]) -> list[MergedBlock]:
     return [merge_block(block, edit, match, hunks) for block in edit.blocks]
-
-
-def _repeats(tree: ast.AST) -> bool:
-    """Return whether a call names a keyword twice, or a function a parameter, which the parser lets pass."""
-    named = [[k.arg for k in n.keywords if k.arg] for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    named += [
-        [a.arg for a in ast.walk(n.args) if isinstance(a, ast.arg)]
-        for n in ast.walk(tree)
-        if isinstance(n, ast.FunctionDef)
-    ]
-    return any(len(names) != len(set(names)) for names in named)
-
-
-def _is_sound(result: str, before: str, kernel: str) -> bool:
-    try:
-        if _repeats(parse_python(result)):
-            return False
-        unbound = _unbound(result) - _unbound(before)
-    except SyntaxError:
-        return False
-    dialects = {k.name: k.dialect for k in find_kernels(before).kernels}
-    return (
-        not unbound
-        and {k.name: k.dialect for k in find_kernels(result).kernels}.get(kernel) == dialects[kernel]
-    )
-
-
-def _unbound(text: str) -> set[tuple[str, str]]:
-    """Return the names that a function reads and nothing binds, each with its function."""
-    tree = parse_python(text)
-    outside = set(dir(builtins)) | {"__file__", "__name__"}
-    for statement in tree.body:
-        outside |= _bound(statement, inside=not isinstance(statement, (ast.FunctionDef, ast.ClassDef)))
-    found: set[tuple[str, str]] = set()
-    for statement in tree.body:
-        bound = outside | _bound(statement, inside=True)
-        name = getattr(statement, "name", "")
-        found |= {
-            (name, n.id)
-            for n in ast.walk(statement)
-            if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load) and n.id not in bound
-        }
-    return found
-
-
-def _bound(statement: ast.stmt, *, inside: bool) -> set[str]:
-    names: set[str] = set()
-    nodes = ast.walk(statement) if inside else iter([statement])
-    for node in nodes:
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {(a.asname or a.name).split(".")[0] for a in node.names}
-        elif isinstance(node, ast.ExceptHandler) and node.name:
-            names.add(node.name)
-    return names

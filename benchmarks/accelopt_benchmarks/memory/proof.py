@@ -35,6 +35,10 @@ MOST, BUDGET = 60, 10
 HEEDS, KEEPS_TO_BEST = 8.0, 4.0
 #: The share of the other kernels that a seed knows, so that seeds differ.
 KNOWN_SHARE = 0.7
+#: A rewrite with more than this speedup becomes a pair.
+WORTH_KEEPING = 1.04
+#: So many rewrites of the catalogue are tried on a version that a carried edit made faster.
+FURTHER = 12
 
 
 @dataclass(frozen=True)
@@ -63,17 +67,19 @@ class RecordedKernel:
     rewrites: dict[str, list[RecordedRewrite]]
     measured: dict[str, KernelMeasurement]
     outcomes: list[Outcome] = field(default_factory=list)
+    #: What the edit of another kernel's pair makes of a version, by that version's text and the pair's id.
+    carried: dict[tuple[str, str], RecordedRewrite] = field(default_factory=dict)
 
     def time_of(self, text: str) -> float | None:
         found = self.measured.get(text)
         return None if found is None or found.correctness.status == "failed" else found.latency.us
 
     def pairs(self, *, person: bool = False) -> list[Pair]:
-        """Return the rewrites of the original that gained 4 % or more, as accepted pairs; as a ``person``'s nothing
+        """Return the rewrites of the original that are worth keeping, as accepted pairs; as a ``person``'s nothing
         tells which rule made them."""
         made = []
         for rewrite in self.rewrites.get(self.text, []):
-            if rewrite.us is None or self.us / rewrite.us <= 1.04:
+            if rewrite.us is None or self.us / rewrite.us <= WORTH_KEEPING:
                 continue
             slow, fast = self.measured[self.text], self.measured[rewrite.after]
             made.append(
@@ -144,12 +150,50 @@ async def recorded_kernel(world: World, explored: Explored) -> RecordedKernel | 
         kernel_features(subject.text, subject.kernel.name, base.bound), {}, measured,
     )  # fmt: skip
     for text in measured:
-        if found.time_of(text) is None:
-            continue
-        edges = [c for c in world.rewrites(text) if c.text in explored.texts]
-        found.rewrites[text] = [RecordedRewrite(text, c.text, c.origin, found.time_of(c.text)) for c in edges]
+        if found.time_of(text) is not None:
+            _record_rewrites(found, world, text, explored.texts)
     found.note_outcomes()
     return found
+
+
+async def record_carried(kernel: RecordedKernel, world: World, others: Sequence[RecordedKernel]) -> None:
+    """Find out what the edits of the pairs of ``others`` make of the kernel, and of what such an edit made faster, and
+    what ``FURTHER`` rewrites of the catalogue make of that."""
+    pairs = [p for other in others if other.name != kernel.name for p in other.pairs(person=True)]
+    level = [kernel.text]
+    for _ in range(2):
+        faster: set[str] = set()
+        for before in level:
+            for pair in pairs:
+                made = transfer(pair.slow_text, pair.fast_text, pair.kernel, before, kernel.kernel)
+                if made is None:
+                    continue
+                us = await _recorded_us(kernel, world, made.text)
+                kernel.carried[before, pair.id] = RecordedRewrite(before, made.text, item_of(pair), us)
+                if us is not None and us < kernel.us / WORTH_KEEPING and made.text not in kernel.rewrites:
+                    faster.add(made.text)
+        level = sorted(faster)
+        for text in level:
+            further = [c.text for c in world.rewrites(text)][:FURTHER]
+            for after in further:
+                await _recorded_us(kernel, world, after)
+            _record_rewrites(kernel, world, text, frozenset(further))
+
+
+async def _recorded_us(kernel: RecordedKernel, world: World, text: str) -> float | None:
+    """Find out the time of a version and record it; None where it fails."""
+    if text not in kernel.measured:
+        try:
+            kernel.measured[text] = await world.cost(text, kernel.kernel)
+        except CostUnavailableError:
+            return None
+    return kernel.time_of(text)
+
+
+def _record_rewrites(kernel: RecordedKernel, world: World, text: str, known: frozenset[str]) -> None:
+    """Record those of the catalogue's rewrites of a version that lead to a version of ``known`` cost."""
+    edges = [c for c in world.rewrites(text) if c.text in known]
+    kernel.rewrites[text] = [RecordedRewrite(text, c.text, c.origin, kernel.time_of(c.text)) for c in edges]
 
 
 #: Of all rewrites that may be tried next, the one that is.
@@ -173,8 +217,8 @@ def searched(
     allowed: Callable[[str], bool] = lambda item: True,
     extra: Sequence[RecordedRewrite] = (),
 ) -> tuple[int, float]:
-    """Try rewrites whose item is ``allowed``, and ``extra`` ones of the original, until a version is within 5 % of the
-    best; return the count, and the best time after ``BUDGET`` tries over the least."""
+    """Try rewrites whose item is ``allowed``, and ``extra`` ones, until a version is within 5 % of the best; return the
+    count, and the best time after ``BUDGET`` tries over the least."""
     reached = {kernel.text: kernel.us}
     tried: set[str] = {kernel.text}
     at_budget, count = kernel.us, 0
@@ -199,8 +243,7 @@ def searched(
 def _rewrites_of(
     kernel: RecordedKernel, text: str, extra: Sequence[RecordedRewrite]
 ) -> Iterator[RecordedRewrite]:
-    if text == kernel.text:
-        yield from extra
+    yield from (r for r in extra if r.before == text)
     yield from kernel.rewrites.get(text, [])
 
 
@@ -258,7 +301,6 @@ def by_lot(
 def compare(kernels: Sequence[RecordedKernel], seeds: int) -> list[SimulatedRun]:
     """Search each kernel in every way and with every seed, knowing some of the others, never itself."""
     runs: list[SimulatedRun] = []
-    carried: dict[tuple[str, str], str | None] = {}
     for kernel in kernels:
         others = [k for k in kernels if k.name != kernel.name and k.target == kernel.target]
         if not others:
@@ -277,7 +319,7 @@ def compare(kernels: Sequence[RecordedKernel], seeds: int) -> list[SimulatedRun]
             add("unlearned", searched(kernel, by_prior(kernel, OutcomePrior([]))))
             for policy in policies():
                 add(f"told {policy}", searched(kernel, _told(kernel, known, policy, seed)))
-            for arm, result in _withheld(kernel, known, seed, carried):
+            for arm, result in _withheld(kernel, known, seed):
                 add(arm, result)
     return runs
 
@@ -319,13 +361,10 @@ def _near(kernel: RecordedKernel, pairs: Sequence[Pair]) -> list[Match]:
 
 
 def _withheld(
-    kernel: RecordedKernel,
-    known: Sequence[RecordedKernel],
-    seed: int,
-    carried: dict[tuple[str, str], str | None],
+    kernel: RecordedKernel, known: Sequence[RecordedKernel], seed: int
 ) -> Iterator[tuple[str, tuple[int, float]]]:
-    """Search with half of the rules, the edits of the other half remembered as a person's pairs of other kernels. An
-    edit that leads to a version of unknown cost counts as a failed try."""
+    """Search with half of the rules, the edits of the other half remembered as a person's pairs of other kernels; and
+    with all rules, to tell how much there is to gain."""
     random = Random(f"withheld {seed}")
     rules = sorted({r.item for k in (kernel, *known) for edges in k.rewrites.values() for r in edges})
     kept = frozenset(random.sample(rules, len(rules) // 2))
@@ -342,24 +381,13 @@ def _withheld(
         else:
             told = choose_experience(rules_of, [], pairs, [], prior, bound, kernel.target, seed)
             chosen = [item.pair for item in told.items]
+        expected = {pair.id: math.exp(expected_log(pair, prior, bound, kernel.target)) for pair in chosen}
         extra: dict[RecordedRewrite, float] = {}
-        for pair in chosen:
-            made = _carried(pair, kernel, carried)
-            if made is not None:
-                extra.setdefault(made, math.exp(expected_log(pair, prior, bound, kernel.target)))
+        for (_, pair_id), made in kernel.carried.items():
+            if pair_id in expected:
+                extra[made] = min(expected[pair_id], extra.get(made, math.inf))
         choose = by_prior(kernel, prior, extra)
         yield f"half the rules, {policy}", searched(kernel, choose, kept.__contains__, list(extra))
-
-
-def _carried(
-    pair: Pair, kernel: RecordedKernel, carried: dict[tuple[str, str], str | None]
-) -> RecordedRewrite | None:
-    key = pair.id, kernel.name
-    if key not in carried:
-        made = transfer(pair.slow_text, pair.fast_text, pair.kernel, kernel.text, kernel.kernel)
-        carried[key] = None if made is None else made.text
-    text = carried[key]
-    return None if text is None else RecordedRewrite(kernel.text, text, item_of(pair), kernel.time_of(text))
 
 
 def interval(

@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accelopt_benchmarks.checkout import EXAMPLES
-from accelopt_benchmarks.memory.proof import compare, learning_curve, proof_rows, recorded_kernel
+from accelopt_benchmarks.memory.proof import (
+    compare,
+    learning_curve,
+    proof_rows,
+    record_carried,
+    recorded_kernel,
+)
 from accelopt_benchmarks.result import GoalResult
 from accelopt_benchmarks.search.kernels import study_kernels
 from accelopt_benchmarks.search.landscape import explored
@@ -22,7 +28,7 @@ TEXTS = 24
 async def measure_proof(names: Sequence[str], seeds: int, cache: Path | None = None) -> list[GoalResult]:
     """Find out the costs of versions of each kernel (of NKIBench and the Triton examples, or those named), kept in the
     folder ``cache``, and search among them in every way."""
-    kernels = []
+    kernels, subjects = [], []
     with tempfile.TemporaryDirectory(prefix="accelopt-memory-") as folder:
         plan = StudyPlan(cache or Path(folder) / "cache", texts=TEXTS)
         for kernel in study_kernels(Path(folder), EXAMPLES, names):
@@ -30,7 +36,13 @@ async def measure_proof(names: Sequence[str], seeds: int, cache: Path | None = N
                 found = await recorded_kernel(world, await explored(world, plan.texts))
             what = "nothing faster is known" if found is None else f"{len(found.measured)} versions are known"
             say(f"{kernel.name}: {what}")
-            kernels += [found] if found is not None else []
+            if found is not None:
+                kernels.append(found)
+                subjects.append(kernel)
+        for found, kernel in zip(kernels, subjects, strict=True):
+            async with open_world(kernel, plan) as world:
+                await record_carried(found, world, [k for k in kernels if k.target == found.target])
+            say(f"{found.name}: {len(found.carried)} edits of other kernels fit it or a faster version")
     if len(kernels) < 2:
         raise wrong_input("At least two kernels with faster versions are needed.")
     return proof_rows(compare(kernels, seeds), learning_curve(kernels, seeds))

@@ -49,6 +49,15 @@ def test_an_experience_list_is_read_and_what_it_claims_is_not_believed(tmp_path:
     assert (pair.speedup, pair.fast.known) == (None, Known.NOT_MEASURED)
 
 
+def test_a_renamed_kernel_is_the_same_one_and_no_optimization_is_no_pair(tmp_path: Path) -> None:
+    path = tmp_path / "experience.json"
+    renamed = FAST.replace("double", "double_wide")
+    path.write_text(json.dumps(_list(fast_kernel=renamed) + _list(title="**No optimization found**")))
+    found = read_foreign(path, TARGETS)
+    (pair,) = found.pairs
+    assert (pair.kernel, pair.fast_text, found.left_out) == ("double", FAST, ())
+
+
 @pytest.mark.parametrize("content", ["{}", "[1]", "[{}]", "not json", "[" * 100_000])
 def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "x.json").write_text(content)

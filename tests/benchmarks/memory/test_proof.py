@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from random import Random
+from typing import cast
 
+from accelopt_agent.candidate import Candidate
 from accelopt_benchmarks.memory.proof import (
     MOST,
     RecordedKernel,
@@ -15,8 +17,10 @@ from accelopt_benchmarks.memory.proof import (
     interval,
     learning_curve,
     proof_rows,
+    record_carried,
     searched,
 )
+from accelopt_benchmarks.search.world import World
 from accelopt_memory.features import kernel_features
 from accelopt_memory.outcomes import OutcomePrior
 from accelopt_profiling.kernels import find_kernels
@@ -80,3 +84,30 @@ def test_what_is_told_helps_and_kernels_count_alike() -> None:
     curve = learning_curve(kernels, 5)
     assert curve[2] < curve[0]
     assert len(proof_rows(runs, curve)) == 10
+
+
+class WorldOfOneEdit:
+    """A world in which a load that is evicted first halves the time, and the catalogue knows no rewrite."""
+
+    async def cost(self, text: str, kernel: str) -> KernelMeasurement:
+        us = 50.0 if "evict_first" in text else 100.0
+        return KernelMeasurement(kernel, 6, "triton", "h100", latency=Latency(us, us, us, Known.ESTIMATED))
+
+    def rewrites(self, text: str) -> list[Candidate]:
+        return []
+
+
+async def test_what_an_edit_of_another_kernel_makes_has_its_real_cost() -> None:
+    one, other = recorded(1), recorded(2)
+    faster = other.text.replace("x + at)", 'x + at, eviction_policy="evict_first")')
+    other.rewrites[other.text] = [RecordedRewrite(other.text, faster, "rule:good", 50.0)]
+    other.measured[faster] = await WorldOfOneEdit().cost(faster, other.kernel)
+    await record_carried(one, cast(World, WorldOfOneEdit()), [one, other])
+    (made,) = (r for r in one.carried.values() if r.before == one.text)
+    assert (made.us, made.after) == (
+        50.0,
+        one.text.replace("x + at)", 'x + at, eviction_policy="evict_first")'),
+    )
+    allowed = "rule:idle".__eq__
+    assert searched(one, by_catalogue, allowed)[0] == MOST
+    assert searched(one, by_prior(one, OutcomePrior([]), {made: 0.5}), allowed, [made])[0] <= 2

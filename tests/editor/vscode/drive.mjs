@@ -1,5 +1,5 @@
 // From opening a kernel to the accepted version on disk, the way a person would: open, save, read the lens and the
-// diagnostic, optimize, look at the diff, accept, save.
+// diagnostic, optimize, look at the diff, reject and undo that, accept, save, look into the memory.
 // usage: node drive.mjs URL SCREENSHOTS
 import { drive, textOf } from './page.mjs';
 
@@ -60,6 +60,32 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await page.locator('.tabs-container .tab', { hasText: /silu: .*x est\./ }).click();
   await page.waitForSelector('.monaco-diff-editor');
 
+  const toFile = () => page.locator('.tabs-container .tab', { hasText: 'nki_silu.py' }).first().click();
+  const reject = async (answer) => {
+    await page.click('.editor-actions a[aria-label^="Reject This Version"]');
+    const question = toast(/is not wanted/);
+    await settled(question);
+    await shot('5-rejected');
+    seen.rejection = await question.innerText();
+    await question.locator('.monaco-button', { hasText: answer }).first().click();
+    await page.waitForSelector('.monaco-diff-editor', { state: 'detached' });
+  };
+  const open = async (which) => {
+    await until(() => lens(/^all versions$/).click({ timeout: 4000 }), '.quick-input-list .monaco-list-row');
+    const rows = page.locator('.quick-input-list .monaco-list-row', { hasText: 'est.' });
+    await rows.nth(which).waitFor();
+    await rows.nth(which).click();
+    await page.waitForSelector('.monaco-diff-editor');
+  };
+  await reject('Undo');
+  await toFile();
+  await lens(/^all versions$/).waitFor();
+  await open(1);
+  await reject('not now');
+  await toFile();
+  mark('rejected');
+  await until(() => lens(/proved faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
+
   await page.click('.editor-actions a[aria-label^="Accept This Version"]');
   await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });
   await page.waitForSelector('.tabs-container .tab.active >> text=nki_silu.py');
@@ -71,4 +97,19 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   seen.after = await textOf(lens(/est\./));
   mark('saved');
   await shot('6-accepted');
+
+  const remembered = async (words, title) => {
+    await toFile();
+    await page.locator('.view-line', { hasText: 'def' }).filter({ hasText: 'silu' }).first().click();
+    await command('AccelOpt: Show Remembered Changes');
+    await page.waitForSelector('.quick-input-widget >> text=Words to look for');
+    await page.keyboard.type(words);
+    await page.keyboard.press('Enter');
+    await preview.locator('h1', { hasText: title }).waitFor({ timeout: 60_000 });
+    return (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
+  };
+  seen.alike = await remembered('', 'Remembered changes: silu');
+  await shot('7-remembered');
+  seen.searched = await remembered('nowhere', 'nowhere');
+  mark('looked into the memory');
 });
