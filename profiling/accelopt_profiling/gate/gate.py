@@ -195,6 +195,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
     judging = JudgeParams(
         request.dialect,
         [case.distribution for case in cases],
+        [n for n, case in enumerate(cases) if case.derived is not None or case.beyond is not None],
         alone=not _rewritten(request),
         replaces=request.problem.kind == "kernelbench",
     )

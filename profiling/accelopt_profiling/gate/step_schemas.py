@@ -304,10 +304,12 @@ class ReferenceRule:
 class JudgeParams:
     """``distributions`` has one entry per planned case; ``dialect`` decides how strict types are. ``alone`` tells that
     there is no original besides the candidate, ``replaces`` that what the candidate replaces is the reference itself.
+    ``own_sizes`` are the cases at sizes that the gate chose itself.
     """
 
     dialect: GateDialect
     distributions: list[str]
+    own_sizes: list[int] = field(default_factory=list)
     alone: bool = True
     replaces: bool = False
 

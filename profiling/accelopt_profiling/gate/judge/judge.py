@@ -57,7 +57,8 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
         finite = answers.finite()
         if first:
             ordinary_is_finite = finite
-        if not finite and ordinary_is_finite and distribution != "original":
+        gates_own = distribution != "original" or index in params.own_sizes
+        if not finite and ordinary_is_finite and gates_own:
             judged.append(CaseVerdict(index, skipped="the reference itself is not finite on these inputs"))
             continue
         notes: list[Reason] = []
