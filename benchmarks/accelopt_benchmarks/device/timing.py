@@ -99,8 +99,7 @@ async def _do_bench(place: DeviceSession, subject: CorpusKernel) -> float:
 
 
 async def _comparisons(place: DeviceSession, lacks: list[str]) -> list[GoalResult]:
-    """Return a against itself is noise; against itself done twice it is faster, and the other way round
-    slower."""
+    """Compare a kernel with itself, which is noise, and with itself done twice, which is slower."""
     subject = named(kernels(), "scale")
     once = subject.text()
     call = "    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)\n"

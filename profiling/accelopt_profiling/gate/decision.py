@@ -346,7 +346,7 @@ _PLAINLY_WRONG = frozenset(["wrong-result", "not-finite", "missed-not-finite", "
 
 
 def _first_cause_first(reasons: list[Reason]) -> list[Reason]:
-    """Return a result that is wrong in any case is the cause of one that is wrong after other calls."""
+    """Sort results that are wrong in any case before those that are wrong after other calls, which follow from them."""
     if not any(r.code in _PLAINLY_WRONG for r in reasons):
         return reasons
     return sorted(reasons, key=lambda r: r.code in ("mode-branch", "nondeterministic"))

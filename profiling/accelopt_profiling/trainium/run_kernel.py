@@ -99,7 +99,7 @@ def argument_names(function: Kernel) -> list[str]:
 def run_beta1(
     function: Kernel, arguments: list[Any], job: dict[str, Any], folder: Path
 ) -> tuple[Any, Executions]:
-    """Return one execution keeps its profile per run; the warm-ups keep none."""
+    """Run a Beta 1 kernel; one execution of a run keeps its profile, the warm-ups keep none."""
     import neuronxcc.nki as nki
 
     options = {"additional_compile_opt": job["compile_options"]}

@@ -121,13 +121,13 @@ def _missing(matched: re.Match[str], site: FailureSite | None, subjects: CallSub
 
 
 def _decided(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
-    """Return an autotuner or a heuristic gives the argument."""
+    """Leave out an argument that an autotuner or a heuristic gives."""
     made = [subjects.leave_out(name.strip(), decided=True) for name in matched[1].split(",")]
     return "; ".join(filter(None, made)) or None
 
 
 def _number(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
-    """Return a tensor stands where a number, a flag or a dtype is needed."""
+    """Give a value where a tensor stands in the place of a number, a flag or a dtype."""
     flag = "ambiguous" in matched[0]
     for name, argument in _arguments_in(site, subjects):
         if argument.kind == "tensor" and not argument.firm and _plain_use(site, name):
@@ -140,7 +140,7 @@ def _number(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -
 
 
 def _nothing(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
-    """Return None stands where a number or a tensor is needed."""
+    """Give a number or a tensor where None stands in its place."""
     items = "subscriptable" in matched[0] or "iterable" in matched[0] or "len()" in matched[0]
     for node in site.expressions():
         if isinstance(node, ast.Name) and site.frame.f_locals.get(node.id, 0) is None:
