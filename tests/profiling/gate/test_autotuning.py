@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
-from accelopt_profiling.triton.interpreter.language import StaticAssertionError
+from accelopt_profiling.triton.interpreter.compiler_hints import StaticAssertionError
 
 
 def tuner(kernel: Any) -> Any:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.triton.interpreter.language import StaticAssertionError
+from accelopt_profiling.triton.interpreter.compiler_hints import StaticAssertionError
 
 
 @dataclass

@@ -22,11 +22,11 @@ from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.capture.nvidia_smi import nvidia_smi
 from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
 from accelopt_profiling.triton.interpreter.batches import LANES
+from accelopt_profiling.triton.interpreter.compiler_hints import StaticAssertionError
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.footprint import Footprint, FootprintFinder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
-from accelopt_profiling.triton.interpreter.language import StaticAssertionError
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, OutOfBounds, regions_of
 from accelopt_profiling.triton.interpreter.sampling import (
     InterpretationPlan,

@@ -1,4 +1,5 @@
-"""Hints to the compiler, checked against the values: a false one makes a GPU read or write elsewhere, unseen here.
+"""What a kernel tells the compiler: static assertions, and hints, which are checked against the values, since a false
+one makes a GPU read or write elsewhere, unseen here. The gate imports the errors where no Triton is.
 
 ``tl.max_contiguous`` is not checked: kernels that wrap offsets round an edge give it falsely, and mask the results off.
 """
@@ -11,6 +12,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 Array = np.ndarray[Any, Any]
+
+
+class StaticAssertionError(AssertionError):
+    """``tl.static_assert`` fails: the kernel does not compile. ``kernel`` is the kernel's function, once known."""
+
+    kernel: Any = None
 
 
 class FalseHintError(AssertionError):

@@ -24,7 +24,7 @@ from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
-from accelopt_profiling.triton.interpreter.compiler_hints import CHECKS, check_hint
+from accelopt_profiling.triton.interpreter.compiler_hints import CHECKS, StaticAssertionError, check_hint
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
 from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
@@ -303,9 +303,3 @@ class BlockTypes:
         yield tl.block_type, "__init__", make_type
         yield tl.tensor, "__init__", make_tensor
         yield stock, "_get_np_dtype", numpy_dtype
-
-
-class StaticAssertionError(AssertionError):
-    """``tl.static_assert`` fails: the kernel does not compile. ``kernel`` is the kernel's function, once known."""
-
-    kernel: Any = None
