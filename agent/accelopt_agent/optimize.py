@@ -112,6 +112,8 @@ class RunSummary:
         tried, unclear = self._outcomes.total(), self._outcomes["unclear"]
         if self._refused:
             return f"{self._refused} refused by the gate"
+        if faster := self._outcomes["faster"]:
+            return f"{faster} of {tried} faster by their cost, none of them proved"
         if unclear:
             which = (
                 "it made"
