@@ -43,3 +43,14 @@ def test_divisors_get_no_zeros(distribution: str) -> None:
     assert (found > 0).all()
     [of_any], _ = change(distribution, [np.abs(np.random.default_rng(0).normal(size=(40, 20)))], 1)
     assert (of_any == 0).any()
+
+
+def test_symmetric_matrices_stay_definite() -> None:
+    factors = np.random.default_rng(0).normal(size=(4, 9, 9))
+    definite = factors @ factors.swapaxes(1, 2) + np.eye(9)
+    for distribution in ("rows", "integers", "shuffled"):
+        assert change(distribution, [definite], 1) == ([definite], False)
+    [scaled], changed = change("large", [definite], 1)
+    assert changed
+    assert np.linalg.eigvalsh(scaled).min() > 0
+    assert change("integers", [np.eye(9)], 1)[1]  # a mask

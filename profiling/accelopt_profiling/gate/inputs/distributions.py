@@ -46,6 +46,9 @@ class Rewriting(ABC):
     ``changed`` tells whether the rule changed any.
     """
 
+    #: Whether the rule leaves symmetric matrices symmetric and definite.
+    keeps_symmetry = False
+
     def __init__(self) -> None:
         self.changed = False
 
@@ -78,6 +81,8 @@ class Rewriting(ABC):
 
     def _array(self, array: Array) -> Array | None:
         """Return the changed array, or None where the distribution leaves it alone."""
+        if _symmetric(array) and not self.keeps_symmetry:
+            return None
         with np.errstate(all="ignore"):
             changed = self.rule(array)
         if changed is None:
@@ -85,6 +90,17 @@ class Rewriting(ABC):
         self.changed = True
         kept: Array = np.where(np.isfinite(array) & ~_outside_triangle(array), changed, array)
         return np.sort(kept, axis=-1) if _ascending(array) else kept
+
+
+def _symmetric(array: Array) -> bool:
+    """Check whether an array holds symmetric matrices that are no masks: solvers may take them to be definite."""
+    if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] < 3:
+        return False
+    turned = np.swapaxes(array, -1, -2)
+    return (
+        bool(np.allclose(array, turned, rtol=1e-5, atol=1e-6 * np.abs(array).max(initial=0.0)))
+        and len(np.unique(array)) > 3
+    )
 
 
 def _outside_triangle(array: Array) -> Array | bool:
@@ -113,6 +129,7 @@ class _Redistribution(Rewriting):
     def __init__(self, distribution: str, generator: np.random.Generator) -> None:
         super().__init__()
         self.distribution, self.generator = distribution, generator
+        self.keeps_symmetry = distribution in ("large", "small")
 
     def rule(self, array: Array) -> Array | None:
         finite = array[np.isfinite(array)]

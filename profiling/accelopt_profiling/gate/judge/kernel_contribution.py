@@ -45,13 +45,14 @@ def right_without_kernels(
 
 
 def only_moved(answers: SavedOutputs) -> bool:
-    """Check whether every finite float that is expected occurs among the inputs, or is zero or one: then moving data is
-    enough. Integers, such as where a maximum lies, are no evidence: whether kernels compute is seen by floats.
+    """Check whether every finite float that is expected occurs among the inputs or the model's parameters, or is zero
+    or one: then moving data is enough. Integers, such as where a maximum lies, are no evidence: whether kernels compute
+    is seen by floats.
     """
     pools = [np.array([0.0, 1.0, -1.0])]
     pools += [
         leaf.values.reshape(-1).astype(np.float64)
-        for leaf in answers.inputs
+        for leaf in (*answers.inputs, *answers.parameters())
         if leaf.values.dtype.kind in "fiu"
     ]
     pool = np.concatenate(pools)

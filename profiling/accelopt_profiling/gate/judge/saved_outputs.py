@@ -12,7 +12,7 @@ from accelopt_profiling.comparison.outputs import ExpectedOutputs
 from accelopt_profiling.comparison.ties import names_the_first
 from accelopt_profiling.comparison.tolerance import Allowed, allowed
 from accelopt_profiling.gate.inputs.long_sums import is_exact
-from accelopt_profiling.gate.steps.case_files import finished
+from accelopt_profiling.gate.steps.case_files import PARAMETERS, finished
 from accelopt_profiling.problems.problem import Tolerance
 
 
@@ -46,6 +46,10 @@ class SavedOutputs(ExpectedOutputs):
 
     def finite(self) -> bool:
         return all(is_finite(leaf) for leaf in [*self.expected, *self.native])
+
+    def parameters(self) -> list[Leaf]:
+        """Return the parameters and buffers of the reference's model, where the case saved them."""
+        return read_leaves(self.folder / PARAMETERS, others=True) if self.has(PARAMETERS) else []
 
     def has(self, name: str) -> bool:
         return (self.folder / name).is_dir()

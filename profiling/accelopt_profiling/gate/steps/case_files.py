@@ -22,6 +22,8 @@ TOLERANCE_FILE = "tolerance.json"
 PLAN_FILE = "plan.json"
 #: Below a case's folder: the candidate's model kept the parameters that it was built with.
 INITIAL_FILE = "initial"
+#: The parameters and buffers of the reference's model.
+PARAMETERS = "parameters"
 #: Folders of the candidate's outputs, besides those of further configurations.
 _RAW = ("outputs", "again", "late", *LATER, "reordered", "device", "idle", "original")
 #: The first part of the names of folders with outputs in a further configuration of an autotuner.

@@ -22,6 +22,7 @@ from accelopt_profiling.gate.step_schemas import (
 )
 from accelopt_profiling.gate.steps.case_files import (
     INITIAL_FILE,
+    PARAMETERS,
     TOLERANCE_FILE,
     case_folder,
     finished,
@@ -39,7 +40,7 @@ from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Folders of expected values.
-_ANSWERS = ("expected", "native", "nearby", "further", "rounding")
+_ANSWERS = ("expected", "native", "nearby", "further", "rounding", PARAMETERS)
 
 
 def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
@@ -145,6 +146,8 @@ def _at_its_sizes(
         _save(folder / "expected", expected.values)
         for name, values in runs.nearby.items():
             _save(folder / name, values)
+        if case_call.twice and isinstance(problem, KernelBenchProblem):
+            _save(folder / PARAMETERS, problem.parameters())
     except StepFailedError as failed:
         refused = case_call.derived or (case_call.altered and failed.error.code == "problem-raised")
         if not refused or failed.error.code == "tampered":

@@ -35,9 +35,7 @@ class KernelBenchProblem(PythonProblem):
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         import torch
 
-        model = self.model()
-        if self.redrawn is not None:
-            redraw(model, self.redrawn.parameters, self.redrawn.buffers, self.redrawn.parameter_seed)
+        model = self._redrawn_model()
         if any(isinstance(v, torch.Tensor) and v.dtype == torch.float64 for v in inputs):
             model = model.double()
         if torch.cuda.is_available():
@@ -57,6 +55,17 @@ class KernelBenchProblem(PythonProblem):
         model = self.model()
         shapes = parameter_shapes(model)
         return replace(call, parameters=shapes, parameter_seed=seed, buffers=floating_buffers(model))
+
+    def parameters(self) -> list[Any]:
+        """Return what the reference's model holds besides its inputs: its parameters and buffers."""
+        model = self._redrawn_model()
+        return [tensor.detach() for tensor in (*model.parameters(), *model.buffers())]
+
+    def _redrawn_model(self) -> Any:
+        model = self.model()
+        if self.redrawn is not None:
+            redraw(model, self.redrawn.parameters, self.redrawn.buffers, self.redrawn.parameter_seed)
+        return model
 
     def model(self) -> Any:
         """Return the reference's model, built as KernelBench builds it."""
