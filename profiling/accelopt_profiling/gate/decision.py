@@ -212,22 +212,21 @@ class _Decision:
         has none there."""
         where = f"At the shape {_named(drawn)}"
         special = next((f for f in self.evidence.findings if f.code == "special-shape"), None)
-        if faults and (right or special):
-            why = (
-                "the original is right there"
-                if right
-                else f"it singles shapes out on line {special.line if special else 0}"
-            )
-            self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in faults]
-        elif faults and not self.subject.rewritten and _is_promised(drawn, faults):
+        if not faults:
+            return
+        if right:
+            why = "the original is right there"
+        elif drawn.fixed and not self.subject.rewritten and _is_promised(drawn, faults):
+            why = "it takes its sizes from its inputs; made for the stated ones, it has to raise there"
+        elif special and not drawn.fixed:
+            why = f"it singles shapes out on line {special.line}"
+        elif not self.subject.rewritten and _is_promised(drawn, faults):
             why = "the problem leaves its sizes open, and the kernel does not refuse it"
-            if drawn.fixed:
-                why = "it takes its sizes from its inputs, and does not refuse these"
-            self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in faults]
-        elif faults:
-            self.notes.append(
-                Reason("not-general", f"{where} it is wrong without saying so: {faults[0].message}")
-            )
+        else:
+            message = f"{where} it is wrong without saying so: {faults[0].message}"
+            self.notes.append(Reason("not-general", message))
+            return
+        self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in faults]
 
     def _at_smaller_sizes(self) -> None:
         """Say which sizes are smaller than the problem's; a case that stands for the main one has to be right."""

@@ -139,7 +139,10 @@ class _Drawing:
                 if byte_count(sizes.inputs(0)) > most:
                     return None
             inputs = sizes.inputs(case.seed)
-            drawn = DrawnCase(index, case.name, case.distribution, shape=dict(shape), derived=True, open=True)
+            drawn = DrawnCase(
+                index, case.name, case.distribution, shape=dict(shape), derived=True, open=True,
+                fixed=sizes.fixed,
+            )  # fmt: skip
             return self._keep(drawn, inputs, *self.problem.call(inputs), shape)
         return None
 
