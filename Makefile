@@ -42,9 +42,9 @@ check: setup
 # The programs of the system, which slow tests of hosts and editors need, are fetched beside the fast tests.
 test: setup
 	$(MAKE) --jobs=3 --output-sync=target check tools vsix
+	cd vscode-extension && npm test
 	$(BIN)/pytest -q -n 3 --dist worksteal --durations=60 -m "slow and not editor"
 	$(BIN)/pytest -q -n 2 --dist loadfile -m editor
-	cd vscode-extension && npm test
 
 tools: setup
 	scripts/system-tools.sh

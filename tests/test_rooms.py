@@ -4,6 +4,7 @@ import ast
 import builtins
 import functools
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -182,6 +183,19 @@ def test_exceptions_end_in_error():
         )
 
     assert [name for name in defined if is_exception(name) and not name.endswith("Error")] == []
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
+def test_docstrings_name_exceptions_that_exist(room):
+    """Those below "Raises:" are classes of the project, built in, or imported by the module."""
+    known = classes().keys() | vars(builtins).keys()
+    unknown = []
+    for path in modules(room):
+        text = path.read_text("utf-8")
+        for section in re.findall(r"\n +Raises:\n((?: {8,}.*\n)+)", text):
+            named = re.findall(r"^ +([A-Z]\w+):", section, re.MULTILINE)
+            unknown += [(path.name, n) for n in named if n not in known and f"import {n}" not in text]
+    assert unknown == []
 
 
 def test_the_exceptions_that_choose_an_exit_code_exist():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from accelopt_memory.memory import Memory
     from accelopt_profiling.hosts.host import Host
     from accelopt_profiling.hosts.worker_host import WorkerHost
+    from accelopt_profiling.kernels import Kernel
     from accelopt_profiling.measurement import Dialect
 
 _said: set[str] = set()
@@ -126,15 +127,16 @@ def _ray_host(name: str, host: HostSettings) -> WorkerHost:
     return RayHost(name, host.ray, host.ask, "" if host.python == "python3" else host.python, host.env)
 
 
-def targets_for(settings: Settings, asked: str | None) -> dict[Dialect, str]:
-    """Return the target per dialect; ``asked`` (a flag) goes for the dialect whose hardware it is.
+def targets_for(settings: Settings, asked: str | None, kernels: Iterable[Kernel] = ()) -> dict[Dialect, str]:
+    """Return the target per dialect for a file with these kernels; ``asked`` (a flag) goes for the dialect whose
+    hardware it is.
 
     Raises:
         UserError: there is no such target.
     """
     from accelopt_profiling.targets.target import UnknownTargetError, load_target
 
-    targets: dict[Dialect, str] = {"triton": settings.target.triton, "nki": settings.target.nki}
+    targets = settings.targets(kernels)
     if asked is not None:
         try:
             target = load_target(asked)

@@ -36,7 +36,7 @@ from accelopt_agent.model.team import ROLES, ModelTeam, same_for_all
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.rules.catalogue import RuleProposer
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
-from accelopt_agent.search.kernel_search import KernelSearch
+from accelopt_agent.search.kernel_search import KernelSearch, SearchRun
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer
@@ -265,9 +265,8 @@ async def drive(
             "taken over and cost nothing; the budget begins anew."
         )
     try:
-        events = _all_kernels(
-            request, kernels, cost, gate, recorder, meter, run, host, known, proposers, pause
-        )
+        shared = SearchRun(request, cost, gate, recorder, meter, run, host, known, pause or PauseSwitch())
+        events = _all_kernels(shared, kernels, proposers)
         async with aclosing(events):
             async for event in events:
                 summary.take(event)
@@ -294,29 +293,20 @@ async def drive(
 
 
 async def _all_kernels(
-    request: OptimizeRequest,
-    kernels: list[Kernel],
-    cost: CostEvaluator,
-    gate: GateEvaluator,
-    recorder: Recorder,
-    meter: Meter,
-    run: str,
-    host: str,
-    known: ResumedResults,
-    proposers: Callable[[Meter], Sequence[Proposer]],
-    pause: PauseSwitch | None,
+    run: SearchRun, kernels: list[Kernel], proposers: Callable[[Meter], Sequence[Proposer]]
 ) -> AsyncGenerator[Event, None]:
+    request = run.request
     if not kernels:
         which = f"no kernel {request.kernel}" if request.kernel else "no kernel that is launched"
         raise CostUnavailableError("no-kernel", f"{request.path} has {which}.", lasting=True)
-    baseline = await cost.baseline()
+    baseline = await run.cost.baseline()
     measured = {m.name: m for m in baseline.kernels}
     for kernel in sorted(kernels, key=lambda k: -_us(measured.get(k.name))):
         measurement = measured.get(kernel.name)
         if measurement is None or measurement.latency.us is None:
             yield KernelSkipped(_why_unknown(baseline, measurement), kernel.name)
             continue
-        await recorder.event(
+        await run.recorder.event(
             BASELINE, {"kernel": kernel.name, "latency": measurement.latency, "measurement": measurement}
         )
         fault = _fault(measurement)
@@ -326,18 +316,15 @@ async def _all_kernels(
         if fault:
             continue
         others = tuple(m for m in baseline.kernels if m.name != kernel.name and m.latency.us is not None)
-        root, sources = Node(request.text, kernel, measurement, others=others), list(proposers(meter))
+        root, sources = Node(request.text, kernel, measurement, others=others), list(proposers(run.meter))
         strategy_options = dict(request.strategy_options)
         if request.strategy in LEARNING:
-            strategy_options.setdefault("prior", await recorder.prior(kernel.dialect))
+            strategy_options.setdefault("prior", await run.recorder.prior(kernel.dialect))
         strategy = strategy_named(
             request.strategy, root, [p.name for p in sources],
             target=request.target, depth=request.depth, seed=request.seed, **strategy_options,
         )  # fmt: skip
-        search = KernelSearch(
-            request, root, strategy, sources,
-            cost=cost, gate=gate, recorder=recorder, meter=meter, run=run, host=host, resumed=known, pause=pause,
-        ).run()  # fmt: skip
+        search = KernelSearch(run, root, strategy, sources).run()
         async with aclosing(search):
             async for event in search:
                 yield event

@@ -6,8 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from accelopt_lsp.cli.terminal import out
+from accelopt_lsp.cli.failures import Exit
+from accelopt_lsp.cli.terminal import out, print_json
 from accelopt_lsp.stderr import printable
 
 
@@ -41,3 +43,13 @@ def print_rows(rows: Sequence[GoalResult]) -> None:
         value = "not measured" if row.value is None else f"{row.value:.3g} {row.unit}"
         table.add_row(printable(row.what), row.goal, value, met, printable(row.detail))
     out().print(table)
+
+
+def end(rows: Sequence[GoalResult], as_json: bool, **details: Any) -> Exit:
+    """Print the results, as JSON with the ``details``, and return the exit code: ``NO`` where a goal is missed."""
+    met = all(row.met is not False for row in rows)
+    if as_json:
+        print_json({"met": met, "rows": rows, **details})
+    else:
+        print_rows(rows)
+    return Exit.DONE if met else Exit.NO

@@ -11,6 +11,7 @@ import contextlib
 import os
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +25,7 @@ BUSY_SECONDS = 2.0
 #: Of a new database. A row with its sources takes some 1,500 bytes: of pages of SQLite's 4,096 a tenth would be empty.
 PAGE_BYTES = 16384
 
-NEWEST_MIGRATION = "m015_packed_pairs"
+NEWEST_MIGRATION = "m016_words_alone"
 
 
 class Connection:
@@ -117,7 +118,7 @@ class Connection:
         db = self._connect(str(self.path))
         try:
             db.execute(f"PRAGMA page_size={PAGE_BYTES}")
-            db.execute("PRAGMA journal_mode=WAL")
+            self._switch_to_log(db)
             db.execute("PRAGMA synchronous=FULL")
             db.execute("PRAGMA secure_delete=ON")
             if not _is_current(db):
@@ -127,6 +128,19 @@ class Connection:
             db.conn.close()
             raise
         return db
+
+    def _switch_to_log(self, db: Database) -> None:
+        """Keep changes in a write-ahead log. Where another program writes the same new file, SQLite refuses the switch
+        without waiting (it holds a lock that the other one waits for), so the waiting is done here."""
+        end = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                db.execute("PRAGMA journal_mode=WAL")
+                return
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() > end:
+                    raise
+            time.sleep(0.005)
 
     def _open_to_read(self) -> Database:
         if not self.path.exists():

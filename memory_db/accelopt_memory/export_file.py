@@ -10,7 +10,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from accelopt_memory.features import check_features
 from accelopt_memory.memory import TABLES, Memory
 from accelopt_memory.records import Pair, RecordKind, Rejection, Trap, content_id
 from accelopt_memory.rows import to_json
+from accelopt_memory.whole_file import whole_file
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.receipt import Receipt
 
@@ -50,23 +50,15 @@ def export_memory(memory: Memory, path: Path, *, sources: bool = True) -> int:
         OSError: the file cannot be written; what was there before is untouched.
     """
     count = 0
-    handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
-            out.write(_line({"format": FORMAT, "version": VERSION}))
-            receipts: dict[str, str] = {}  # a masked one has another id
-            for kind, record in _records(memory):
-                if not sources and kind == "receipt":
-                    continue
-                shared = _masked(kind, record if sources else _without_sources(record), receipts)
-                out.write(_line({"kind": kind, "id": shared.id, "data": shared}))
-                count += 1
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    with whole_file(path) as out:
+        out.write(_line({"format": FORMAT, "version": VERSION}))
+        receipts: dict[str, str] = {}  # a masked one has another id
+        for kind, record in _records(memory):
+            if not sources and kind == "receipt":
+                continue
+            shared = _masked(kind, record if sources else _without_sources(record), receipts)
+            out.write(_line({"kind": kind, "id": shared.id, "data": shared}))
+            count += 1
     return count
 
 

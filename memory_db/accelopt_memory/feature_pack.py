@@ -178,12 +178,11 @@ def _bottom_k(
     """Return whether either side has shingles, and the Jaccard index of the smallest of both."""
     import numpy as np
 
-    merged = np.sort(np.concatenate([rows, np.broadcast_to(own, rows.shape)], axis=1), axis=1)
-    real = merged != _PAD
-    first = np.ones(merged.shape, dtype=bool)
-    first[:, 1:] = merged[:, 1:] != merged[:, :-1]
-    rank = np.cumsum(first & real, axis=1)
-    counted = real & (rank <= SHINGLES_KEPT)
-    union = (first & counted).sum(axis=1)
-    shared = (~first & counted).sum(axis=1)
-    return union > 0, shared / np.maximum(union, 1)
+    rows, own = np.sort(rows, axis=1), np.sort(own)
+    smaller = np.searchsorted(own, rows)  # how many of ``own``
+    equal = (own[np.minimum(smaller, SHINGLES_KEPT - 1)] == rows) & (rows != _PAD)
+    equal_before = np.cumsum(equal, axis=1) - equal
+    rank = np.arange(SHINGLES_KEPT) + smaller - equal_before  # among both
+    union = (rows != _PAD).sum(axis=1) + (own != _PAD).sum() - equal.sum(axis=1)
+    shared = (equal & (rank < SHINGLES_KEPT)).sum(axis=1)
+    return union > 0, shared / np.clip(union, 1, SHINGLES_KEPT)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import unicodedata
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timezone
 from pathlib import Path
@@ -39,7 +40,6 @@ from accelopt_memory.records import (
 )
 from accelopt_memory.rows import from_row, insert_record, now, storable, to_json
 from accelopt_memory.run_log import RunLog
-from accelopt_memory.similarity import similarity
 from accelopt_profiling.receipt import Receipt
 
 #: The table of each kind of record.
@@ -167,11 +167,11 @@ class Memory:
         (``features.kernel_features``), most similar first, ties by id. The pairs with the nearest sketches are compared
         (``pair_index``)."""
         with self.connection.reading() as db:
-            near = [n for n, score in self._index.nearest(db, features, limit) if score >= least - 1e-6]
+            near = {n: score for n, score in self._index.nearest(db, features, limit) if score >= least}
             marks = ", ".join("?" * len(near))
-            pairs = [pair_of_row(r) for r in db.query(f"SELECT * FROM pairs WHERE number IN ({marks})", near)]
-        matches = [Match(pair, similarity(features, pair.features)) for pair in pairs]
-        return sorted((m for m in matches if m.score >= least), key=lambda m: (-m.score, m.pair.id))
+            rows = db.query(f"SELECT * FROM pairs WHERE number IN ({marks})", list(near))
+            matches = [Match(pair_of_row(row), near[row["number"]]) for row in rows]
+        return sorted(matches, key=lambda m: (-m.score, m.pair.id))
 
     def set_lesson(self, pair_id: str, lesson: str) -> None:
         """Store what the summarizer said about a pair; without such a pair nothing happens."""
@@ -312,8 +312,7 @@ class Memory:
 
     def search(self, text: str, limit: int = 50) -> list[SearchHit]:
         """Return pairs, traps and rejections that hold every word of ``text``, best first within each kind."""
-        query = storable(text).replace("\0", " ").split()[:32]  # SQLite's text index stops reading at a zero
-        words = ['"' + word.replace('"', '""') + '"' for word in query]
+        words = _words(text)
         if not words:
             return []
         hits: list[SearchHit] = []
@@ -324,7 +323,7 @@ class Memory:
                     f"SELECT t.id, t.kernel, {summary}, t.created "
                     f"FROM {table} t JOIN {table}_fts f ON t.number = f.rowid "
                     f"WHERE {table}_fts MATCH ? ORDER BY f.rank, t.id LIMIT ?",
-                    [" ".join(words), limit],
+                    [" ".join(f'"{word}"' for word in words[:32]), limit],
                 ).fetchall()
                 hits += [SearchHit(kind, *row) for row in rows]
         return hits[:limit]
@@ -395,6 +394,13 @@ def set_aside(path: Path) -> Path | None:
         if Path(f"{path}{suffix}").exists():
             os.replace(f"{path}{suffix}", f"{target}{suffix}")
     return target
+
+
+def _words(text: str) -> list[str]:
+    """Return the words of a text as the text index divides it, which knows the letters and digits of Unicode 3.2 at
+    least. (It knows no phrases: what it would divide is an error in a query.)"""
+    kind = unicodedata.ucd_3_2_0.category
+    return "".join(c if kind(c)[0] in "LN" else " " for c in unicodedata.normalize("NFC", text)).split()
 
 
 def _stored(row: Mapping[str, Any]) -> StoredSuggestion:

@@ -1,4 +1,5 @@
-"""The schema, as ordered steps that are never edited once released: each adds something, none removes anything.
+"""The schema, as ordered steps that are never edited once released: each adds something or makes an index anew under
+its old name, none removes what was saved.
 
 That is why an older version of the program can go on using a database that a newer one has migrated. Columns that hold
 JSON end in ``_json``. Tables with a text id also have an integer key, because the text index refers to rows by it.
@@ -159,3 +160,16 @@ def m015_packed_pairs(db: Database) -> None:
     for name in ("sources", "packed", "names"):
         if name not in pairs.columns_dict:
             pairs.add_column(name, bytes)
+
+
+@_migration
+def m016_words_alone(db: Database) -> None:
+    """Make the text indexes anew without the places of the words, a third as large; their triggers stay."""
+    for name in ("pairs", "traps", "rejections"):
+        index = db.table(f"{name}_fts")
+        if "detail=" in index.schema:
+            continue
+        columns = ", ".join(f'"{column}"' for column in index.columns_dict)
+        index.drop()
+        db.execute(f"CREATE VIRTUAL TABLE {name}_fts USING fts5({columns}, content='{name}', detail=none)")
+        db.execute(f"INSERT INTO {name}_fts({name}_fts) VALUES ('rebuild')")

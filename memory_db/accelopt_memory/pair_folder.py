@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from accelopt_memory.export_masks import holds_secret
 from accelopt_memory.features import kernel_features
 from accelopt_memory.records import Pair
 from accelopt_memory.rows import to_json
+from accelopt_memory.whole_file import whole_file
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
 
@@ -81,7 +81,8 @@ class PairFolder:
         try:
             self.folder.mkdir(exist_ok=True)
             if not path.exists():
-                _write_whole(path, f"{text}\n")
+                with whole_file(path, 0o644) as out:  # it is to be committed
+                    out.write(f"{text}\n")
         except OSError as error:
             raise explain(error, path) or error from None
         return True
@@ -152,17 +153,3 @@ def _regular_text(path: Path) -> str:
         if not stat.S_ISREG(status.st_mode) or status.st_size > FILE_BYTES:
             raise ValueError(f"no regular file of at most {FILE_BYTES >> 10} KiB")
         return file.read(FILE_BYTES + 1).decode()
-
-
-def _write_whole(path: Path, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(temporary, 0o644)  # it is to be committed
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise

@@ -11,7 +11,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from accelopt_memory.database import Database
@@ -25,17 +26,18 @@ from accelopt_memory.connection import Connection
 from accelopt_memory.rows import storable
 
 #: The 64-bit words of each field, and what its Jaccard index counts (``similarity.WEIGHTS``).
-FIELDS = {"calls": (4, 0.45), "shingles": (3, 0.30), "rest": (1, 0.15)}
-WORDS = sum(words for words, _ in FIELDS.values())
+FIELDS = {"calls": (slice(0, 4), 0.45), "shingles": (slice(4, 7), 0.30), "rest": (slice(7, 8), 0.15)}
+WORDS = 8
 #: So many rows, or twice as many as are asked for, are compared by their packed features.
 SHORTLIST = 64
 #: Above so many rows the packed features are read when they are needed.
 MOST_ROWS = 200_000
 #: Above so many rows the calls of each, folded into one word, choose so many rows whose sketches are compared.
 COARSE_FROM, COARSE_KEPT = 24_000, 4096
-#: So many rows are taken at a time, so that what is computed of them stays in the cache, and so many are looked at to
-#: learn how similar the best are.
-BLOCK, SAMPLE = 32_768, 16_384
+#: The least similarity of folded words that counts.
+_LEAST = 0.01
+#: So many rows are looked at to learn how similar the best are, and so many are compared at a time.
+SAMPLE, BLOCK = 4096, 16_384
 
 
 def sketch(features: KernelFeatures) -> bytes:
@@ -50,8 +52,8 @@ def sketch(features: KernelFeatures) -> bytes:
         ],
     }
     packed = b""
-    for name, (words, _) in FIELDS.items():
-        bits = 0
+    for name, (span, _) in FIELDS.items():
+        bits, words = 0, span.stop - span.start
         for item in parts[name]:
             digest = hashlib.blake2s(item.encode("utf-8", "surrogatepass"), digest_size=4).digest()
             bits |= 1 << (int.from_bytes(digest, "little") % (64 * words))
@@ -61,16 +63,75 @@ def sketch(features: KernelFeatures) -> bytes:
 
 @dataclass
 class _Sketches:
-    """The rows of one dialect: their numbers, ascending, their sketches as rows of words, the words of the calls folded
-    into one and how many bits that has, and the packed features (``feature_pack.fixed_row``) unless there are too
-    many."""
+    """The rows of one dialect: their numbers, ascending, the words of their sketches, how many bits each field has, the
+    words of the calls folded into one, how many bits that has, and the packed features (``feature_pack.fixed_row``)
+    unless there are too many."""
 
     numbers: np.ndarray[Any, Any]
-    bits: np.ndarray[Any, Any]
-    folded: np.ndarray[Any, Any]
+    words: np.ndarray[Any, Any]
     sizes: np.ndarray[Any, Any]
+    folded: np.ndarray[Any, Any]
+    folded_sizes: np.ndarray[Any, Any]
     rows: list[bytes] | None
-    state: tuple[int, ...] = field(default=())
+    state: tuple[int, ...] = ()
+
+    def __add__(self, later: _Sketches) -> _Sketches:
+        import numpy as np
+
+        return _Sketches(
+            np.concatenate([self.numbers, later.numbers]),
+            np.concatenate([self.words, later.words]),
+            np.concatenate([self.sizes, later.sizes]),
+            np.concatenate([self.folded, later.folded]),
+            np.concatenate([self.folded_sizes, later.folded_sizes]),
+            None if self.rows is None or later.rows is None else self.rows + later.rows,
+        )
+
+
+class _Comparison:
+    """Compares a sketch with many, ``BLOCK`` at a time in arrays that are kept: to allocate them anew takes several
+    times as long as what is computed in them. One thread at a time.
+    """
+
+    def __init__(self) -> None:
+        import numpy as np
+
+        self._shared = np.empty((BLOCK, WORDS), dtype="<u8")
+        self._counts = np.empty((BLOCK, WORDS), dtype=np.float32)
+        self._field_of_word = np.zeros((WORDS, len(FIELDS)), dtype=np.float32)
+        for number, (span, _) in enumerate(FIELDS.values()):
+            self._field_of_word[span, number] = 1
+        self._weights = np.array([65535 * weight for _, weight in FIELDS.values()], dtype=np.float32)
+
+    def field_sizes(self, words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return how many bits each field of each row has."""
+        import numpy as np
+
+        sizes = np.empty((len(words), len(FIELDS)), dtype=np.float32)
+        for first in range(0, len(words), BLOCK):
+            block = words[first : first + BLOCK]
+            counts = self._counts[: len(block)]
+            counts[:] = _ones(block)
+            np.matmul(counts, self._field_of_word, out=sizes[first : first + BLOCK])
+        return sizes
+
+    def scores(
+        self, known: _Sketches, own: np.ndarray[Any, Any], places: np.ndarray[Any, Any]
+    ) -> np.ndarray[Any, Any]:
+        """Return the estimated similarity of the rows at ``places``, up to 65535: whole numbers are sorted faster."""
+        import numpy as np
+
+        own_sizes, scores = self.field_sizes(own), np.empty(len(places), dtype=np.uint16)
+        for first in range(0, len(places), BLOCK):
+            block = places[first : first + BLOCK]
+            shared = self._shared[: len(block)]
+            np.take(known.words, block, axis=0, out=shared, mode="clip")
+            both = self.field_sizes(np.bitwise_and(shared, own, out=shared))
+            either = np.take(known.sizes, block, axis=0)
+            either += own_sizes - both
+            both /= np.maximum(either, 1, out=either)
+            scores[first : first + BLOCK] = both @ self._weights
+        return scores
 
 
 class PairIndex:
@@ -78,6 +139,10 @@ class PairIndex:
 
     def __init__(self) -> None:
         self._dialects: dict[str, _Sketches] = {}
+
+    @cached_property
+    def _comparison(self) -> _Comparison:
+        return _Comparison()
 
     def nearest(self, db: Database, features: KernelFeatures, count: int) -> list[tuple[int, float]]:
         """Return the row numbers and similarities of the ``count`` most similar pairs of the dialect, most similar
@@ -87,7 +152,7 @@ class PairIndex:
         known = self._read(db, features.dialect)
         if not len(known.numbers):
             return []
-        near = _shortlist(known, sketch(features), max(SHORTLIST, 2 * count))
+        near = self._shortlist(known, sketch(features), max(SHORTLIST, 2 * count))
         if known.rows is not None:
             rows = [known.rows[k] for k in near]
         else:
@@ -97,9 +162,29 @@ class PairIndex:
         best = np.lexsort((near, -scores))[:count]
         return [(int(known.numbers[near[k]]), float(scores[k])) for k in best]
 
-    def _read(self, db: Database, dialect: str) -> _Sketches:
+    def _shortlist(self, known: _Sketches, query: bytes, count: int) -> np.ndarray[Any, Any]:
+        """Return the places of the ``count`` rows with the nearest sketches, ascending."""
         import numpy as np
 
+        own = np.frombuffer(query, dtype="<u8")[None]
+        many = len(known.numbers) > COARSE_FROM
+        places = _coarse(known, own) if many else np.arange(len(known.numbers))
+        if len(places) > count:
+            scores = self._comparison.scores(known, own, places)
+            places = places[np.argpartition(scores, -count)[-count:]]
+        return np.sort(places)
+
+    def _gathered(self, rows: Sequence[tuple[int, bytes, bytes]], count: int) -> _Sketches:
+        import numpy as np
+
+        numbers = np.array([row[0] for row in rows], dtype=np.int64)
+        words = np.frombuffer(b"".join(row[1] for row in rows), dtype="<u8").reshape(-1, WORDS)
+        folded = _folded(words)
+        fixed = [fixed_row(row[2]) for row in rows] if count <= MOST_ROWS else None
+        sizes = self._comparison.field_sizes(words)
+        return _Sketches(numbers, words, sizes, folded, _ones(folded).astype(np.float32), fixed)
+
+    def _read(self, db: Database, dialect: str) -> _Sketches:
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
         state = (id(db.conn), version, db.conn.total_changes)
         known = self._dialects.get(dialect)
@@ -107,85 +192,47 @@ class PairIndex:
             return known
         count = _count(db, dialect)
         if known is None or known.state[0] != state[0]:
-            known = _gathered([], count)
+            known = self._gathered([], count)
         last = int(known.numbers[-1]) if len(known.numbers) else -1
         added = _rows(db, dialect, last, packed=known.rows is not None and count <= MOST_ROWS)
         if len(known.numbers) + len(added) != count:  # some were deleted
-            known, added = _gathered([], count), _rows(db, dialect, -1, packed=count <= MOST_ROWS)
+            known, added = self._gathered([], count), _rows(db, dialect, -1, packed=count <= MOST_ROWS)
         if added:
-            more = _gathered(added, count)
-            rows = None if known.rows is None or more.rows is None else known.rows + more.rows
-            known = _Sketches(
-                np.concatenate([known.numbers, more.numbers]),
-                np.concatenate([known.bits, more.bits]),
-                np.concatenate([known.folded, more.folded]),
-                np.concatenate([known.sizes, more.sizes]),
-                rows,
-            )
+            known += self._gathered(added, count)
         known.state = state
         self._dialects[dialect] = known
         return known
 
 
-def _gathered(rows: Sequence[tuple[int, bytes, bytes]], count: int) -> _Sketches:
-    import numpy as np
-
-    bits = np.frombuffer(b"".join(row[1] for row in rows), dtype="<u8").reshape(-1, WORDS)
-    folded = _folded(bits)
-    fixed = [fixed_row(row[2]) for row in rows] if count <= MOST_ROWS else None
-    return _Sketches(np.array([row[0] for row in rows], dtype=np.int64), bits, folded, _ones(folded), fixed)
-
-
-def _folded(bits: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _folded(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the words of the calls of each row, joined into one."""
     import numpy as np
 
-    folded: np.ndarray[Any, Any] = np.bitwise_or.reduce(bits[:, : FIELDS["calls"][0]], axis=1)
+    folded: np.ndarray[Any, Any] = np.bitwise_or.reduce(words[:, FIELDS["calls"][0]], axis=1)
     return folded
-
-
-def _shortlist(known: _Sketches, query: bytes, count: int) -> np.ndarray[Any, Any]:
-    """Return the places of the ``count`` rows with the nearest sketches, ascending."""
-    import numpy as np
-
-    own = np.frombuffer(query, dtype="<u8")
-    places = _coarse(known, own) if len(known.numbers) > COARSE_FROM else None
-    bits = known.bits if places is None else known.bits[places]
-    both, either = _ones(bits & own), _ones(bits | own)
-    score = np.zeros(len(bits), dtype=np.float32)
-    first = 0
-    for words, weight in FIELDS.values():
-        shared, most = (
-            sum(counts[:, k].astype(np.int32) for k in range(first, first + words))
-            for counts in (both, either)
-        )
-        score += np.float32(weight) * shared / np.maximum(most, 1)
-        first += words
-    chosen = np.argpartition(-score, count)[:count] if len(score) > count else np.arange(len(score))
-    best: np.ndarray[Any, Any] = np.sort(chosen if places is None else places[chosen])
-    return best
 
 
 def _coarse(known: _Sketches, own: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the places of about ``COARSE_KEPT`` rows with the nearest calls, of a kernel without calls all. How near
-    that is a sample of the rows tells, as the bits, at least one, that a row of each size must share."""
+    that is a sample of the rows tells."""
     import numpy as np
 
-    mine = _folded(own[None])[0]
-    if not mine:
-        return np.arange(len(known.folded))
-    step = max(1, len(known.folded) // SAMPLE)
-    shared, sizes = _ones(known.folded[::step] & mine), known.sizes[::step]
-    either = np.arange(256) + float(_ones(mine[None])[0])
-    estimate = np.sort(shared / np.maximum(either[sizes], 1))
-    least = estimate[max(0, int(len(estimate) * (1 - COARSE_KEPT / len(known.folded))) - 1)]
-    needed = np.ceil(np.clip(least * either, 1, 255)).astype(np.uint8)
+    folded, sizes = known.folded, known.folded_sizes
+    mine = _folded(own)
+    if not mine[0]:
+        return np.arange(len(folded))
+    size = _ones(mine).astype(np.float32)
+    step = max(1, len(folded) // SAMPLE)
+    shared = _ones(folded[::step] & mine)
+    sample = np.sort(shared / np.maximum(sizes[::step] + size - shared, 1))
+    least = max(sample[max(0, int(len(sample) * (1 - COARSE_KEPT / len(folded))) - 1)], _LEAST)
     near = []
-    for first in range(0, len(known.folded), BLOCK):
+    for first in range(0, len(folded), BLOCK):
         block = slice(first, first + BLOCK)
-        near.append(np.flatnonzero(_ones(known.folded[block] & mine) >= needed[known.sizes[block]]) + first)
-    places: np.ndarray[Any, Any] = np.concatenate(near)
-    return places
+        # shared / (a + b - shared) >= least
+        enough = _ones(folded[block] & mine) * np.float32((1 + least) / least) >= sizes[block] + size
+        near.append(np.flatnonzero(enough) + first)
+    return np.concatenate(near)
 
 
 def _rows(db: Database, dialect: str, after: int, *, packed: bool) -> list[tuple[int, bytes, bytes]]:
@@ -259,11 +306,7 @@ class KernelSketches:
 
 
 def _fields(packed: bytes) -> list[int]:
-    fields, first = [], 0
-    for words, _ in FIELDS.values():
-        fields.append(int.from_bytes(packed[first : first + 8 * words], "little"))
-        first += 8 * words
-    return fields
+    return [int.from_bytes(packed[8 * span.start : 8 * span.stop], "little") for span, _ in FIELDS.values()]
 
 
 def _similarity(a: list[int], b: list[int]) -> float:

@@ -1,12 +1,10 @@
-"""Computes how similar two kernels are, and measures how well that finds the rewrite that helped."""
+"""Computes how similar two kernels are."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 
 from accelopt_memory.features import SHINGLES_KEPT, KernelFeatures
-from accelopt_memory.records import Pair
 
 #: The weight of each part. A part that neither kernel has says nothing and is left out of the sum.
 WEIGHTS = {"calls": 0.45, "shingles": 0.30, "loops": 0.10, "dtypes": 0.05, "bound": 0.10}
@@ -55,36 +53,3 @@ def _count(names: Iterable[str]) -> dict[str, int]:
     for name in names:
         counts[name] = counts.get(name, 0) + 1
     return counts
-
-
-@dataclass(frozen=True)
-class Recall:
-    """Result of a leave-one-out test over ``pairs`` pairs.
-
-    ``asked`` counts the queries: pairs that share a rewrite with another one of a different kernel text. ``hits``
-    counts the queries where such a pair is among the nearest ``neighbours``. The reciprocal rank is 1 when it is the
-    nearest, 1/2 when it is the second, averaged over the queries (0 without any).
-    """
-
-    pairs: int
-    asked: int
-    neighbours: int
-    hits: int
-    mean_reciprocal_rank: float
-
-
-def recall(pairs: Sequence[Pair], neighbours: int) -> Recall:
-    """Query each pair against all others; versions of the same kernel text never count as each other's neighbours."""
-    asked = hits = 0
-    ranks = 0.0
-    for pair in pairs:
-        others = [o for o in pairs if o.slow_hash != pair.slow_hash and o.dialect == pair.dialect]
-        wanted = set(pair.steps or (pair.origin,))
-        if not any(wanted & set(o.steps or (o.origin,)) for o in others):
-            continue
-        asked += 1
-        near = sorted(others, key=lambda o: (-similarity(pair.features, o.features), o.id))
-        rank = next(i for i, o in enumerate(near, 1) if wanted & set(o.steps or (o.origin,)))
-        hits += rank <= neighbours
-        ranks += 1 / rank
-    return Recall(len(pairs), asked, neighbours, hits, ranks / asked if asked else 0.0)

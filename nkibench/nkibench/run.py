@@ -191,12 +191,12 @@ def _with_verdict(result: TaskResult, verdict: Verdict, receipt: Receipt) -> Tas
 
 def _status(verdict: Verdict) -> tuple[Status, str]:
     if verdict.accepted:
-        return "passed", "; ".join(r.message for r in verdict.reasons)
+        return "passed", " ".join(r.message for r in verdict.reasons)
     unfinished = ("missing-", "gate-failed", "incomplete", "timeout")
     first = verdict.reasons[0] if verdict.reasons else None
     unknown = verdict.invalid_problem or first is None or first.code.startswith(unfinished)
     status: Status = "failed" if unknown else "wrong"
-    return status, "; ".join(r.message for r in verdict.reasons[:3])
+    return status, " ".join(r.message for r in verdict.reasons[:3])
 
 
 def largest_error(verdict: Verdict, of: str = "relative") -> float | None:

@@ -43,14 +43,14 @@ class Limits:
     """The resources that one step may use, all its processes together.
 
     ``output_bytes`` bounds what user code prints, ``file_bytes`` each file it writes, ``written_bytes`` what it
-    writes to files in all (where the host's kernel reports it).
+    writes to files in all (where the host's kernel reports it), and the files that the job's steps left so far.
     """
 
     seconds: float = 60.0
     memory_bytes: int = 12 << 30
     output_bytes: int = 1 << 20
     file_bytes: int = 4 << 30
-    written_bytes: int = 16 << 30
+    written_bytes: int = 24 << 30
     processes: int = 512
     open_files: int = 512
 

@@ -39,6 +39,7 @@ class Kernel:
     ``line`` is the line of ``def`` and ``first_line`` that of its first decorator, both 1-based.
     ``content_hash`` changes with the kernel's tokens, not with comments, blank lines or its place in the file.
     ``device_function`` tells that another kernel of the file calls it: it is launched by no host code.
+    ``made_by`` is the dotted path of the decorator or call that makes it a kernel.
     """
 
     name: str
@@ -48,8 +49,13 @@ class Kernel:
     end_line: int
     content_hash: str
     arguments: tuple[str, ...] = ()
-    decorators: tuple[str, ...] = ()
+    made_by: str = ""
     device_function: bool = False
+
+    @property
+    def beta1(self) -> bool:
+        """It is written for NKI's Beta 1 (``neuronxcc.nki``) and not for today's ``nki``."""
+        return self.made_by.startswith(("neuronxcc.", "torch_neuronx."))
 
 
 @dataclass(frozen=True)
@@ -67,7 +73,7 @@ class _Scope:
     (``k = triton.jit(k)``, ``nki.baremetal()(k)``), of the undecorated ``functions`` of the module."""
 
     names: dict[str, str] = field(default_factory=dict)
-    made: dict[str, Dialect] = field(default_factory=dict)
+    made: dict[str, str] = field(default_factory=dict)
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
 
     def dotted(self, node: ast.expr) -> str | None:
@@ -88,9 +94,9 @@ class _Scope:
     def note_made(self, value: ast.expr) -> None:
         """Take note of the functions that a kernel's decorator is called with somewhere in ``value``."""
         for call in (n for n in ast.walk(value) if isinstance(n, ast.Call)):
-            dialect = _JIT.get(self.dotted(call.func) or "")
-            if dialect is not None:
-                self.made.update({a.id: dialect for a in call.args[:1] if isinstance(a, ast.Name)})
+            maker = self.dotted(call.func)
+            if maker in _JIT:
+                self.made.update({a.id: maker for a in call.args[:1] if isinstance(a, ast.Name)})
 
     def bind_import(self, node: ast.Import | ast.ImportFrom) -> None:
         if isinstance(node, ast.Import):
@@ -139,7 +145,7 @@ def kernels_in(source: ParsedPython) -> Discovery:
         return Discovery(findings=(Finding("syntax-error", source.line, "error", message),))
     tree = source.tree
     scope = _Scope()
-    definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]] = []
+    definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, str]] = []
     _collect(tree, scope, "", definitions)
     definitions += [(scope.functions[n], n, made) for n, made in scope.made.items() if n in scope.functions]
     definitions.sort(key=lambda definition: definition[0].lineno)
@@ -147,7 +153,7 @@ def kernels_in(source: ParsedPython) -> Discovery:
     kernels: list[Kernel] = []
     findings: list[Finding] = []
     called = _called_inside([node for node, _, _ in definitions])
-    for node, qualified, dialect in definitions:
+    for node, qualified, maker in definitions:
         seen[qualified] = seen.get(qualified, 0) + 1
         name = qualified if seen[qualified] == 1 else f"{qualified}#{seen[qualified]}"
         if seen[qualified] > 1:
@@ -155,11 +161,10 @@ def kernels_in(source: ParsedPython) -> Discovery:
             findings.append(Finding("duplicate-kernel", node.lineno, "warning", message))
         first = min([d.lineno for d in node.decorator_list], default=node.lineno)
         arguments = tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
-        decorators = tuple(filter(None, (scope.dotted(d) for d in node.decorator_list)))
         kernels.append(
             Kernel(
-                name, dialect, node.lineno, first, node.end_lineno or node.lineno, content_hash(node),
-                arguments, decorators, node.name in called,
+                name, _JIT[maker], node.lineno, first, node.end_lineno or node.lineno, content_hash(node),
+                arguments, maker, node.name in called,
             )
         )  # fmt: skip
     return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in definitions}))
@@ -169,7 +174,7 @@ def _collect(
     node: ast.AST,
     scope: _Scope,
     prefix: str,
-    definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, Dialect]],
+    definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, str]],
 ) -> None:
     for child in ast.iter_child_nodes(node):
         if isinstance(child, (ast.Assign, ast.Return, ast.Expr)) and isinstance(child.value, ast.Call):
@@ -184,10 +189,10 @@ def _collect(
             if dotted := scope.dotted(child.value):
                 scope.names[child.targets[0].id] = dotted
         elif isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            dialects = [_JIT[d] for d in map(scope.dotted, child.decorator_list) if d in _JIT]
+            makers = [d for d in map(scope.dotted, child.decorator_list) if d in _JIT]
             qualified = f"{prefix}{child.name}"
-            if dialects:
-                definitions.append((child, qualified, dialects[0]))
+            if makers:
+                definitions.append((child, qualified, makers[0]))
             elif not prefix and isinstance(child, ast.FunctionDef):
                 scope.functions[child.name] = child
             _collect(child, scope, f"{qualified}.", definitions)

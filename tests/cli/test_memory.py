@@ -8,6 +8,9 @@ import pytest
 from support.command import Command
 from support.nki_kernels import FASTER, SILU
 
+from accelopt_benchmarks.memory import proof_run
+from accelopt_benchmarks.result import GoalResult
+from accelopt_lsp.cli import bench
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.outcomes import Outcome
@@ -30,7 +33,7 @@ def pair(home: Path) -> Pair:
 def test_looking_makes_no_file(accelopt: Command, home: Path) -> None:
     assert accelopt("memory", "path").out == f"{home / 'memory.db'}\n"
     assert accelopt("memory", "path", "--json").object == {"path": str(home / "memory.db")}
-    for command in (["stats"], ["search", "x"], ["show", "abcdef"], ["eval"]):
+    for command in (["stats"], ["search", "x"], ["show", "abcdef"]):
         accelopt("memory", *command)
     assert not (home / "memory.db").exists()
 
@@ -101,18 +104,17 @@ def test_export_and_import(
     assert "cannot be written" in unwritable.err
 
 
-def test_eval_says_how_well_similarity_points(accelopt: Command, home: Path, pair: Pair) -> None:
-    lonely = accelopt("memory", "eval", "--json")
-    assert (lonely.code, lonely.object["asked"]) == (1, 0)
-    relative = Pair(
-        "gelu", "nki", "trn1", SILU.replace("silu", "gelu"), FASTER, "other", "fast2", pair.origin, "",
-        kernel_features(SILU), steps=pair.steps,
-    )  # fmt: skip
-    with Memory.open(home / "memory.db") as memory:
-        memory.add_pair(relative)
-    both = accelopt("memory", "eval", "--json")
-    assert both.code == 0
-    assert both.object == {"pairs": 2, "asked": 2, "neighbours": 5, "hits": 2, "mean_reciprocal_rank": 1.0}
+def test_eval_is_the_proof_of_a_checkout(accelopt: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def measured(kernels: tuple[str, ...], seeds: int, cache: Path | None) -> list[GoalResult]:
+        return [GoalResult(f"{kernels} {seeds}", "<= 1", 2.0, "x", False)]
+
+    monkeypatch.setattr(proof_run, "measure_proof", measured)
+    ended = accelopt("memory", "eval", "silu", "--json")
+    assert (ended.code, ended.object["met"], ended.object["rows"][0]["what"]) == (1, False, "('silu',) 10")
+    monkeypatch.setattr(bench, "OWN_PACKAGE", "a_package_that_is_not_there")
+    without = accelopt("memory", "eval")
+    assert (without.code, without.err.count("\n")) == (2, 1)
+    assert "`accelopt memory eval`" in without.err
 
 
 @pytest.mark.parametrize("command", [["stats"], ["search", "x"], ["forget", "abcdef"], ["export", "x.jsonl"]])

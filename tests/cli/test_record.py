@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -111,3 +116,29 @@ def test_a_file_is_asked_for_and_nothing_more(accelopt: Command, checkout: Path)
     assert "the command launched no Triton kernel" in ended.err
     assert not list(checkout.glob("*_recording.json"))
     assert accelopt("record", "--", "no-such-program").code == 2
+
+
+def test_a_command_ends_with_the_recording_that_is_terminated(home: Path) -> None:
+    waits = "import os, time; open('pid', 'w').write(str(os.getpid())); time.sleep(600)"
+    recording = subprocess.Popen(
+        [
+            sys.executable,
+            "-m",
+            "accelopt_lsp",
+            "record",
+            "--python",
+            sys.executable,
+            "--",
+            "python",
+            "-c",
+            waits,
+        ],
+        cwd=home,
+    )
+    until, number = time.monotonic() + 60, home / "pid"
+    while not (number.exists() and number.read_text()) and time.monotonic() < until:
+        time.sleep(0.05)
+    recording.send_signal(signal.SIGTERM)
+    assert recording.wait(60) == 1
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(number.read_text()), 0)

@@ -203,6 +203,7 @@ def test_quantities(quantity: Quantity, text: str) -> None:
 
 def test_a_speedup_says_how_it_is_known() -> None:
     assert wording.speedup(Speedup(1.8, 1.6, 2.1, Known.ESTIMATED)) == "1.80x est. (1.60-2.10)"
+    assert wording.speedup(Speedup(1.8, 1.799, 1.801, Known.ESTIMATED)) == "1.80x est."
     assert wording.speedup(Speedup(1.8, 1.79, 1.82, Known.MEASURED)) == "1.80x measured (1.79-1.82)"
     larger = Speedup(3.3, 2.2, 4.5, Known.ESTIMATED, "larger batches")
     assert wording.speedup(larger) == "3.3x est. at larger batches (2.2-4.5)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -91,6 +92,17 @@ def test_several_processes_open_and_write_a_new_file_at_once(path: Path) -> None
     assert [code for _, code in ends] == [0, 0, 0], ends
     with Memory.open(path, read_only=True) as memory:
         assert len(memory.traps()) == 120
+
+
+def test_opening_waits_for_a_program_that_writes_without_a_log(path: Path) -> None:
+    path.parent.mkdir()
+    other = sqlite3.connect(path, check_same_thread=False, isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    other.execute("CREATE TABLE theirs (a)")
+    threading.Timer(0.2, other.execute, ["COMMIT"]).start()
+    with Memory.open(path) as memory:  # SQLite's own timeout does not hold for the switch to a log
+        memory.add_trap(Trap("h", "c", "trn1", "rule:x", "slower"))
+    other.close()
 
 
 def test_threads_share_one_memory(memory: Memory, make_pair: Callable[..., Pair]) -> None:

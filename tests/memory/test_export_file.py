@@ -14,7 +14,6 @@ from accelopt_memory import export_file
 from accelopt_memory.export_file import MemoryImportError, export_memory, import_file
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair, Rejection, Trap
-from accelopt_memory.similarity import recall
 from accelopt_profiling.receipt import Receipt
 
 
@@ -205,19 +204,3 @@ def test_every_kind_of_entry_can_be_looked_at(full: Memory) -> None:
         shown = full.entry(kind, entry_id)  # type: ignore[arg-type]
         assert shown is not None
         assert shown.id == entry_id
-
-
-def test_recall_asks_each_pair_of_the_others(make_pair: Callable[..., Pair]) -> None:
-    a, b = make_pair(0, slow_hash="a"), make_pair(1, slow_hash="b")
-    lone = make_pair(2, slow_hash="c", steps=("rule:other",), origin="rule:other")
-    result = recall([a, b, lone], neighbours=1)
-    assert (result.pairs, result.asked) == (3, 2)
-    ranks = []
-    for pair, wanted in ((a, b), (b, a)):
-        others = sorted((p for p in (a, b, lone) if p is not pair), key=lambda p: p.id)
-        ranks.append(others.index(wanted) + 1)  # all three look alike: the order is that of the ids
-    assert result.hits == sum(rank == 1 for rank in ranks)
-    assert result.mean_reciprocal_rank == pytest.approx(sum(1 / rank for rank in ranks) / 2)
-    assert recall([a, dataclasses.replace(a, fast_text="x")], 5).asked == 0, (
-        "versions of one kernel do not count"
-    )

@@ -30,6 +30,7 @@ ADDS = {
     "m013_experience": {"kernels"},
     "m014_proved_pairs": set(),
     "m015_packed_pairs": set(),
+    "m016_words_alone": set(),
 }
 
 

@@ -49,10 +49,16 @@ def test_every_record_takes_any_text(memory: Memory, make_pair: Callable[..., Pa
         }
 
 
-@pytest.mark.parametrize("text", [HALF, "a\0b", '"', "^ * ( NEAR", ""])
+@pytest.mark.parametrize("text", [HALF, "a\0b", '"', "^ * ( NEAR", "x\U0001e922y", ""])
 def test_anything_can_be_looked_for(memory: Memory, text: str) -> None:
     assert memory.search(text) == []
     assert memory.entries(text) == []
+
+
+@pytest.mark.parametrize("text", ["larger-tiles", "X_PTR,", "cafe\u0301", "(tiles) *larger*"])
+def test_words_are_found_however_they_are_joined(memory: Memory, text: str) -> None:
+    memory.add_trap(Trap("h", "c", "trn1", "rule:larger_tiles", "slower", "x_ptr in café"))
+    assert [hit.kind for hit in memory.search(text)] == ["trap"]
 
 
 @given(st.text(alphabet=st.characters(), max_size=20))

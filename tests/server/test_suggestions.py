@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import lsprotocol.types as t
 import pytest
 from support.editor import CLIENTS, Editor, apply_edits
+from support.nki_kernels import SILU
 from support.scripted_kernels import KERNELS, decided, optimized, recorded
+
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.server.change_learning import ProfiledTexts
+from accelopt_profiling.kernels import find_kernels
 
 SUGGESTION = "refactor.rewrite.accelopt.suggestion"
 
@@ -142,6 +148,16 @@ async def test_a_change_that_made_a_kernel_faster_can_be_remembered(editor: Edit
     await editor.execute("remember", _argument(action))
     count = len(KERNELS.splitlines())
     await editor.message(f"learned silu: {count} lines before, {count + 1} now")
+
+
+def test_the_slow_side_of_a_changed_constant_is_the_text_before_it() -> None:
+    slow, fast = (SILU, SILU.replace("COLUMNS = 128", "COLUMNS = 256"))
+    texts = ProfiledTexts()
+    for text in (slow, fast):
+        texts.note("u", cast(FileText, SimpleNamespace(text=text, found=find_kernels(text))))
+    (kernel,) = find_kernels(fast).kernels
+    assert texts.holding("u", kernel.content_hash, fast) == slow
+    assert texts.holding("u", kernel.content_hash, "edited since") == fast
 
 
 async def test_what_is_remembered_is_shown_and_forgotten_after_a_question(

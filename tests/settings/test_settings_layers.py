@@ -12,6 +12,7 @@ from accelopt_lsp.settings.approvals import Approvals
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.settings.schema import all_settings
 from accelopt_memory.location import NOWHERE
+from accelopt_profiling.kernels import find_kernels
 
 Load = Callable[..., Settings]
 
@@ -50,7 +51,7 @@ def load(tmp_path: Path) -> Load:
 
 def test_the_defaults_hold_where_nobody_says_anything(load: Load, tmp_path: Path) -> None:
     found = load()
-    assert (found.target.triton, found.target.nki, found.host) == ("h100", "trn1", "local")
+    assert (found.target.triton, found.target.nki, found.host) == ("h100", "", "local")
     assert found.complaints == ()
     assert found.origins == {}
     assert not found.model.configured
@@ -317,7 +318,7 @@ def test_pyproject_counts_when_it_has_our_table(load: Load, tmp_path: Path) -> N
 
 def test_the_search_ends_at_the_repository(load: Load, tmp_path: Path) -> None:
     (tmp_path / "accelopt.toml").write_text("[target]\nnki = 'outside'")
-    assert load().target.nki == "trn1"
+    assert load().target.nki == ""
 
 
 @pytest.mark.parametrize("content", [b"[target", b"\xff\xfe", b"a = 1\na = 2", b"#" * ((1 << 20) + 1)])
@@ -327,7 +328,7 @@ def test_a_file_that_cannot_be_read_is_reported(load: Load, tmp_path: Path, cont
     found = load()
     assert len(found.complaints) == 1
     assert str(tmp_path / "project" / "accelopt.toml") in str(found.complaints[0])
-    assert found.target.nki == "trn1"
+    assert found.target.nki == ""
 
 
 plain = st.recursive(
@@ -344,3 +345,18 @@ names = st.sampled_from([*all_settings(), "hosts", "hosts.a", "hosts.a.ssh", "mo
 def test_whatever_an_editor_sends_gives_settings(values: dict[str, Any]) -> None:
     found = load_settings(environ={"ACCELOPT_CONFIG": "/nonexistent/user.toml"}, editor=values)
     assert isinstance(found, Settings)
+
+
+@pytest.mark.parametrize(
+    ("package", "expected"), [("nki", "trn2"), ("neuronxcc.nki", "trn1"), ("neuronxcc import nki", "trn1")]
+)
+def test_the_default_target_follows_the_package_of_the_kernels(
+    load: Load, package: str, expected: str
+) -> None:
+    line = f"from {package}" if " " in package else f"import {package} as nki"
+    by_decorator = f"{line}\n\n@nki.jit\ndef scale(x):\n    return x\n"
+    by_call = f"{line}\n\ndef scale(x):\n    return x\n\nscale = nki.benchmark(warmup=1)(scale)\n"
+    for text in (by_decorator, by_call):
+        kernels = find_kernels(text).kernels
+        assert load().targets(kernels)["nki"] == expected
+        assert load(flags={"target.nki": "trn3"}).targets(kernels)["nki"] == "trn3"

@@ -226,7 +226,7 @@ def _measure(file: FileText, kernel: Kernel) -> KernelMeasurement:
         name=kernel.name,
         line=kernel.line,
         dialect=kernel.dialect,
-        target=file.settings.target_for(kernel.dialect),
+        target=file.targets[kernel.dialect],
         correctness=status,
         latency=_latency(_cost(file.text, kernel)),
         percent_of_peak=41.0,
@@ -266,7 +266,7 @@ def _suggest(file: FileText, kernel: Kernel, cost: float, factor: float) -> Sugg
         slow=_latency(cost),
         fast=_latency(cost * factor),
         gate=Verdict(True),
-        target=file.settings.target_for(kernel.dialect),
+        target=file.targets[kernel.dialect],
         host="local",
         steps=(origin,),
     )

@@ -10,20 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from accelopt_profiling import __version__
 from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import to_plain
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings  # the process that computes keys has no use for it
 
 
-def targets_of(settings: Settings) -> dict[Dialect, str]:
-    return {"triton": settings.target.triton, "nki": settings.target.nki}
-
-
 def run_conditions(settings: Settings) -> list[Any]:
     """Return what results come from besides texts, as plain data: targets, host, Python, and this program's version."""
-    return [targets_of(settings), [settings.host, settings.interpreter.path, settings.env], __version__]
+    return [to_plain(settings.target), [settings.host, settings.interpreter.path, settings.env], __version__]
 
 
 def content_key(examined: KernelFile, conditions: list[Any]) -> str:

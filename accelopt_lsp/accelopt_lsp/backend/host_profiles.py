@@ -7,7 +7,6 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from accelopt_lsp.backend.cache_key import targets_of
 from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.resources import host_named
@@ -43,7 +42,7 @@ class HostProfiles:
         """
         request = ProfileRequest(
             file.examined,
-            targets_of(file.settings),
+            file.targets,
             limits=file.settings.job_limits,
             input_specs=self._input_specs,
             inferred=self._inferred,
@@ -87,7 +86,7 @@ class HostProfiles:
             return known
         settings = file.settings
         try:
-            host, target = await self.connected(settings), settings.target_for(chosen.dialect)
+            host, target = await self.connected(settings), file.targets[chosen.dialect]
             return await infer_problem(host, file.examined, [chosen], target, settings.job_limits)
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None

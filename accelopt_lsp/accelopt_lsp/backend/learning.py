@@ -31,7 +31,7 @@ async def learn_change(file: FileText, slow: str, kernel: str, profiles: HostPro
     request = OptimizeRequest(
         path=Path(file.path),
         text=slow,
-        target=settings.target_for(dialect),
+        target=file.targets[dialect],
         root=settings.project_root,
         problem=settings.problem,
         kernel=kernel,
@@ -47,4 +47,4 @@ async def learn_change(file: FileText, slow: str, kernel: str, profiles: HostPro
     except (HostUnreachableError, EvaluatorLostError) as error:
         raise HostUnavailableError(str(error)) from None
     pair = await asyncio.to_thread(accept_learned, memory, learned)
-    return f"Remembered the change to {kernel} as the slow-fast pair {pair}, {speedup(learned.speedup)}."
+    return f"Remembered the change to {kernel}, {speedup(learned.speedup)}, as the slow-fast pair {pair}."

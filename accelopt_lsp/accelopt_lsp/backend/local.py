@@ -61,7 +61,7 @@ class LocalBackend:
         """Do nothing: hosts connect and memories open when they are first used."""
 
     async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
-        hashes = {k.content_hash: file.settings.target_for(k.dialect) for k in file.found.kernels}
+        hashes = {k.content_hash: file.targets[k.dialect] for k in file.found.kernels}
 
         def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
             notice_undone(memory, file.path, hashes, opened=not saved)

@@ -13,7 +13,7 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery
-from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.measurement import Dialect, FileMeasurement
 
 if TYPE_CHECKING:
     from accelopt_agent.migration.proof import ProvedMigration
@@ -45,6 +45,11 @@ class FileText:
     @property
     def found(self) -> Discovery:
         return self.examined.discovery
+
+    @property
+    def targets(self) -> dict[Dialect, str]:
+        """The target per dialect."""
+        return self.settings.targets(self.found.kernels)
 
 
 @dataclass(frozen=True)

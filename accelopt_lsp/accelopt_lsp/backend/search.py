@@ -81,7 +81,7 @@ def _optimize_request(file: FileText, kernel: str, request: SearchRequest) -> Op
     search = OptimizeRequest(
         path=Path(file.path),
         text=file.text,
-        target=settings.target_for(next(k.dialect for k in file.found.kernels if k.name == kernel)),
+        target=file.targets[next(k.dialect for k in file.found.kernels if k.name == kernel)],
         root=settings.project_root,
         problem=settings.problem,
         examined=file.examined,
@@ -133,7 +133,7 @@ class SearchProgressFormatter:
                 else f"; {self._tried} candidate{'' if self._tried == 1 else 's'} tried"
             )
             best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
-            said = [f"{self._kernel}: {event.reason}{ended}{best}."]
+            said = [f"{self._kernel}: {event.reason}{ended}{best}".removesuffix(".") + "."]
             said += [part for part in (ledger_line(event.calls), self._remark) if part]
             return [SearchEnd(self._tried, " ".join(said))]
         return []

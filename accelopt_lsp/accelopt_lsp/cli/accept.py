@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +13,7 @@ from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.resources import open_memory
 from accelopt_lsp.stderr import printable, say
+from accelopt_memory.whole_file import whole_file
 
 if TYPE_CHECKING:
     from accelopt_agent.suggestions.suggestion import Suggestion
@@ -126,23 +125,15 @@ def _apply(suggestion: Suggestion) -> bool:
     edits = edits_for(text, suggestion)
     if isinstance(edits, ApplyRefusal):
         raise CommandError(Exit.NO, f"{path} was not changed. {edits.reason}")
-    _replace(path, (bom + apply_to_text(text, edits)).encode("utf-8"))
+    _replace(path, bom + apply_to_text(text, edits))
     return True
 
 
-def _replace(path: Path, data: bytes) -> None:
+def _replace(path: Path, text: str) -> None:
     """Write the file whole or not at all; links and permissions stay."""
     real = path.resolve()
-    temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(dir=real.parent, prefix=f".{real.name}.")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, real.stat().st_mode & 0o7777)
-        os.replace(temporary, real)
+        with whole_file(real, real.stat().st_mode & 0o7777) as out:
+            out.write(text)
     except OSError as error:
-        if temporary:
-            Path(temporary).unlink(missing_ok=True)
         raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None

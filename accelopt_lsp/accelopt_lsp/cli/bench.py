@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from accelopt_lsp.cli.failures import wrong_input
+from accelopt_lsp.cli.failures import CommandError, wrong_input
 
 #: The commands that come with the package, and where each is.
 OTHERS = {
@@ -42,7 +42,7 @@ class BenchCommands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name in OWN and not in_checkout():
-            return _needs_checkout(cmd_name)
+            return _refusing(cmd_name)
         place = {**OTHERS, **OWN}.get(cmd_name)
         if place is None:
             return None
@@ -66,12 +66,23 @@ def in_checkout() -> bool:
     return find_spec(OWN_PACKAGE) is not None
 
 
-def _needs_checkout(name: str) -> click.Command:
+def own_module(name: str, command: str) -> Any:
+    """Import a module of the project's own measurements for a command. Raises CommandError: there is no checkout."""
+    if not in_checkout():
+        raise needs_checkout(command)
+    return importlib.import_module(f"{OWN_PACKAGE}.{name}")
+
+
+def needs_checkout(command: str) -> CommandError:
+    return wrong_input(
+        f"`accelopt {command}` measures AccelOpt LSP itself and needs a checkout of it: clone the repository, "
+        "run `pip install --editable .` in it, and call the command of that installation."
+    )
+
+
+def _refusing(name: str) -> click.Command:
     def refuse(arguments: Sequence[str]) -> Any:
-        raise wrong_input(
-            f"`accelopt bench {name}` measures AccelOpt LSP itself and needs a checkout of it: clone the repository, "
-            "run `pip install --editable .` in it, and call the command of that installation."
-        )
+        raise needs_checkout(f"bench {name}")
 
     settings = {"ignore_unknown_options": True, "help_option_names": []}
     arguments = click.Argument(["arguments"], nargs=-1, type=click.UNPROCESSED)

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     help="A checkout of NKIBench (or of AccelOpt) instead of the tasks that come with AccelOpt LSP.",
 )  # fmt: skip
 @click.option("--tasks", metavar="NAMES", default="", help="Only these tasks, separated by commas.")
-@click.option("--target", metavar="NAME", default="trn1", show_default=True, help="trn1 or trn2.")
+@click.option("--target", metavar="NAME", help="trn1 or trn2. By default trn1 for beta1, trn2 for nki.")
 @click.option(
     "--dialect", type=click.Choice(["beta1", "nki"]), default="beta1", show_default=True,
     help="Which baselines to run: neuronxcc.nki's or today's nki's.",
@@ -66,7 +66,7 @@ if TYPE_CHECKING:
 def nkibench(
     data: Path | None,
     tasks: str,
-    target: str,
+    target: str | None,
     dialect: str,
     jobs: int,
     folder: Path,
@@ -92,6 +92,7 @@ def nkibench(
 
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
+    from accelopt_profiling.targets.target import default_neuron_target
     from nkibench.ablations import searches
     from nkibench.metrics import metrics, of_nkibench
     from nkibench.progress import progress
@@ -105,6 +106,7 @@ def nkibench(
     budget = budget or ("" if preset else "200")
     speaker = ModelSource(settings, Path.cwd() / "tasks", **asked)
     names = [name.strip() for name in tasks.split(",") if name.strip()]
+    target = target or default_neuron_target(beta1=dialect == "beta1")
     _check_target(target)
     cases = _cases(data, names, dialect)
     searched = bool(optimize or ablations or ablation or preset)
@@ -203,7 +205,7 @@ class _NkiBenchRun:
 
     @contextmanager
     def memory(self) -> Iterator[Memory]:
-        """Return a file of the run's own, so that it starts from nothing but rules, and another one when the time
+        """Yield a memory of the run's own, so that it starts from nothing but rules, and another one when the time
         model or the gate changes, whose costs and verdicts are no longer worth anything then."""
         from accelopt_memory.memory import Memory
         from nkibench.code import toolchain_hash

@@ -118,8 +118,7 @@ def _report(failure: CommandError, as_json: bool, shown: bool = False) -> int:
 
 
 def main() -> NoReturn:
-    """Return the console script ``accelopt``. A mistake of ours shows its trace, and is no answer that a
-    script could take for one."""
+    """Be the console script ``accelopt``. A mistake of ours shows its trace, and has an exit code of its own."""
     show_whatever_comes()
     try:
         code = run(sys.argv[1:])
@@ -131,7 +130,7 @@ def main() -> NoReturn:
 
 
 def lsp_main() -> NoReturn:
-    """Return the console script ``accelopt-lsp``: the server, for the configuration of an editor."""
+    """Be the console script ``accelopt-lsp``: the server, for the configuration of an editor."""
     sys.exit(run(["lsp", *sys.argv[1:]]))
 
 

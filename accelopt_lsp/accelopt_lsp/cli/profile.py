@@ -118,9 +118,10 @@ def request_for(
     from accelopt_profiling.examination import examine
     from accelopt_profiling.profiler import ProfileRequest
 
+    examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
     return ProfileRequest(
-        examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem),
-        targets_for(settings, target),
+        examined,
+        targets_for(settings, target, examined.kernels),
         kernels=kernels or None,
         limits=settings.job_limits,
         timeline=timeline,

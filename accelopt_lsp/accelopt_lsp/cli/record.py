@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,11 +75,15 @@ def record(
         seconds,
         settings.env,
     )
+    ended: list[int] = []
+    before = signal.signal(signal.SIGTERM, lambda number, _: ended.append(number))
     try:
         parent = os.getppid()  # an editor's server that dies takes its command with it
-        outcome = recording.record(request, lambda: os.getppid() != parent)
+        outcome = recording.record(request, lambda: bool(ended) or os.getppid() != parent)
     except recording.CommandStartError as error:
         raise wrong_input(str(error)) from None
+    finally:
+        signal.signal(signal.SIGTERM, before)
     if as_json:
         from accelopt_lsp.cli.shapes import record_object
 

@@ -53,13 +53,15 @@ def verify(
     settings = settings_for(
         original or candidate, {"problem": problem, "host": host, "require_isolation": require_isolation}
     )
+    from accelopt_profiling.kernels import find_kernels
+
     text = read_source(candidate)
     base = read_source(original) if original else text
     verdict = without_kernel(text) if original is None else None
     if verdict is None:
         asked = GateCheck(
             (original or candidate).resolve(), text, base, Path(str(settings.problem)), settings.project_root,
-            targets_for(settings, target), settings.job_limits,
+            targets_for(settings, target, find_kernels(base).kernels), settings.job_limits,
         )  # fmt: skip
         verdict = asyncio.run(_check(settings, asked))
     if verdict.invalid_problem:

@@ -82,7 +82,7 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
         if any(k.kernel.dialect == "triton" for k in state.kernels):
             where = {"uri": state.uri}
             yield Action("Record from a test...", RECORD, "record", where, fixes=("no-problem",))
-        if any(d.startswith("neuronxcc.nki") for k in state.kernels for d in k.kernel.decorators):
+        if any(k.kernel.beta1 for k in state.kernels):
             where = {"uri": state.uri}
             yield Action("Move this kernel to today's NKI", MIGRATE, "migrate", where, fixes=("deprecated",))
         yield Action("Show the searches in this file", RUNS, "showRuns", {"uri": state.uri})

@@ -95,7 +95,7 @@ def kernel_page(file: FileText, kernel: str, bound: str | None, memory: Memory) 
     dialect = next((k.dialect for k in file.found.kernels if k.name == kernel), None)
     if dialect is None:
         raise UserError(f"The file has no kernel {kernel}.")
-    target = file.settings.target_for(dialect)
+    target = file.targets[dialect]
     return memory_page(kernel, standings_for_kernel(memory, file.text, kernel, bound, target))
 
 

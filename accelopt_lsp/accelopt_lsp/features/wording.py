@@ -100,11 +100,13 @@ def speedup(value: Speedup) -> str:
     """Return ``2.8x est. (2.2-4.6)``, ``1.33x est. (1.00-1.33), no modelled cost rises``, ``1.80x measured
     (1.79-1.82)``, or ``2.8x est. at larger batches (2.2-4.6)``.
 
-    What an estimate gains may be next to nothing in one scenario of its model; then it says that none is slower.
+    Where all scenarios of a model gain the same, no interval is shown: ``2.2x est.``. What an estimate gains may be
+    next to nothing in one scenario; then it says that none is slower.
     """
     decimals = 2 if value.known is Known.MEASURED else _decimals(value.value)
     how = _PREFIX.get(value.known, str(value.known)) + (f" at {value.at}" if value.at else "")
-    text = f"{value.value:.{decimals}f}x {how} ({value.low:.{decimals}f}-{value.high:.{decimals}f})"
+    text, low, high = (f"{ratio:.{decimals}f}" for ratio in (value.value, value.low, value.high))
+    text = f"{text}x {how}" + (f" ({low}-{high})" if low != high else "")
     facts = resolution()
     if value.known is not Known.ESTIMATED or value.low >= 1 + facts["estimated_relative"]:
         return text

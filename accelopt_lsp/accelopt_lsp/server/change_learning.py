@@ -30,10 +30,11 @@ class ProfiledTexts:
         while len(texts) > TEXTS_KEPT:
             texts.popitem(last=False)
 
-    def holding(self, uri: str, content_hash: str) -> str | None:
-        """Return the newest text that holds the kernel of that content."""
+    def holding(self, uri: str, content_hash: str, but: str) -> str | None:
+        """Return the newest text that holds the kernel of that content, but not ``but``: a change of a constant of the
+        module leaves the content of the kernel as it was."""
         texts = reversed(self._texts.get(uri, OrderedDict()).items())
-        return next((text for text, hashes in texts if content_hash in hashes), None)
+        return next((text for text, hashes in texts if content_hash in hashes and text != but), None)
 
     def drop(self, uri: str) -> None:
         self._texts.pop(uri, None)
@@ -64,11 +65,11 @@ class ChangeLearning:
         state = self._state.get(job.uri)
         kernel = state.kernel(job.kernel) if state is not None and job.kernel else None
         before = kernel.before if kernel is not None else None
-        slow = self._texts.holding(job.uri, before.content_hash) if before is not None else None
+        file = await self._files.read(job.uri)
+        slow = self._texts.holding(job.uri, before.content_hash, file.text) if before is not None else None
         if slow is None or job.kernel is None:
             raise UserError(
                 f"No earlier version of {job.kernel or 'the kernel'} is known; save a change first."
             )
-        file = await self._files.read(job.uri)
         async with self._editor.progress(job.title, partial(self._jobs.cancel, job.id)):
             self._editor.say(await self._backend.learn(file, slow, job.kernel), "info")

@@ -46,7 +46,6 @@ from accelopt_lsp.server.suggestions import SuggestionActions
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.line_map import LineMap
-from accelopt_profiling.measurement import Dialect
 
 log = logging.getLogger(__name__)
 
@@ -227,7 +226,7 @@ def _answers(server: AccelOptServer) -> None:
         settings = server.configuration.known(state.path) if state else None
         if state is None or settings is None or not settings.editor.lens:
             return []
-        targets: dict[Dialect, str] = {"triton": settings.target.triton, "nki": settings.target.nki}
+        targets = settings.targets(k.kernel for k in state.kernels)
         found = lens.lenses(state, server.jobs.running(state.uri), targets)
         return convert.code_lenses(found, server.editor.client)
 

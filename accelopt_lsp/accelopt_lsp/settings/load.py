@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -21,6 +21,7 @@ from accelopt_lsp.settings.layers import (
 )
 from accelopt_lsp.settings.schema import all_settings, setting_named
 from accelopt_profiling.jobs import Limits
+from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.plain import from_plain
 
@@ -153,8 +154,13 @@ class Settings:
     interpreter: KernelPython = OWN
     unapproved: UnapprovedSettings | None = None
 
-    def target_for(self, dialect: Dialect) -> str:
-        return self.target.nki if dialect == "nki" else self.target.triton
+    def targets(self, kernels: Iterable[Kernel]) -> dict[Dialect, str]:
+        """Return the target per dialect for a file with these kernels. Where the settings name none for NKI it follows
+        the package that its NKI kernels are written for."""
+        from accelopt_profiling.targets.target import default_neuron_target
+
+        beta1 = all(kernel.beta1 for kernel in kernels if kernel.dialect == "nki")
+        return {"triton": self.target.triton, "nki": self.target.nki or default_neuron_target(beta1=beta1)}
 
     @property
     def memory_path(self) -> Path:
@@ -282,7 +288,7 @@ def _take_unapproved(project: Layer, approvals: Approvals) -> UnapprovedSettings
 
 
 def _drop_incomplete_hosts(values: dict[str, Any], origins: dict[str, str]) -> list[Complaint]:
-    """Return a host without an address, or with two, cannot be used: take it out and say so."""
+    """Take out each host without an address, or with two, which cannot be used; return what to say of them."""
     names = {name.split(".")[1] for name in values if name.startswith("hosts.")}
     complaints = []
     for host in sorted(names):

@@ -53,7 +53,7 @@ class Setting:
         """Return the value, as the type it should have.
 
         Raises:
-            WrongValue: it has another type, or lies outside what is allowed.
+            InvalidValueError: it has another type, or lies outside what is allowed.
         """
         if self.type == "boolean":
             if not isinstance(value, bool):
@@ -94,7 +94,7 @@ class Setting:
         return value if whole else float(value)
 
     def from_text(self, text: str) -> Any:
-        """Return the value that an environment variable's text means. Raises WrongValue."""
+        """Return the value that an environment variable's text means. Raises InvalidValueError."""
         if self.type == "boolean":
             meanings = {"1": True, "true": True, "yes": True, "on": True}
             meanings |= {"0": False, "false": False, "no": False, "off": False}

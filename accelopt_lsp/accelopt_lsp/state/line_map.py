@@ -41,7 +41,7 @@ class LineMap:
 
     @classmethod
     def shift(cls, by: int) -> LineMap:
-        """Return all lines move by ``by``."""
+        """Return the map that moves all lines by ``by``."""
         return cls((_Move(1, 0, by),)) if by else cls()
 
     @classmethod

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from accelopt_agent.experience.experience import ExperienceItem, KernelExperience, KnownFailure
+from accelopt_agent.model.answer import estimated_tokens
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_memory.export_masks import masked_text
 from accelopt_profiling.quantity import CounterMove
 
-#: How many characters a token is taken to have.
-CHARACTERS_PER_TOKEN = 4
 #: The most characters of a summary, a lesson and a cause, and the most counters that are named.
 SUMMARY_CHARACTERS, LESSON_CHARACTERS, CAUSE_CHARACTERS, MOVES_SHOWN = 160, 280, 160, 3
 
@@ -27,7 +26,9 @@ def experience_text(experience: KernelExperience, tokens: int | None = None) -> 
     from the end; failures come first to be kept, as they take a line each."""
     failures = [_failure_line(failure) for failure in experience.failures]
     items = [_item_block(item) for item in experience.items]
-    while _tokens(text := _joined(items, failures)) > (tokens if tokens is not None else float("inf")):
+    while estimated_tokens(len(text := _joined(items, failures))) > (
+        tokens if tokens is not None else float("inf")
+    ):
         if len(items) > 1 or (items and not failures):
             items.pop()
         elif failures:
@@ -51,10 +52,6 @@ def _joined(items: Sequence[str], failures: Sequence[str]) -> str:
     parts = [f"{_HELPED}\n" + "\n".join(items)] if items else []
     parts += [f"{_FAILED}\n" + "\n".join(failures)] if failures else []
     return "\n\n".join(parts) + "\n\n" if parts else ""
-
-
-def _tokens(text: str) -> int:
-    return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def _item_block(item: ExperienceItem) -> str:

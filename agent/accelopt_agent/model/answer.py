@@ -26,8 +26,13 @@ class UnusableAnswerError(Exception):
 
 
 #: A server that goes on beyond what was asked for is cut off at this many characters per token.
-_CHARACTERS_PER_TOKEN = 12
+MOST_CHARACTERS_PER_TOKEN = 12
 _THOUGHT = re.compile(r"\A\s*<think(ing)?>.*?(</think(ing)?>|\Z)", re.DOTALL)
+
+
+def estimated_tokens(characters: int) -> int:
+    """Return how many tokens so many characters are taken to have: one for four of them."""
+    return -(-characters // 4)
 
 
 @dataclass
@@ -63,7 +68,7 @@ class AnswerReader:
         self.refused = self.refused or bool(_part(message, "refusal"))
         if isinstance(reason := _part(choice, "finish_reason"), str):
             self.reason = reason
-        if len(self.text) + self.thought > self.answer_tokens * _CHARACTERS_PER_TOKEN:
+        if len(self.text) + self.thought > self.answer_tokens * MOST_CHARACTERS_PER_TOKEN:
             raise UnusableAnswerError("writes far more than it was asked for and was stopped")
         if len(self.text) - self._checked >= 256:
             self._checked = len(self.text)
@@ -98,7 +103,8 @@ class AnswerReader:
             return read, written, min(cached, read), False
         if not self.pieces:
             return 0, 0, 0, False
-        return -(-self.prompt_characters // 4), -(-(len(self.text) + self.thought) // 4), 0, True
+        written = len(self.text) + self.thought
+        return estimated_tokens(self.prompt_characters), estimated_tokens(written), 0, True
 
 
 def parse_completion(data: bytes) -> Any:

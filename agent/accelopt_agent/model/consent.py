@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from ipaddress import ip_address
@@ -13,6 +12,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from accelopt_agent.model.settings import EDITOR, ModelSettings, Share
+from accelopt_memory.whole_file import whole_file
 
 _SENT = {
     "file": ["the whole file that holds the kernel, and the file of its problem"],
@@ -150,10 +150,8 @@ class ConsentStore:
 
     def _write(self, agreements: list[Consent]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=self.path.parent, prefix=".consents")
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with whole_file(self.path) as file:
             json.dump({"agreed": [asdict(a) for a in agreements]}, file, indent=2)
-        os.replace(temporary, self.path)
 
 
 def _share(value: Any) -> Share:

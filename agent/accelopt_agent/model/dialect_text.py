@@ -35,7 +35,7 @@ def dialect_of(kernel: Kernel) -> str:
     """Return "triton", "neuronxcc.nki" or "nki"."""
     if kernel.dialect == "triton":
         return "triton"
-    return "neuronxcc.nki" if any(d.startswith("neuronxcc.") for d in kernel.decorators) else "nki"
+    return "neuronxcc.nki" if kernel.beta1 else "nki"
 
 
 def dialect_text(

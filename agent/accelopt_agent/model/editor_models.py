@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import asyncio
 
-from accelopt_agent.model.answer import Answer, repeats_itself
+from accelopt_agent.model.answer import MOST_CHARACTERS_PER_TOKEN, Answer, estimated_tokens, repeats_itself
 from accelopt_agent.model.client import ModelCallError, query_model
 from accelopt_agent.model.editor_request import FAULTS, Complete, EditorModelReply, EditorModelRequest
 from accelopt_agent.model.keys import without_key
 from accelopt_agent.model.settings import EDITOR, ModelSettings
 from accelopt_profiling.waiting import within
-
-#: An answer may have so many characters per token that was asked for.
-_CHARACTERS_PER_TOKEN = 12
 
 
 class EditorModels:
@@ -30,7 +27,7 @@ class EditorModels:
         *,
         backoff_seconds: float = 1.0,
     ) -> Answer:
-        """As ``client.ask``. An editor's model is asked once: the editor itself tries again where that helps.
+        """As ``query_model``. An editor's model is asked once: the editor itself tries again where that helps.
 
         Raises:
             ModelCallError: there is no usable answer.
@@ -46,8 +43,10 @@ class EditorModels:
             raise ModelCallError(message, final=True) from None
         counted = reply.tokens_in is not None and reply.tokens_out is not None
         asked = bool(reply.text) or not reply.fault
-        tokens_in = reply.tokens_in if reply.tokens_in is not None else -(-len(system + user) // 4) * asked
-        tokens_out = reply.tokens_out if reply.tokens_out is not None else -(-len(reply.text) // 4)
+        tokens_in = (
+            reply.tokens_in if reply.tokens_in is not None else estimated_tokens(len(system + user)) * asked
+        )
+        tokens_out = reply.tokens_out if reply.tokens_out is not None else estimated_tokens(len(reply.text))
         fault, final = _fault(reply, settings.answer_tokens)
         if fault:
             raise ModelCallError(
@@ -65,7 +64,7 @@ def _fault(reply: EditorModelReply, answer_tokens: int) -> tuple[str, bool]:
         return f"{what}: {detail}" if detail else f"{what}.", final
     if not reply.text.strip():
         return "gave an empty answer.", False
-    if len(reply.text) > answer_tokens * _CHARACTERS_PER_TOKEN:
+    if len(reply.text) > answer_tokens * MOST_CHARACTERS_PER_TOKEN:
         return "writes far more than it was asked for and was stopped.", False
     if repeats_itself(reply.text):
         return "repeats itself without end.", False

@@ -86,11 +86,11 @@ def ledger_line(calls: Sequence[ModelCall]) -> str:
         return ""
     sums = total(calls)
     about = "about " if sums.estimated else ""
-    cached = f" ({sums.tokens_cached} of them cached)" if sums.tokens_cached else ""
+    cached = f" ({sums.tokens_cached:,} of them cached)" if sums.tokens_cached else ""
     cost = "" if sums.money is None else f", cost {sums.money:.4f}"
     return (
-        f"{sums.calls} model call{'' if sums.calls == 1 else 's'}: {about}{sums.tokens_in} tokens in{cached}, "
-        f"{sums.tokens_out} out, {sums.seconds:.0f} s{cost}."
+        f"{sums.calls} model call{'' if sums.calls == 1 else 's'}: {about}{sums.tokens_in:,} tokens in{cached}, "
+        f"{sums.tokens_out:,} out, {sums.seconds:.0f} s{cost}."
     )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.experience.source import ExperienceSource
+from accelopt_agent.model.answer import estimated_tokens
 from accelopt_agent.model.briefing import Briefing, attack, hidden_lines, problem_text
 from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.digest import digest
@@ -39,8 +40,6 @@ from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.ref import ProblemLookup
 
-#: How many characters a token is taken to have before the server counts it.
-CHARACTERS_PER_TOKEN = 4
 #: How much of a plan becomes the candidate's summary.
 SUMMARY_CHARACTERS = 160
 _SENTENCE_END = re.compile(r"(?<=[a-z\])])[.;] (?=[A-Z0-9])|\.$")
@@ -148,7 +147,8 @@ class ModelProposer:
         try:
             return self._parsed(await self._ask("planner", node, again, transcript, first), node, bounds)
         except InvalidAnswerError as bad:
-            raise InvalidAnswerError(f"{first}; asked again, {bad}") from bad
+            both = f"{first}, and so again" if str(bad) == first else f"{bad}; before that, {first}"
+            raise InvalidAnswerError(both) from bad
 
     def _parsed(self, answer: str, node: Node, bounds: Bounds) -> Plan:
         return parse_plan(answer, node.text, bounds, visible_lines(node, self._team.planner.share))
@@ -213,15 +213,16 @@ class ModelProposer:
         if spent := self._meter.model_spent():
             raise ModelCallError(f"The model is not asked any more: {spent}.", final=True)
         system = system_prompt(role, node, self._target)
-        tokens = (len(system) + len(user)) // CHARACTERS_PER_TOKEN
-        self._meter.tell(f"{f'{because}; ' if because else ''}asking the {role} (about {tokens} tokens)")
+        tokens = round(estimated_tokens(len(system) + len(user)), -2)
+        cause = f": {because}" if because else ""
+        self._meter.tell(f"asking the {role} (about {tokens:,} tokens){cause}")
         text, call = await query_booked(
             self._asked, role, settings, system, user, self._meter.book, self._backoff
         )
         about = "~" if call.estimated else ""
         self._meter.tell(
             f"the {role} answered after {call.seconds:.1f} s "
-            f"({about}{call.tokens_in} tokens read, {about}{call.tokens_out} written)"
+            f"({about}{call.tokens_in:,} tokens read, {about}{call.tokens_out:,} written)"
         )
         await transcript.add(role, node, text)
         return text

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import json
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import resources
@@ -15,8 +15,10 @@ import libcst as cst
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
+from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
 from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_agent.rules.analysis.rule_context import KernelNotFoundError, Rewrite, RuleContext, open_context
+from accelopt_agent.rules.analysis.triton.kernel import open_triton
 from accelopt_agent.search.node import Node
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
@@ -24,14 +26,13 @@ from accelopt_profiling.source_text import parse_python
 
 logger = logging.getLogger(__name__)
 
-Rewrites = Callable[[RuleContext], Iterator[Rewrite]]
-
 
 @dataclass(frozen=True)
 class Rule:
     """One entry of ``catalogue.json``.
 
-    ``function`` in the file ``module`` below ``rules/`` implements it. ``moves`` names the counters that should
+    ``function`` in the file ``module`` below ``rules/`` implements it: it takes the kernel, as ``NkiKernel`` or
+    ``TritonKernel``, and yields rewrites. ``moves`` names the counters that should
     change and how ("down", "up"). ``helps`` names what limits the kernels it is meant for, as
     ``KernelMeasurement.bound`` does. A ``repeat`` rule leaves nothing to do for itself where it applied, so it
     can be applied everywhere at once. A ``tunes`` rule makes a choice that fits the profiled sizes only. ``source``
@@ -53,9 +54,12 @@ class Rule:
     function: str = "rewrites"
 
     def rewrites(self, subject: RuleContext) -> Iterator[Rewrite]:
+        """Yield what the rule makes of a kernel whose file imports the functions of one of its packages."""
+        kernel = open_nki(subject) if self.dialect == "nki" else open_triton(subject)
+        if kernel is None or (isinstance(kernel, NkiKernel) and kernel.dialect.package not in self.packages):
+            return
         module = importlib.import_module(f"accelopt_agent.rules.{self.dialect}.{self.module}")
-        implementation: Rewrites = getattr(module, self.function)
-        return implementation(subject)
+        yield from getattr(module, self.function)(kernel)
 
 
 class RuleError(Exception):

@@ -114,7 +114,7 @@ def _step(event: RunEvent) -> PastStep | None:
             )
         if event.kind == CANDIDATE_JUDGED:
             verdict = data["verdict"]
-            why = "; ".join(str(reason["message"]) for reason in verdict["reasons"])
+            why = " ".join(str(reason["message"]) for reason in verdict["reasons"])
             outcome = "proved right" if verdict["accepted"] else f"refused by the gate: {why}"
             return PastStep(number, at, f"checked {data['summary']}", outcome)
         if event.kind == TRANSCRIPT_ENTRY:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from accelopt_agent.candidate import Candidate
@@ -54,8 +54,9 @@ from accelopt_agent.search.trial_result import (
     suggestion_for,
 )
 from accelopt_agent.suggestions.accept import pair_of
-from accelopt_agent.suggestions.lesson import LessonWriter, lessons_due
+from accelopt_agent.suggestions.lesson import LessonWriter, lesson_line, lessons_due
 from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
@@ -66,31 +67,38 @@ _LIMITS = frozenset({"timeout", "memory"})
 FEW = 4
 
 
+@dataclass(frozen=True)
+class SearchRun:
+    """What the kernels of one run share: who says what a version costs and whether it is right, the limits, and where
+    it is recorded. ``host`` names where costs and verdicts come from; ``resumed`` is what an interrupted run knew."""
+
+    request: OptimizeRequest
+    cost: CostEvaluator
+    gate: GateEvaluator
+    recorder: Recorder
+    meter: Meter
+    id: str
+    host: str
+    resumed: ResumedResults = field(default_factory=ResumedResults)
+    pause: PauseSwitch = field(default_factory=PauseSwitch)
+
+
 class KernelSearch:
-    """Searches faster versions of the kernel at ``root``. ``host`` names where costs and verdicts come from."""
+    """Searches faster versions of the kernel at ``root``."""
 
     def __init__(
         self,
-        request: OptimizeRequest,
+        run: SearchRun,
         root: Node,
         strategy: Strategy,
         proposers: Sequence[Proposer],
-        *,
-        cost: CostEvaluator,
-        gate: GateEvaluator,
-        recorder: Recorder,
-        meter: Meter,
-        run: str,
-        host: str,
-        resumed: ResumedResults | None = None,
         texts: VersionTexts | None = None,
-        pause: PauseSwitch | None = None,
     ) -> None:
-        self.request, self.root, self.strategy, self.run_id, self.host = request, root, strategy, run, host
+        self.shared, self.request, self.root, self.strategy = run, run.request, root, strategy
         self._proposers = {p.name: p for p in proposers}
-        self._cost, self._recorder, self._meter = cost, recorder, meter
-        self._resumed, self._pause = resumed or ResumedResults(), pause or PauseSwitch()
-        self._validator = CandidateValidator(gate, recorder, meter, self._resumed.verdicts)
+        self._cost, self._recorder, self._meter = run.cost, run.recorder, run.meter
+        self._resumed, self._pause = run.resumed, run.pause
+        self._validator = CandidateValidator(run.gate, run.recorder, run.meter, run.resumed.verdicts)
         self._texts = texts or VersionTexts(root.text, root.kernel.name)
         self._seen = {self._texts.fingerprints(root.text)[0]}
         self._not_again: set[str] = set()
@@ -99,7 +107,7 @@ class KernelSearch:
         self._gone: set[str] = set()  # proposers that answer nothing any more
         self._told_faults: set[str] = set()
         self._offered: dict[str, Suggestion] = {}
-        self._scheduler = StepScheduler(Concurrency(request.calls, max(1, request.parallel)))
+        self._scheduler = StepScheduler(Concurrency(run.request.calls, max(1, run.request.parallel)))
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yield events until the strategy has nothing more to do, the budget is spent or the goal is reached.
@@ -264,7 +272,8 @@ class KernelSearch:
         else:
             self.strategy.observe(ProposalsReceived(step, trials))
             if trials:
-                lines.append(f"{kernel}: {len(trials)} rewrite{'' if len(trials) == 1 else 's'} from {name}")
+                whose = name if name == "rules" else f"the {name}"
+                lines.append(f"{kernel}: {len(trials)} rewrite{'' if len(trials) == 1 else 's'} from {whose}")
         if was_asked and name not in self._gone and not self.strategy.usable(name):
             lines.append(f"{kernel}: the {name} is asked no more: too many answers in a row were of no use")
         return [ProgressText(line) for line in lines]
@@ -379,7 +388,7 @@ class KernelSearch:
         self.strategy.observe(NodeValidated(node))
         if node.proof == "accepted" and node.clearly_faster:
             suggestion = await asyncio.to_thread(
-                suggestion_for, self.request, node, verdict, self.run_id, self.host
+                suggestion_for, self.request, node, verdict, self.shared.id, self.shared.host
             )
             self._offered[node.fingerprint] = suggestion
             await self._recorder.suggestion(suggestion)
@@ -416,8 +425,11 @@ class KernelSearch:
             if version is fast and (suggestion := self._offered.get(version.fingerprint)) is not None:
                 await self._recorder.lesson(suggestion, text)
             elif version is slow:
-                target = self.request.target
-                await self._recorder.trap_lesson(self.root, version.fingerprint, target, text)
+                moved = MeasuredVersions(slow.measurement, fast.measurement).moved()
+                if said := lesson_line(text, slow.text, fast.text, [name for name, _, _ in moved]):
+                    await self._recorder.trap_lesson(
+                        self.root, version.fingerprint, self.request.target, said
+                    )
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
         """Mark the version as wrong, and the one step that made it from a right one: neither is tried again. A limit

@@ -29,6 +29,12 @@ _BEYOND_REPAIR = frozenset(
 )  # fmt: skip
 
 
+def is_remembered(origin: str, steps: tuple[str, ...]) -> bool:
+    """Return whether a rewrite is an edit or a sequence of rules that the memory proposed; a single rule, which is
+    proposed without it too, is not."""
+    return origin.startswith("memory:") and not (len(steps) == 1 and steps[0].startswith("rule:"))
+
+
 @dataclass(frozen=True)
 class Failure:
     """The reason why a version cannot be used: the code of a finding or of the gate, and one line. ``cases`` says on
@@ -172,6 +178,15 @@ class Node:
     def made_by_rules(self) -> bool:
         """All rewrites from the original to this node are rules, which are meant to keep what the kernel computes."""
         return all(step.startswith("rule:") for step in self.steps)
+
+    @property
+    def remembered(self) -> bool:
+        """A change that was remembered of another kernel is among the rewrites from the original to this node."""
+        if self.parent is None:
+            return False
+        own = self.steps[len(self.parent.steps) :]
+        origin = self.step[0] if self.step is not None else ""
+        return is_remembered(origin, own) or self.parent.remembered
 
     @property
     def may_be_built_upon(self) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,9 +49,9 @@ class ForeignFormatError(ValueError):
     """A file or folder is neither of the forms that are read."""
 
 
-def read_foreign(path: Path, targets: dict[str, str]) -> ForeignPairs:
+def read_foreign(path: Path, target_of: Callable[[Kernel], str]) -> ForeignPairs:
     """Return the pairs of an AccelOpt experience list (a JSON file) or a FlashInfer-Bench dataset (a folder with
-    ``solutions`` and ``traces``). ``targets`` names the target of each dialect, which neither form does as we do.
+    ``solutions`` and ``traces``). ``target_of`` names the target of a kernel, which neither form does as we do.
 
     Raises:
         ForeignFormatError: it is neither.
@@ -62,7 +62,7 @@ def read_foreign(path: Path, targets: dict[str, str]) -> ForeignPairs:
     left_out = []
     for change in changes:
         try:
-            pair = _pair(change, targets)
+            pair = _pair(change, target_of)
         except (ValueError, SyntaxError, RecursionError) as error:
             left_out.append(f"{change.name}: {error}")
         else:
@@ -70,14 +70,14 @@ def read_foreign(path: Path, targets: dict[str, str]) -> ForeignPairs:
     return ForeignPairs(tuple(pairs.values()), tuple(left_out))
 
 
-def _pair(change: _Change, targets: dict[str, str]) -> Pair:
+def _pair(change: _Change, target_of: Callable[[Kernel], str]) -> Pair:
     if max(len(change.slow), len(change.fast)) > SOURCE_BYTES:
         raise ValueError(f"a source over {SOURCE_BYTES >> 10} KiB")
     fast_text = _with_kernel_name_of(change.slow, change.fast)
     slow, fast = _changed_kernel(change.slow, fast_text)
     edit = edit_id(read_edit(change.slow, fast_text))
     return Pair(
-        kernel=slow.name, dialect=slow.dialect, target=targets[slow.dialect], slow_text=change.slow,
+        kernel=slow.name, dialect=slow.dialect, target=target_of(slow), slow_text=change.slow,
         fast_text=fast_text, slow_hash=slow.content_hash, fast_hash=fast.content_hash, origin=change.origin,
         summary=change.summary, features=kernel_features(change.slow, slow.name), steps=(change.origin,), edit=edit,
         example=not reproduces(change.slow, fast_text, slow.name), imported=True,

@@ -4,7 +4,9 @@ what the summarizer said of one: in its run and, once it is accepted, with its p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import keyword
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from accelopt_agent.request import LessonLimits
@@ -18,6 +20,9 @@ EXPLAINED = "explained"
 #: A lesson is cut to so many characters.
 LESSON_CHARACTERS = 600
 
+_WORD, _CALLED = re.compile(r"[^\W\d_]{3,}|\d{2,}"), re.compile(r"\.(\w+)\(")
+_KEYWORDS = frozenset(name.lower() for name in keyword.kwlist)
+
 
 def keep_explanation(memory: Memory, suggestion: Suggestion, data: Mapping[str, Any], key: str) -> None:
     """Store the words of the summarizer (``data["text"]``) and what they cost; a pair made of the suggestion learns
@@ -28,7 +33,8 @@ def keep_explanation(memory: Memory, suggestion: Suggestion, data: Mapping[str, 
         pair = pair_id(
             suggestion.dialect, suggestion.target, suggestion.kernel, suggestion.base_text, suggestion.text
         )
-        memory.set_lesson(pair, _shortened(str(data.get("text", ""))))
+        if lesson := _lesson(suggestion, str(data.get("text", ""))):
+            memory.set_lesson(pair, lesson)
 
 
 def kept_explanation(memory: Memory, suggestion: Suggestion, key: str) -> RunEvent | None:
@@ -37,23 +43,41 @@ def kept_explanation(memory: Memory, suggestion: Suggestion, key: str) -> RunEve
 
 
 def lesson_of(memory: Memory, suggestion: Suggestion) -> str:
-    """Return what the summarizer said last about the suggestion, shortened; "" where it was not asked. Raises
-    MemoryUnavailableError."""
+    """Return what the summarizer said last about the suggestion, as ``lesson_line`` does; "" where it was not asked.
+    Raises MemoryUnavailableError."""
     said = [
         str(event.data.get("text", ""))
         for event in _explanations(memory, suggestion)
         if event.data.get("suggestion") == suggestion.id
     ]
-    return _shortened(said[-1]) if said else ""
+    return _lesson(suggestion, said[-1]) if said else ""
 
 
 def _explanations(memory: Memory, suggestion: Suggestion) -> list[RunEvent]:
     return [e for e in memory.run_log.events(suggestion.run) if e.kind == EXPLAINED]
 
 
-def _shortened(text: str) -> str:
+def _lesson(suggestion: Suggestion, text: str) -> str:
+    causes = [*(move.name for move in suggestion.moved), suggestion.bound or "", suggestion.fast_bound or ""]
+    return lesson_line(text, suggestion.base_text, suggestion.text, causes)
+
+
+def lesson_line(text: str, slow: str, fast: str, causes: Iterable[str]) -> str:
+    """Return what was said of a change as one line of at most ``LESSON_CHARACTERS``.
+
+    "" where it names nothing of the change: no name or number of the lines that differ, no function that either side
+    calls, and no word of the ``causes``, the counters that moved and what bounds the sides.
+    """
+    changed = [line.partition("#")[0] for line in set(slow.splitlines()) ^ set(fast.splitlines())]
+    named = _words(" ".join([*changed, *_CALLED.findall(slow + fast), *causes]))
     line = " ".join(text.split())
+    if not named & _words(line):
+        return ""
     return line if len(line) <= LESSON_CHARACTERS else line[: LESSON_CHARACTERS - 3].rstrip() + "..."
+
+
+def _words(text: str) -> set[str]:
+    return {word.removesuffix("s") for word in _WORD.findall(text.lower())} - _KEYWORDS
 
 
 @runtime_checkable

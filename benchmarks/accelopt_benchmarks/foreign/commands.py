@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_benchmarks.result import print_rows
+from accelopt_benchmarks.result import end
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json
@@ -65,13 +65,9 @@ def foreign(
         return Exit.DONE
     found = asyncio.run(_profile_library_files(files, ways, data, python))
     table = library_files.rows(found)
-    met = all(row.met is not False for row in table)
-    if as_json:
-        print_json({"met": met, "rows": table, "files": found})
-    else:
+    if not as_json:
         _print_library_files(found)
-        print_rows(table)
-    return Exit.DONE if met else Exit.NO
+    return end(table, as_json, files=found)
 
 
 async def _profile_library_files(
@@ -146,13 +142,9 @@ def rewrite(
     chosen = [file for file in chosen if not only or any(text in str(file.path) for text in only)]
     found = asyncio.run(_search_files(chosen, budget, python))
     table = rewrites.rows(found)
-    met = all(row.met is not False for row in table)
-    if as_json:
-        print_json({"met": met, "rows": table, "files": found})
-    else:
+    if not as_json:
         _print_rewrites(found)
-        print_rows(table)
-    return Exit.DONE if met else Exit.NO
+    return end(table, as_json, files=found)
 
 
 async def _search_files(chosen: list[RewriteFile], budget: str, python: str | None) -> list[RewriteOutcome]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import shutil
@@ -219,6 +220,7 @@ def rows(outcomes: Sequence[LibraryOutcome]) -> list[GoalResult]:
 
 #: Seconds for one command; a person would not wait longer.
 _SECONDS = 300.0
+_GRACE_SECONDS = 30.0
 
 
 async def run_accelopt(
@@ -242,8 +244,11 @@ async def run_accelopt(
     try:
         printed, errors = await asyncio.wait_for(child.communicate(), _SECONDS)
     except TimeoutError:
-        child.terminate()
-        await child.wait()
+        child.terminate()  # it ends what it started
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(child.wait(), _GRACE_SECONDS)
+        if child.returncode is None:
+            child.kill()
         return -1, "", f"no answer within {_SECONDS:g} s"
     return child.returncode or 0, printed.decode(errors="replace"), errors.decode(errors="replace")
 

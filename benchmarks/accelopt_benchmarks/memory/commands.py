@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_benchmarks.checkout import EXAMPLES, MEMORY_CORPUS
-from accelopt_benchmarks.result import print_rows
-from accelopt_lsp.cli.failures import Exit, wrong_input
+from accelopt_benchmarks.result import end
+from accelopt_lsp.cli.failures import wrong_input
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.cli.terminal import out
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
@@ -35,13 +35,7 @@ ORDER_TEXTS = 24
     help="Also compare the order that outcomes elsewhere let expect with the catalogue's and a random one.",
 )  # fmt: skip
 @click.option(
-    "--proof", type=click.IntRange(1, 1000), metavar="SEEDS",
-    help="Only measure whether what was learned on other kernels helps, on recorded costs, with intervals.",
-)  # fmt: skip
-@click.option(
-    "--cache",
-    type=click.Path(path_type=Path, file_okay=False),
-    help="Keep the costs for --orders and --proof here.",
+    "--cache", type=click.Path(path_type=Path, file_okay=False), help="Keep the costs for --orders here."
 )
 @click.option(
     "--rules", is_flag=True, help="Also carry the edits of rules between NKIBench's tasks and the examples."
@@ -59,7 +53,6 @@ def memory(
     names: tuple[str, ...],
     corpus: Path | None,
     orders: int | None,
-    proof: int | None,
     cache: Path | None,
     rules: bool,
     sizes: tuple[int, ...],
@@ -79,46 +72,25 @@ def memory(
         pairs = [p for p in read_pairs(corpus or MEMORY_CORPUS) if not names or p.name in names]
     except ValueError as error:
         raise wrong_input(f"{error}.") from None
-    if proof is not None:
-        return _print_proof(names, proof, cache, as_json)
     if sizes:
-        return _print_sizes(pairs, sizes, beside, as_json)
+        return end(_measure_sizes(pairs, sizes, beside), as_json)
     carried = asyncio.run(_carried(pairs))
     table = [*rows(carried), *(_rule_rows() if rules else ())]
     if orders is not None:
         table += asyncio.run(_order_rows(orders, cache))
-    if as_json:
-        print_json({"met": all(r.met for r in table), "rows": table, "edits": carried})
-    else:
+    if not as_json:
         _print(carried)
-        print_rows(table)
-    return Exit.DONE if all(r.met for r in table) else Exit.NO
+    return end(table, as_json, edits=carried)
 
 
-def _print_proof(names: tuple[str, ...], seeds: int, cache: Path | None, as_json: bool) -> int:
-    from accelopt_benchmarks.memory.proof_run import measure_proof
-
-    table = asyncio.run(measure_proof(names, seeds, cache))
-    if as_json:
-        print_json({"met": all(r.met is not False for r in table), "rows": table})
-    else:
-        print_rows(table)
-    return Exit.DONE if all(r.met is not False for r in table) else Exit.NO
-
-
-def _print_sizes(pairs: list[CorpusPair], sizes: tuple[int, ...], beside: Path | None, as_json: bool) -> int:
+def _measure_sizes(pairs: list[CorpusPair], sizes: tuple[int, ...], beside: Path | None) -> list[GoalResult]:
     import tempfile
 
     from accelopt_benchmarks.memory.size import kernels_below, size_rows
 
     with tempfile.TemporaryDirectory(prefix="accelopt-memory-") as folder:
         kernels = kernels_below([EXAMPLES, MEMORY_CORPUS.parent])
-        table = size_rows(kernels, [p.as_pair() for p in pairs], sizes, Path(folder), say, beside)
-    if as_json:
-        print_json({"met": all(r.met for r in table), "rows": table})
-    else:
-        print_rows(table)
-    return Exit.DONE if all(r.met for r in table) else Exit.NO
+        return size_rows(kernels, [p.as_pair() for p in pairs], sizes, Path(folder), say, beside)
 
 
 def _rule_rows() -> list[GoalResult]:

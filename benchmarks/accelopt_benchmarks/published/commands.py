@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_benchmarks.result import print_rows
-from accelopt_lsp.cli.failures import Exit, wrong_input
+from accelopt_benchmarks.result import end
+from accelopt_lsp.cli.failures import wrong_input
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.cli.terminal import out
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -34,13 +34,9 @@ def estimates(only: str, as_json: bool) -> int:
     if not found:
         raise wrong_input(f"No publication's name holds {only!r}.")
     rows = summary(found)
-    met = all(row.met is not False for row in rows)
-    if as_json:
-        print_json({"met": met, "rows": rows, "figures": found})
-    else:
+    if not as_json:
         _print_published(found)
-        print_rows(rows)
-    return Exit.DONE if met else Exit.NO
+    return end(rows, as_json, figures=found)
 
 
 def _print_published(found: Sequence[PublishedRow]) -> None:

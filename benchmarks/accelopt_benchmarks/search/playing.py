@@ -16,7 +16,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
-from accelopt_agent.search.kernel_search import KernelSearch
+from accelopt_agent.search.kernel_search import KernelSearch, SearchRun
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.search.recorder import Recorder
@@ -137,10 +137,8 @@ async def play(
         contender.strategy, root, [s.name for s in sources],
         target=subject.target, depth=DEPTH, seed=random.randrange(1 << 30), **contender.options,
     )  # fmt: skip
-    search = KernelSearch(
-        request, root, strategy, sources,
-        cost=world, gate=world, recorder=Recorder(None), meter=meter, run="study", host="simulated", texts=texts,
-    )  # fmt: skip
+    run = SearchRun(request, world, world, Recorder(None), meter, id="study", host="simulated")
+    search = KernelSearch(run, root, strategy, sources, texts)
     best = math.inf if base.latency.us is None else base.latency.us
     try:
         async with aclosing(search.run()) as events:

@@ -11,10 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_benchmarks.checkout import check_examples, examples_option
-from accelopt_benchmarks.result import print_rows
-from accelopt_lsp.cli.failures import Exit
+from accelopt_benchmarks.result import end
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -36,19 +34,13 @@ PROOF_SEEDS = 10
     "--only",
     multiple=True,
     metavar="TEXT",
-    help="Only measurements whose name holds TEXT: first numbers, answers, start.",
+    help="Only measurements whose name holds TEXT: first numbers, answers, start, memory, ...",
 )
 @json_option
 def self_(examples: Path, data: tuple[Path, ...], only: tuple[str, ...], as_json: bool) -> int:
     """Measure what AccelOpt promises, on this machine. Exit code 1: a goal is missed."""
     check_examples(examples)
-    rows = asyncio.run(_measure_self(examples, data, only))
-    missed = any(row.met is False for row in rows)
-    if as_json:
-        print_json({"met": not missed, "rows": rows})
-    else:
-        print_rows(rows)
-    return Exit.NO if missed else Exit.DONE
+    return end(asyncio.run(_measure_self(examples, data, only)), as_json)
 
 
 async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str]) -> list[GoalResult]:

@@ -171,7 +171,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
     except CostUnavailableError as error:
         return SetResult(task.name, task.group, "failed", str(error), latency, latency)
     if not verdict.accepted:
-        why = "; ".join(reason.message for reason in verdict.reasons[:2])
+        why = " ".join(reason.message for reason in verdict.reasons[:2])
         code = verdict.reasons[0].code if verdict.reasons else ""
         return SetResult(task.name, task.group, "wrong", why, latency, latency, code=code)
     source = examined.source(ship_imports=host.remote)

@@ -171,7 +171,7 @@ def _add(
     bound = np.abs(target)
     bound += row_rms
     bound *= ELEMENT * limit.relative
-    bound += limit.absolute + NATIVE_ELEMENT * own_rms
+    bound += limit.absolute + NATIVE_ELEMENT * own_rms + own
     ratios = _ratios(error, bound)
     worst.row = max(worst.row, float(_ratios(row_error, row_bound).max(initial=0.0)))
     worst.max_abs = max(worst.max_abs, float(error.max(initial=0.0)))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -42,6 +43,18 @@ def save_values(folder: Path, values: list[Any]) -> None:
     arrays: list[str] = []
     index = [_describe(value, folder, arrays) for value in values]
     (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
+
+
+def link_values(folder: Path, same: Path) -> None:
+    """Let the files of ``folder`` be links to those of ``same``, which hold the same: results may be large. Where the
+    sandbox or the file system takes no links, they stay copies."""
+    for file in same.iterdir():
+        link = folder / f"{file.name}.link"
+        try:
+            os.link(file, link)
+        except OSError:
+            return
+        link.replace(folder / file.name)
 
 
 def load_values(folder: Path) -> list[Any]:

@@ -4,14 +4,15 @@ Three bounds hold at once, for the error d, the expected values e and the relati
 
 * whole output: ||d|| <= r ||e|| + absolute sqrt(n) + 4 ||o||
 * each row (last axis): the same with the row's own norms
-* each element: |d| <= 5 r (|e| + rms of the row of e) + absolute + 8 rms of the row of o
+* each element: |d| <= 5 r (|e| + rms of the row of e) + absolute + 8 rms of the row of o + o
 
 o = |native - e| + |nearby - e| shows how well the problem is conditioned at these inputs (long sums, cancellation), so
-an honest kernel may be off by a few times as much. ``native`` is the reference run in the inputs' own dtype; ``nearby``
-is e for inputs that are each off by up to ``NEARBY`` of their size (eight roundings of float32): a stable kernel is
-exact for inputs nearby. Where one of them was not run its part is zero. 5 r: the largest of a million normal errors is
-about five times their rms. ``absolute`` is the problem's, and at least the least number that the dtype holds: below it
-an honest kernel gives zero, however large the error is beside the number.
+an honest kernel may be off by a few times as much; the element's own o counts too, since in a row that grows, as a
+scan's may, nearly all of o lies at its end. ``native`` is the reference run in the inputs' own dtype; ``nearby`` is e
+for inputs that are each off by up to ``NEARBY`` of their size (eight roundings of float32): a stable kernel is exact
+for inputs nearby. Where one of them was not run its part is zero. 5 r: the largest of a million normal errors is about
+five times their rms. ``absolute`` is the problem's, and at least the least number that the dtype holds: below it an
+honest kernel gives zero, however large the error is beside the number.
 
 Whole numbers have to be equal, but where they were rounded from floats (int8 of a quantisation): so many elements may
 be off by one as are off by one for inputs ``FURTHER`` times as far off as those nearby.

@@ -68,6 +68,7 @@ class _Decision:
         self.reference_cases = (
             {case.index: case for case in evidence.reference.cases} if evidence.reference else {}
         )
+        self.left_out: dict[str, list[str]] = {}  # names of cases that were too large, by the reason
         self.compared = 0
         self.stood_for: DrawnCase | None = None  # the case that only one at smaller sizes could be judged for
         self.partly: list[float] = []  # shares of the output (0..1) that were checked, where not all was
@@ -80,8 +81,7 @@ class _Decision:
         if drawn.left_out:
             check["outcome"] = f"left out: {drawn.left_out}"
             if "large" in drawn.left_out and not drawn.derived:
-                message = f"The case {drawn.name!r} was not run: {drawn.left_out}."
-                self.notes.append(Reason("case-left-out", message))
+                self.left_out.setdefault(drawn.left_out, []).append(drawn.name)
             return
         self.notes += [Reason("fixed-inputs", f"In the case {drawn.name!r} {n}.") for n in drawn.notes[:1]]
         if not self.evidence.complete:
@@ -279,6 +279,9 @@ class _Decision:
                 f"In {cases} of {len(self.checks)}, {share} of the output was checked: the launch is large."
             )
             self.notes.append(Reason("partly-checked", message))
+        for why, names in self.left_out.items():
+            message = f"Not run, since {why}: {', '.join(names)}."
+            self.notes.append(Reason("case-left-out", message))
         if any(case.initial for case in self.run_cases.values()):
             message = (
                 "Its parameters could not be drawn anew, since they are not laid out as the reference's: it was "

@@ -170,7 +170,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
     options = request.options
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,
-        options.large_bytes, options.input_bytes, _limits(request)
+        options.large_bytes, options.input_bytes, options.result_bytes, _limits(request)
     )  # fmt: skip
     running = RunParams(
         request.dialect, request.target, len(cases),

@@ -67,7 +67,8 @@ class CaseOptions:
 
     Values are more than shapes can bring out at any size, so when the main inputs are larger than ``large_bytes`` the
     other distributions and draws use the largest further shape that is not. ``input_bytes`` bounds the inputs of all
-    cases together: later cases that would go beyond it are left out, and the verdict says so.
+    cases together, ``result_bytes`` what the reference returns for them, of which the steps keep four times as much in
+    files: later cases that would go beyond are left out, and the verdict says so.
     ``interpret_work`` is what interpreting the first Triton case whole may take, in elements (see
     ``interpreter.work``), before only some of its programs are; the others may take a quarter. ``repeats`` bounds the
     further calls on data that was seen before, and ``repeat_work`` what they take in all, in interpreted elements;
@@ -80,6 +81,7 @@ class CaseOptions:
     shapes: int = 4
     large_bytes: int = 8 << 20
     input_bytes: int = 512 << 20
+    result_bytes: int = 7 << 29
     interpret_work: int = 4_000_000_000
     repeats: int = 24
     repeat_work: int = 100_000_000

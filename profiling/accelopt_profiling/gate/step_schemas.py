@@ -26,6 +26,7 @@ class DrawParams:
     cases: list[Case]
     large_bytes: int
     input_bytes: int
+    result_bytes: int
     limits: list[int] = field(default_factory=list)
 
 

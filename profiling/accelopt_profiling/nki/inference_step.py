@@ -6,6 +6,7 @@ Calls are made without values first, and with them where a kernel needs values.
 from __future__ import annotations
 
 import inspect
+import re
 import sys
 from dataclasses import dataclass
 from enum import Enum
@@ -35,6 +36,10 @@ from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 _ENTRIES = 6
+#: What a kernel for the two cores of a launch says where there is one.
+_TWO_CORES = re.compile(
+    r"\blnc\b|lnc-?2|spmd grid|grid size|two cores|num_programs|n_prgs|num_shards", re.IGNORECASE
+)
 #: Elements of one tensor that a check can still compute with.
 _MOST_ELEMENTS = 1 << 26
 
@@ -128,6 +133,9 @@ class _NkiLoop(RepairLoop[_NkiRun]):
     ) -> str | None:
         if run.error is None:
             return None
+        if not call.grid and _TWO_CORES.search(str(run.error)):
+            call.grid = ["2"]
+            return "a launch over two cores"
         use, machines = self._uses[call.entry], run.emulation.machines
         subjects = LaunchSubjects(call, self._text, use, entry, run.values, machines)
         subjects.reverse = reverse

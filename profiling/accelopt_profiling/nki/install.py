@@ -74,7 +74,7 @@ def emulated(
     The stand-in modules stay for as long as the context lasts; kernels loaded inside must be run inside.
 
     Raises:
-        UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
+        UnknownVersionError: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
     emulation = Emulation(
         mode, record, limits or CoreLimits(), order=order, replaying=replaying, results=results

@@ -105,6 +105,15 @@ class _Place:
                 return self.subjects.resize_dimension(argument, shape.index(size), wanted, self._why)
         return None
 
+    def index(self, rank: int, wanted: int) -> str | None:
+        """Give an argument of so many dimensions that the statement indexes as many as it has indices for."""
+        for node in self._site.expressions():
+            value = self._value(node.value) if isinstance(node, ast.Subscript) else None
+            argument = self.subjects.argument_of(value)
+            if argument is not None and len(argument.dims) == rank:
+                return self.subjects.set_rank(argument, wanted, f"rank from {self._line}")
+        return None
+
     def reshape(self, elements: int, shape: Sequence[int]) -> str | None:
         """Give the tensor of the statement that has so many ``elements`` the shape that it shall be reshaped to."""
         for node in self._site.expressions():
@@ -202,6 +211,10 @@ def _covers(matched: re.Match[str], place: _Place) -> str | None:
     return place.widen(size, last + 1) or place.resize(size, last + 1) or place.resize(last + 1, size)
 
 
+def _indexed(matched: re.Match[str], place: _Place) -> str | None:
+    return place.index(int(matched["rank"]), int(matched["count"]))
+
+
 def _limit(matched: re.Match[str], place: _Place) -> str | None:
     return place.resize(int(matched["size"]), int(matched["most"]))
 
@@ -254,6 +267,7 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"index covers \d+ to (?P<last>\d+); the dimension has size (?P<size>\d+)", _covers),
     (r"An index reaches (?P<last>\d+); dimension \d+ has size (?P<size>\d+)", _covers),
     (r"Index (?P<last>\d+) is outside (?:block )?dimension \d+ of size (?P<size>\d+)", _covers),
+    (r"(?P<count>\d+) indices for a tensor of (?P<rank>\d+) dimensions", _indexed),
     (r"bfloat16.*float32|float32.*bfloat16", _half),
     (r"pattern reaches element (?P<last>\d+); the tensor has (?P<size>\d+)", _covers),
     (r"partition dimension is (?P<size>\d+); \w+ has (?P<most>\d+) partitions", _limit),

@@ -59,6 +59,8 @@ class Call:
     ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``). With the style "model" ``parameters``
     are the shapes, by name, of those that are drawn anew once it is built, from ``parameter_seed`` (see
     ``loading.parameters``), and ``buffers`` counts the floating buffers of the reference's model.
+    ``own_check`` is the check of the file's own at which its statements end, also with the original kernel (see
+    ``inference.failure_site``).
     """
 
     function: str
@@ -72,6 +74,7 @@ class Call:
     parameters: dict[str, list[int]] = field(default_factory=dict)
     parameter_seed: int = 0
     buffers: int = 0
+    own_check: str = ""
 
     @property
     def writes(self) -> bool:

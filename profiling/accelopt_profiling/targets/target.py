@@ -128,6 +128,13 @@ def _build(data: Mapping[str, Any]) -> Target:
     return Target(data["name"], data["kind"], data["title"], aliases, figures, data)
 
 
+def default_neuron_target(*, beta1: bool) -> str:
+    """Return the NeuronCore that NKI kernels are meant for where nothing else is said: trn1 for Beta 1
+    (``neuronxcc.nki``), whose published times are of it; trn2 for today's ``nki``, whose FAQ (2.33.1) names only
+    Trainium2 and Trainium3."""
+    return "trn1" if beta1 else "trn2"
+
+
 def target_names(kind: str | None = None) -> list[str]:
     """Return the names of all targets, or of those of one kind ("gpu", "neuron"), sorted."""
     return [name for name, target in _targets().items() if kind in (None, target.kind)]

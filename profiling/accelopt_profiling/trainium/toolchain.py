@@ -29,9 +29,8 @@ _MODULES: dict[Generation, str] = {"beta1": "neuronxcc.nki", "current": "nki.isa
 
 
 def generation_of(kernel: Kernel) -> Generation:
-    """Return the generation of NKI that an NKI kernel is written in, by the decorator that makes it a
-    kernel."""
-    return "beta1" if any(name.startswith("neuronxcc.") for name in kernel.decorators) else "current"
+    """Return the generation of NKI that an NKI kernel is written in."""
+    return "beta1" if kernel.beta1 else "current"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ POOR_SECTOR_USE = 0.5
 MANY_MASKED = 0.25
 #: Memory operations of fewer lanes than this are single numbers and flags, whatever their pattern.
 FEW_LANES = 32
+#: A line with a smaller share of the launch's accesses does not matter, however they lie. Our choice.
+FEW_ACCESSES = 0.02
 #: The widest access of one thread; narrower ones on lines that matter are mentioned.
 FULL_ACCESS_BYTES = 16
 MATTERS = 0.05
@@ -182,21 +184,22 @@ def sector_use(line: LineCounts) -> float | None:
 
 
 def line_findings(counts: LaunchCounts) -> list[Finding]:
-    """Return the findings ``uncoalesced`` and ``masked-lanes``, for operations wide enough to matter. Lines with the
-    same share of masked lanes have one finding, on the first."""
+    """Return the findings ``uncoalesced`` and ``masked-lanes``, for operations wide and frequent enough to matter.
+    Lines with the same share of masked lanes have one finding, on the first."""
     found = []
+    few = FEW_ACCESSES * sum(line.lanes for line in counts.lines.values())
     masked: dict[int, list[int]] = {}
     for number, line in sorted(counts.lines.items()):
         if not number or line.widest < FEW_LANES:
             continue
         use = sector_use(line)
-        if use is not None and use < POOR_SECTOR_USE:
+        if use is not None and use < POOR_SECTOR_USE and line.lanes >= few:
             message = (
                 f"Only {100 * use:.0f} % of the bytes of the 32-byte sectors this line touches are used; let "
                 "neighbouring lanes access neighbouring elements."
             )
             found.append(Finding("uncoalesced", number, "warning", message))
-        if line.masked / line.lanes >= MANY_MASKED:
+        if line.masked == line.lanes or (line.masked / line.lanes >= MANY_MASKED and line.lanes >= few):
             share = 100 if line.masked == line.lanes else min(99, round(100 * line.masked / line.lanes))
             masked.setdefault(share, []).append(number)
     for percent, numbers in masked.items():

@@ -51,6 +51,14 @@ class KernelResults:
         ran = [e for e in self.executions if e.counts is not None and e.error is None and not e.faults]
         return bool(ran) and len(ran) == len(self.executions)
 
+    def take(self, executions: Sequence[LaunchExecution]) -> None:
+        """Take the launches of a run, the autotuner's tries among them; those tries are of interest that led to the
+        costliest launch."""
+        self.executions = [e for e in executions if not e.tuning]
+        tried = [(e, tries) for e in self.executions if (tries := autotune.tried_for(e, executions))]
+        if tried:
+            self.tried = max(tried, key=lambda pair: self._cost(pair[0]))[1]
+
     def reach(self, stage: str) -> None:
         """Note that a kernel that was launched came as far as ``stage``."""
         if self.executions and _STAGES.index(stage) > _STAGES.index(self.stage):
@@ -60,12 +68,10 @@ class KernelResults:
         """Return the launch with the longest estimate; of an autotuned kernel the chosen configuration."""
         if self.chosen is not None:
             return self.chosen.execution, self._estimate(self.chosen.execution)
-        best: tuple[LaunchExecution, LaunchEstimate | None] | None = None
-        for execution in self.executions:
-            made = self._estimate(execution)
-            if best is None or (made and (best[1] is None or _us(made) > _us(best[1]))):
-                best = (execution, made)
-        return best
+        if not self.executions:
+            return None
+        costliest = max(self.executions, key=self._cost)
+        return costliest, self._estimate(costliest)
 
     def measurement(self, case: str, inferred: bool, findings: Sequence[Finding]) -> KernelMeasurement:
         """Return what is known now. ``case`` names the problem's case, ``inferred`` tells that nobody wrote its
@@ -188,6 +194,11 @@ class KernelResults:
             return None
         return estimate(counts, self.compiled, self.target)
 
+    def _cost(self, execution: LaunchExecution) -> float:
+        """Return the estimated time of a launch in us, below all others where it has none."""
+        made = self._estimate(execution)
+        return -1.0 if made is None else made.latency.us or 0.0
+
     def _all_launches(self) -> Quantity | None:
         """Return the time of all launches together; None of one alone, or where one has no estimate."""
         made = [self._estimate(e) for e in self.executions]
@@ -199,7 +210,3 @@ class KernelResults:
             for end in zip(*((t.us, t.low_us, t.high_us) for t in times), strict=True)
         ]
         return estimated(ends[0], ends[1], ends[2], "us")
-
-
-def _us(made: LaunchEstimate) -> float:
-    return made.latency.us or 0.0

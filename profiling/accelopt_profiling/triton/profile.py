@@ -310,8 +310,7 @@ class _Profile:
             if checks:
                 known.checks = [e for e in mine if not e.tuning]
                 continue
-            known.executions = [e for e in mine if not e.tuning]
-            known.tried = known.tried or [t for e in known.executions for t in autotune.tried_for(e, mine)]
+            known.take(mine)
 
     def _compile(self, how: Callable[[Any, GpuTarget], CompiledFacts]) -> None:
         """Compile the representative launch of each kernel."""

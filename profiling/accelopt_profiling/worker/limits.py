@@ -121,7 +121,8 @@ def size_of_folder(folder: str) -> int:
     for place, _, files in os.walk(folder):
         for name in files:
             with contextlib.suppress(OSError):
-                size += os.lstat(os.path.join(place, name)).st_blocks * 512
+                entry = os.lstat(os.path.join(place, name))
+                size += entry.st_blocks * 512 // entry.st_nlink
         entries += len(files) + 1
         if entries > _MOST_ENTRIES:
             break

@@ -14,14 +14,14 @@ import traceback
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES
-from accelopt_profiling.problems.inference.failure_site import error_text
+from accelopt_profiling.problems.inference.failure_site import error_text, failed_check
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.relative_imports import PACKAGE, package_for
@@ -40,8 +40,12 @@ def enter_sources(context: StepContext) -> None:
             sys.path.insert(0, path)
 
 
-def load_module(context: StepContext, path: str | None = None, name: str | None = None) -> ModuleType:
+def load_module(
+    context: StepContext, path: str | None = None, name: str | None = None, own_check: str = ""
+) -> ModuleType:
     """Import the kernel file, or another source file given by its relative ``path``.
+
+    ``own_check`` names a check of the file's own (see ``failed_check``): where it fails, the file's statements end.
 
     Raises:
         StepFailedError: it raised, exited, or wants a missing package; the error names the line in the user's file.
@@ -51,8 +55,8 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
     with user_errors(context):
         member = member_name(context.source, relative) if name is None else None
         if member is None:
-            return _load_file(context, relative, name)
-        refused = None if member in sys.modules else enter_package(context.source, member, full)
+            return _load_file(context, relative, name, own_check)
+        refused = None if member in sys.modules else enter_package(context.source, member, full, own_check)
         try:
             module = importlib.import_module(member)
         except Exception:
@@ -65,7 +69,7 @@ def load_module(context: StepContext, path: str | None = None, name: str | None 
         return module
 
 
-def _load_file(context: StepContext, relative: str, name: str | None) -> ModuleType:
+def _load_file(context: StepContext, relative: str, name: str | None, own_check: str) -> ModuleType:
     """Import a file of the job by itself, or in a package of the job's files where it imports relatively."""
     full = context.source_path(relative)
     package = package_for(relative, context.source.files, context.folder / "src")
@@ -76,7 +80,8 @@ def _load_file(context: StepContext, relative: str, name: str | None) -> ModuleT
         if (loaded := sys.modules.get(module_name)) is not None:
             sys.modules[plain] = loaded
             return loaded  # its package imports it
-    spec = importlib.util.spec_from_file_location(module_name, full)
+    loader = _CheckedLoader(module_name, full, own_check)
+    spec = importlib.util.spec_from_file_location(module_name, full, loader=loader)
     if spec is None or spec.loader is None:
         raise StepFailedError(StepError("unsupported", f"{relative} is not a Python file.", relative))
     module = importlib.util.module_from_spec(spec)
@@ -198,7 +203,7 @@ def member_name(source: Source, relative: str) -> str | None:
     return ".".join(reversed(names))
 
 
-def enter_package(source: Source, name: str, file: Path) -> Exception | None:
+def enter_package(source: Source, name: str, file: Path, own_check: str = "") -> Exception | None:
     """Import the packages above the member ``name``; from then on importing it gives ``file``. Return what they raised:
     the file itself may do without what they want. A package that raises is entered without its ``__init__``.
     """
@@ -207,7 +212,7 @@ def enter_package(source: Source, name: str, file: Path) -> Exception | None:
         root,
         *(p for p in sys.path if p != root),
     ]  # before copies of its files that came with the job
-    sys.meta_path.insert(0, _MemberFinder(name, file))
+    sys.meta_path.insert(0, _MemberFinder(_CheckedLoader(name, file, own_check)))
     parts = name.split(".")[:-1]
     refused: Exception | None = None
     for depth in range(1, len(parts) + 1):
@@ -225,10 +230,28 @@ def enter_package(source: Source, name: str, file: Path) -> Exception | None:
 class _MemberFinder(MetaPathFinder):
     """Finds one module in a file of the job."""
 
-    def __init__(self, name: str, file: Path) -> None:
-        self._name, self._file = name, file
+    def __init__(self, loader: _CheckedLoader) -> None:
+        self._loader = loader
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        return spec_from_file_location(fullname, self._file) if fullname == self._name else None
+        loader = self._loader
+        return (
+            spec_from_file_location(fullname, loader.path, loader=loader) if fullname == loader.name else None
+        )
+
+
+class _CheckedLoader(SourceFileLoader):
+    """Loads a file whose own check is known to fail with the original kernel too: its statements end there."""
+
+    def __init__(self, name: str, file: Path, own_check: str) -> None:
+        super().__init__(name, str(file))
+        self._own_check = own_check
+
+    def exec_module(self, module: ModuleType) -> None:
+        try:
+            super().exec_module(module)
+        except AssertionError as error:
+            if not self._own_check or failed_check(error, self.path) != self._own_check:
+                raise

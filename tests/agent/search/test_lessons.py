@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from support.played_model import PATIENCE, playing, says
 from support.toy_search import TEXT, ToyCost, ToyGate, measurement, request
 
@@ -13,7 +14,7 @@ from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, LessonLimits
 from accelopt_agent.search.node import Failure, Node
-from accelopt_agent.suggestions.lesson import lesson_of, lessons_due
+from accelopt_agent.suggestions.lesson import lesson_line, lesson_of, lessons_due
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 
@@ -45,7 +46,7 @@ async def test_a_lesson_is_kept_with_what_was_proved(tmp_path: Path) -> None:
     memory = Memory.open(tmp_path / "memory.db")
     plan = says("LINES 7-8\nMake it wide, so that fewer loads are waited for.")
     wide = says("<<<<<<< CHANGE 1\n    time_us = 60\n    wide = True\n>>>>>>>")
-    with playing([plan, wide, says("Fewer loads are waited for.")]) as played:
+    with playing([plan, wide, says("Made wide, it waits for fewer.")]) as played:
         settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
         events = [
             e async for e in drive(
@@ -54,4 +55,24 @@ async def test_a_lesson_is_kept_with_what_was_proved(tmp_path: Path) -> None:
             )
         ]  # fmt: skip
     found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
-    assert lesson_of(memory, found[0]) == "Fewer loads are waited for."
+    assert lesson_of(memory, found[0]) == "Made wide, it waits for fewer."
+
+
+SLOW = "COLUMNS = 512  # the new version\ntile = nl.load(x)\n"
+
+
+@pytest.mark.parametrize(
+    ("said", "kept"),
+    [
+        ("COLUMNS doubles.\n\nHalf as many descriptors.", "COLUMNS doubles. Half as many descriptors."),
+        ("Each of them has 1024 now.", "Each of them has 1024 now."),
+        ("It loads less often.", "It loads less often."),
+        ("Fewer DMA transfers.", "Fewer DMA transfers."),
+        ("I cannot help with that.", ""),
+        ("The new version is faster than the old version, as it is better optimised.", ""),
+        ("Sure! Here is why:", ""),
+        ("", ""),
+    ],
+)
+def test_a_lesson_names_something_of_the_change(said: str, kept: str) -> None:
+    assert lesson_line(said, SLOW, SLOW.replace("512", "1024"), ["dma_bytes"]) == kept

@@ -222,6 +222,23 @@ def test_hybrid_asks_the_memory_again_when_a_model_proved_something_elsewhere() 
     assert hybrid.choose(Capacity()) is None  # once about each
 
 
+def test_hybrid_goes_on_with_the_rules_where_a_remembered_change_leads_nowhere_else() -> None:
+    root = made(None, 100, 0)
+    hybrid = Hybrid(root, ["memory", "rules"], target="trn1", depth=16, patience=0)
+    (first,) = asks(hybrid, 1)
+    assert first.proposer == "memory"
+    remembered = made(root, 50, 1, step=("memory:a", "1"))
+    assert remembered.candidate is not None
+    remembered.candidate = replace(remembered.candidate, origin="memory:a", steps=("memory:a",))
+    answer(hybrid, first, remembered)
+    block = made(root, 90, 2)
+    for expected, gives in ((remembered, []), (root, [block]), (block, [made(block, 40, 3)])):
+        (ask,) = asks(hybrid, 1)
+        assert (ask.proposer, ask.node) == ("rules", expected)
+        answer(hybrid, ask, *gives)
+    assert hybrid.fastest.us == 40
+
+
 def test_hybrid_tries_once_more_what_promises_nothing_after_each_paid_answer() -> None:
     root, patience = made(None, 100, 0), 3
     hybrid = Hybrid(root, ["rules", "model"], target="trn1", least_gain=-1.0, patience=patience)

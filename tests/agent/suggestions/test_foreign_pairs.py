@@ -7,9 +7,14 @@ from typing import Any
 import pytest
 
 from accelopt_agent.suggestions.foreign_pairs import ForeignFormatError, read_foreign
+from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.quantity import Known
 
-TARGETS = {"triton": "h100", "nki": "trn1"}
+
+def target_of(kernel: Kernel) -> str:
+    return "h100" if kernel.dialect == "triton" else "trn1"
+
+
 SLOW = """import triton
 import triton.language as tl
 
@@ -41,7 +46,7 @@ def _list(**changes: Any) -> list[dict[str, Any]]:
 def test_an_experience_list_is_read_and_what_it_claims_is_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "experience.json"
     path.write_text(json.dumps(_list() + _list(fast_kernel=SLOW) + _list(slow_kernel="no Python (")))
-    found = read_foreign(path, TARGETS)
+    found = read_foreign(path, target_of)
     assert [reason.split(":")[0] for reason in found.left_out] == ["item 2", "item 3"]
     (pair,) = found.pairs
     assert (pair.kernel, pair.target, pair.imported, pair.example) == ("double", "h100", True, False)
@@ -53,7 +58,7 @@ def test_a_renamed_kernel_is_the_same_one_and_no_optimization_is_no_pair(tmp_pat
     path = tmp_path / "experience.json"
     renamed = FAST.replace("double", "double_wide")
     path.write_text(json.dumps(_list(fast_kernel=renamed) + _list(title="**No optimization found**")))
-    found = read_foreign(path, TARGETS)
+    found = read_foreign(path, target_of)
     (pair,) = found.pairs
     assert (pair.kernel, pair.fast_text, found.left_out) == ("double", FAST, ())
 
@@ -62,7 +67,7 @@ def test_a_renamed_kernel_is_the_same_one_and_no_optimization_is_no_pair(tmp_pat
 def test_another_file_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "x.json").write_text(content)
     with pytest.raises(ForeignFormatError):
-        read_foreign(tmp_path / "x.json", TARGETS)
+        read_foreign(tmp_path / "x.json", target_of)
 
 
 def _solution(name: str, text: str, language: str = "triton") -> dict[str, Any]:
@@ -101,9 +106,9 @@ def test_traces_give_pairs_of_solutions_that_passed_on_the_same_workloads(tmp_pa
         {"definition": "double", "workload": {}},
     ]
     (tmp_path / "traces" / "t.jsonl").write_text("\n".join(map(json.dumps, traces)))
-    found = read_foreign(tmp_path, TARGETS)
+    found = read_foreign(tmp_path, target_of)
     assert [(p.slow_text, p.fast_text) for p in found.pairs] == [(SLOW, FAST)]
     assert "traces on B200 say 2.00x" in found.pairs[0].summary
     (tmp_path / "traces" / "t.jsonl").write_text("")
     with pytest.raises(ForeignFormatError):
-        read_foreign(tmp_path, TARGETS)
+        read_foreign(tmp_path, target_of)

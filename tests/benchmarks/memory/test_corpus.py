@@ -11,7 +11,6 @@ from accelopt_agent.transfer.edit_transfer import reproduces
 from accelopt_benchmarks.checkout import MEMORY_CORPUS
 from accelopt_benchmarks.memory.carrying import CarriedEdit, rows
 from accelopt_benchmarks.memory.corpus import CorpusPair, read_pairs
-from accelopt_benchmarks.memory.order import CATALOGUE, LEARNED, OrderRun, interval
 
 HELD_OUT = MEMORY_CORPUS.with_name("memory_heldout")
 PAIRS = [*read_pairs(MEMORY_CORPUS), *read_pairs(HELD_OUT)]
@@ -38,10 +37,3 @@ def test_the_rows_count_what_the_gate_accepted() -> None:
     made = [CarriedEdit("p", "k", "own", "accepted"), CarriedEdit("p", "k", "own", "does not fit")]
     (row,) = rows(made)
     assert (row.value, row.met) == (50.0, False)
-
-
-def test_an_order_is_compared_per_kernel() -> None:
-    runs = [
-        OrderRun(k, o, s, n, True) for k in "ab" for s in range(3) for o, n in ((LEARNED, 2), (CATALOGUE, 4))
-    ]
-    assert interval(runs, LEARNED, CATALOGUE, draws=20) == pytest.approx((0.5, 0.5, 0.5))

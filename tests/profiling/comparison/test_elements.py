@@ -88,6 +88,16 @@ def test_a_badly_conditioned_sum_may_be_off_as_much_as_the_reference_is() -> Non
     assert compare(other_order + 1e-2, expected, native, LIMIT).fault == "wrong-result"
 
 
+def test_what_grows_along_a_row_may_be_off_at_its_end_as_much_as_the_reference_is() -> None:
+    """A scan repeats the same rounding in each step, and nearly all of the error is in the last elements."""
+    at = np.arange(7168.0)
+    expected = np.exp(0.01 * at)[None, :]
+    native, other, wrong = (expected * (1 + share * 2**-24 * at) for share in (0.6, 1.0, 4.0))
+    assert compare(native, expected, native, LIMIT).element < 0.6
+    assert not compare(other, expected, native, LIMIT).fault
+    assert compare(wrong, expected, native, LIMIT).fault == "wrong-result"
+
+
 @pytest.mark.parametrize(
     ("found", "wanted", "fault"),
     [

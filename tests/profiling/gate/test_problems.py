@@ -119,8 +119,9 @@ def reference(x):
     assert codes(verdict)[0] == "missed-not-finite"
 
 
-def test_large_inputs_leave_cases_out_and_say_so(checker: Checker) -> None:
-    verdict, _ = checker.numpy(ORIGINAL, PROBLEM, ORIGINAL, CaseOptions(input_bytes=20_000))
+@pytest.mark.parametrize("options", [CaseOptions(input_bytes=20_000), CaseOptions(result_bytes=20_000)])
+def test_large_inputs_and_results_leave_cases_out_and_say_so(checker: Checker, options: CaseOptions) -> None:
+    verdict, _ = checker.numpy(ORIGINAL, PROBLEM, ORIGINAL, options)
     assert verdict.accepted
     assert set(codes(verdict)) == {"case-left-out"}
     assert verdict.checks[0]["outcome"] == "passed"

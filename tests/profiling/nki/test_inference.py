@@ -144,6 +144,13 @@ KERNELS: dict[str, tuple[str, str]] = {
         + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
         "limits.bound == 1.0",
     ),
+    "two cores": (
+        "def k(x):\n    n, me = nl.num_programs(0), nl.program_id(0)\n    assert n == 2, f'only for LNC-2, not {n}'\n"
+        "    out, h = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm), x.shape[0] // 2\n"
+        "    nisa.dma_copy(dst=out[me * h:me * h + h], src=x[me * h:me * h + h])\n"
+        "    nisa.core_barrier(out, (0, 1))\n    return out",
+        "x.ndim == 2",
+    ),
     "a grid": (
         "def k(x):\n    b = nl.program_id(0)\n    assert nl.program_ndim() == 1 and nl.num_programs(0) == x.shape[0]\n"
         "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    nisa.dma_copy(dst=out[b], src=x[b])\n"

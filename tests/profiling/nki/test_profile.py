@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,22 @@ def test_what_is_wrong_becomes_a_finding_on_its_line(
     assert kernel.correctness.status == "failed"
 
 
+def test_unwritten_memory_that_no_result_depends_on_is_a_warning(tmp_path: Path) -> None:
+    """Only half of the partitions hold data, and only that half is stored."""
+    text = SILU.replace(
+        "tile = nl.load(x)",
+        "whole = nl.ndarray((nl.par_dim(128), 512), dtype=x.dtype, buffer=nl.sbuf)\n"
+        "    whole[0:64, 0:512] = nl.load(x)\n    tile = nl.copy(whole)[0:64, 0:512]",
+    ).replace("(128, 512))", "(64, 512))")
+    (kernel,) = profiled(tmp_path, text).kernels
+    assert kernel.correctness.status == "passed"
+    ((severity, message),) = [
+        (f.severity, f.message) for f in kernel.findings if f.code == "uninitialised-read"
+    ]
+    assert severity == "warning"
+    assert "do not depend" in message
+
+
 def test_small_transfers_are_found(tmp_path: Path) -> None:
     narrow = SILU.replace("tile = nl.load(x)", "tile = nl.copy(nl.load_transpose2d(x[:, 0:128]))").replace(
         "nl.store(out, ", "nl.store(out[:, 0:128], "
@@ -165,6 +182,20 @@ def test_a_kernel_that_nothing_calls_says_so(tmp_path: Path) -> None:
     assert [f.code for f in unused.findings] == ["never-launched"]
     assert unused.latency.known is Known.NOT_MEASURED
     assert silu.correctness.status == "passed"
+
+
+def test_kernels_inside_of_functions_are_run_by_them_and_told_apart(tmp_path: Path) -> None:
+    """A function that launches the kernel that it defines need not return anything."""
+    head, silu = SILU.split("@nki.jit")[0], "@nki.jit" + SILU.split("@nki.jit")[1].split("def get_inputs")[0]
+    run = "silu(np.zeros((128, 512), np.float32))"
+    text = head + "".join(
+        f"def {name}(rows):\n{textwrap.indent(silu + run, '    ')}\n" for name in ("first", "second")
+    )
+    options = {"unreferenced": True, "inferred": True}
+    problem = ProblemRef("inferred", path="kernel_problem.py", options=options)
+    kernels = profiled(tmp_path, text, problem=problem).kernels
+    assert [k.name for k in kernels] == ["first.silu", "second.silu"]
+    assert [k.latency.known for k in kernels] == [Known.ESTIMATED, Known.NOT_MEASURED]
 
 
 @pytest.mark.parametrize("target", ["h100", "trn9"])

@@ -18,6 +18,7 @@ from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.problems.loading.script_run import record_calls, run_functions
 from accelopt_profiling.source_text import try_parse
+from accelopt_profiling.worker.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
 
@@ -73,6 +74,35 @@ def test_a_file_that_runs_itself_through_the_gate(
     assert codes(checker.file(path, wrong, "h100", FEW)[0])[0] == expected
 
 
+#: The file's second check fails with the original too; its first one does not.
+OWN_CHECKS = (
+    "\nx = torch.arange(100, device='cuda')\nassert double(x)[1] == 2\nassert double(x[:7]).sum() == 0\n"
+)
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("* 2", "+ tl.load(x + at, mask=at < n)", None),
+        (" * 2", " * 2 + (at == 9)", "wrong-result"),
+        (" * 2", " * 3", "kernel-raised"),
+        ("assert double(x[:7])", "assert double(x)[3] == 5\nassert double(x[:7])", "kernel-raised"),
+    ],
+    ids=["right", "wrong", "fails another check", "adds a check"],
+)
+def test_a_candidate_may_fail_the_check_that_the_original_fails(
+    old: str, new: str, expected: str | None, checker: Checker, tmp_path: Path
+) -> None:
+    text = SELFRUN + OWN_CHECKS
+    path = tmp_path / "k.py"
+    path.write_text(text)
+    verdict, _ = checker.file(path, text.replace(old, new, 1), "h100", FEW)
+    assert verdict.accepted == (expected is None), verdict.reasons
+    assert expected in (None, codes(verdict)[0])
+
+
 @pytest.mark.slow
 def test_a_file_that_runs_itself_without_a_function_cannot_be_compared(
     checker: Checker, tmp_path: Path
@@ -123,7 +153,10 @@ def test_methods_of_unittest_are_tests_that_may_be_expected_to_fail() -> None:
 def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path: Path) -> None:
     text = "def double(x):\n    return x + x\n\nassert double(3) == 6\nassert double(4.5) == 8\ndouble(7)\n"
     context = context_of(tmp_path, {"k.py": text})
-    assert record_calls(context, {"recorded": ["double"]}) == ([["double", 3], ["double", 4.5]], set())
+    run = record_calls(context, {"recorded": ["double"]})
+    assert (run.calls, run.differentiated) == ([["double", 3], ["double", 4.5]], set())
+    assert run.module.double(2) == 4
+    assert run.own_check == "1\nassert double(4.5) == 8"
     context = context_of(tmp_path, {"k.py": "assert not True\n" + text})
     with pytest.raises(AssertionError):
         record_calls(context, {"recorded": ["double"]})
@@ -145,6 +178,40 @@ def test_a_function_that_a_statement_defines_is_not_run_by_it(statement: str, ru
 
 def test_a_function_that_is_called_for_gradients_is_told(tmp_path: Path) -> None:
     text = "class Leaf:\n    requires_grad = True\n\ndef f(x):\n    return x\n\ndef g(x):\n    return 1\n\nf(Leaf())\ng(Leaf())\n"
-    calls, differentiated = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": ["f", "g"]})
-    assert [name for name, _ in calls] == ["f", "g"]
-    assert differentiated == {"f"}
+    run = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": ["f", "g"]})
+    assert [name for name, _ in run.calls] == ["f", "g"]
+    assert run.differentiated == {"f"}
+
+
+#: A file whose second check fails as it is, as one that compares with what the CPU computes in half precision.
+CHECKED = "def f(n):\n    return n\n\ndef check(n):\n    assert f(n) < 3\n\ncheck(1)\ncheck(5)\nlast = f(2)\n"
+
+
+@pytest.mark.parametrize(
+    ("changes", "loads"),
+    [
+        ({}, True),
+        ({"check(5)": "more = 1\ncheck(5)"}, True),
+        ({"return n\n": "return n + 2\n"}, False),
+        ({"check(5)": "assert f(5) < 3\ncheck(5)"}, False),
+        ({"check(5)": "check(5 + 0)"}, False),
+        ({"check(1)": "check(5)"}, False),
+        ({"    assert": "    assert n == 1\n    assert"}, False),
+        ({"check(5)": "raise ValueError"}, False),
+        ({"check(5)": "check(2)", "last =": "last = 1 / 0"}, False),
+    ],
+)
+def test_only_the_check_that_fails_with_the_original_too_ends_a_loaded_file(
+    changes: dict[str, str], loads: bool, tmp_path: Path
+) -> None:
+    context = context_of(tmp_path / "original", {"k.py": CHECKED})
+    check = record_calls(context, {"recorded": ["f"]}).own_check
+    changed_text = CHECKED
+    for old, new in changes.items():
+        changed_text = changed_text.replace(old, new, 1)
+    candidate = context_of(tmp_path / "candidate", {"k.py": changed_text})
+    if loads:
+        assert load_module(candidate, own_check=check).f(4) == 4
+        return
+    with pytest.raises(StepFailedError):
+        load_module(candidate, own_check=check)

@@ -14,6 +14,7 @@ from support import triton_kernels as kernels
 from accelopt_profiling.targets import UnknownTargetError
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from accelopt_profiling.triton.estimation.autotune import tried_for
 
 pytestmark = pytest.mark.triton
 
@@ -211,3 +212,62 @@ def test_a_compiled_kernel_may_be_launched_without_its_constants():
         kernel[(4, 1, 1)](x, x, torch.empty_like(x), 1000)
     first, second = session.launches
     assert first.args[3:] == second.args[3:] == (1000, 256)
+
+
+def plot_of_double(sizes, broken_from=1 << 30):
+    """Return a benchmark with one line that launches an autotuned kernel and one that does not."""
+
+    def run(n, provider):
+        x = torch.randn(n, device="cuda")
+        if provider == "torch":
+            return x + x
+        out = torch.empty_like(x)
+        kernels.tuned[lambda meta: (triton.cdiv(n, meta["B"]),)](x, out, n)
+        if n >= broken_from:
+            raise RuntimeError("not on zeros")
+        return None
+
+    lines = {"line_arg": "provider", "line_vals": ["triton", "torch"], "line_names": ["a", "b"]}
+    return triton.testing.perf_report(
+        triton.testing.Benchmark(x_names=["n"], x_vals=sizes, plot_name="p", args={}, **lines)
+    )(run)
+
+
+@pytest.mark.parametrize(
+    ("mode", "sizes", "launched"),
+    [
+        ("capture", [256, 4096, 1024], [256, 4096]),
+        ("capture", [4096, 256], [4096]),
+        ("execute", [256, 4096], [256]),
+    ],
+)
+def test_a_plot_is_run_at_its_first_size_and_for_its_cost_at_its_largest(mode, sizes, launched):
+    with emulated("h100", mode) as session:
+        plot_of_double(sizes).run(print_data=True)
+    ran = [e for e in session.executions if not e.tuning]
+    assert [e.launch.args[2] if e.launch.args else 256 for e in ran] == launched
+    if len(launched) > 1:
+        tried = tried_for(ran[-1], session.executions)
+        assert [t.launch.grid[0] for t in tried] == [32, 16, 8]
+        assert ran[-1].launch.args[0].count_nonzero() == 0 < ran[0].launch.args[0].count_nonzero()
+
+
+def test_what_the_largest_size_of_a_plot_raises_tells_nothing():
+    with emulated("h100") as session:
+        plot_of_double([256, 4096], broken_from=4096).run()
+    assert [launch.args[2] for launch in session.launches] == [256, 4096]
+
+
+def test_a_file_that_runs_itself_does_not_wait_for_large_products():
+    with emulated("h100", lenient=True) as session:
+        a, b = torch.ones(2048, 1024, device="cuda"), torch.ones(1024, 4096, device="cuda")
+        assert torch.equal(a[:2] @ b[:, :3], torch.full((2, 3), 1024.0))
+        assert not session.coverage.sampled
+        product = torch.softmax(a @ b, dim=-1)
+        assert (product.shape, product.dtype, product.is_cuda) == ((2048, 4096), torch.float32, True)
+        assert session.coverage.sampled
+        places = torch.ones(9 << 20, dtype=torch.int64, device="cuda") + 1
+        assert places[-1] == 2
+        torch.testing.assert_close(product, a[:, :1] + b[:1])
+    with emulated("h100") as session:
+        assert (a[:64] @ b)[0, 0] == 1024

@@ -187,3 +187,10 @@ def test_a_read_out_of_bounds_in_a_program_that_was_not_run() -> None:
         reads_where_data_says[(64,)](x, places, out, B=8)
         one_reads_beyond[(64,)](x, out, 99, B=8)
     assert [e.faults for e in session.executions] == [[], []]
+
+
+def test_a_session_that_repeats_another_interprets_the_same_programs():
+    plan = InterpretationPlan(ProgramDraw(0.0), budget=100)
+    assert plan.more(1, rest=200.0, spent=50) == 0.25
+    assert plan.more(1, rest=180.0, spent=40) == 0.25
+    assert plan.more(2, rest=20.0, spent=40) == 1.0

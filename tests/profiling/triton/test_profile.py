@@ -357,10 +357,11 @@ def test_the_cost_is_counted_on_the_inputs_where_zeros_do_not_do(warm):
 def test_a_large_tensor_of_a_hollow_run_keeps_that_it_wants_a_gradient(monkeypatch):
     torch = pytest.importorskip("torch")
     from accelopt_profiling.targets import load_gpu
-    from accelopt_profiling.triton.capture import torch_device
+    from accelopt_profiling.triton.capture import hollow_tensors
+    from accelopt_profiling.triton.capture.torch_device import gpu_on_cpu
 
-    monkeypatch.setattr(torch_device, "_LARGE", 1 << 10)
-    with torch_device.gpu_on_cpu(load_gpu("h100"), hollow=True):
+    monkeypatch.setattr(hollow_tensors, "_LARGE", 1 << 10)
+    with gpu_on_cpu(load_gpu("h100"), hollow=True):
         x = torch.zeros(32, 64, device="cuda").requires_grad_()
         drawn = torch.rand_like(x, requires_grad=True)
         turned = torch.zeros(32, 64, device="cuda").t_()

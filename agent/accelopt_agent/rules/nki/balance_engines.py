@@ -6,16 +6,13 @@ from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
-    bound = (subject.measurement.bound or "").lower() if subject.measurement else ""
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
+    bound = (kernel.subject.measurement.bound or "").lower() if kernel.subject.measurement else ""
     directions = [("VectorE", "ScalarE", _on_scalar), ("ScalarE", "VectorE", _on_vector)]
     for busy, idle, move in directions:
         if bound and busy.lower() not in bound and any(e in bound for e in ("vectore", "scalare")):

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 #: The parts of the two operands that are multiplied, the largest product first.
@@ -22,10 +22,7 @@ _PRODUCTS = (("_high", "_high"), ("_high", "_low"), ("_low", "_high"))
 _WORDS = ("bfloat16", "subtract", "copy")
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     products = list(_products(kernel))
     for chosen in (products, *([p] for p in products if len(products) > 1)):
         if (rewrite := _split(kernel, chosen)) is not None:

@@ -11,9 +11,9 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, trip_count
 from accelopt_agent.rules.analysis.nki.independence import independent
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.loop_blocking import Blocking, Group, Items, groups
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 
 #: How many iterations are worked on at a time. PSUM has eight banks for sums of 512 columns in float32.
@@ -22,10 +22,7 @@ _SIZES = (4, 8, 2)
 _WORDS = ("affine_range", "ndarray", "par_dim", "arange", "sbuf")
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for size in _SIZES:
         for statement in kernel.flow.statements:
             if isinstance(statement.node, cst.For) and (rewrite := _blocked(kernel, statement.node, size)):

@@ -8,19 +8,16 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number_of_text
 from accelopt_agent.rules.analysis.nki.elementwise import pair
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 
 #: Columns of float32 that a bank of PSUM holds (AWS Neuron: NKI architecture guides).
 _BANK_COLUMNS = 512
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     if kernel.dialect.mutates:
         for copy in kernel.of(f"{NISA}.dma_copy"):
             if (rewrite := _made_in_psum(kernel, copy)) is not None:

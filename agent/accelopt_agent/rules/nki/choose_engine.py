@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.nki.elementwise import scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.list_elements import element
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import root_name
 
 #: What ScalarE's scale and bias compute, in this order.
@@ -28,11 +28,8 @@ _MOVABLE = {
 _NAMES = {"vector": "VectorE", "scalar": "ScalarE", "gpsimd": "GpSimdE"}
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
-    bound = subject.measurement.bound if subject.measurement else None
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
+    bound = kernel.subject.measurement.bound if kernel.subject.measurement else None
     if kernel.dialect.mutates:
         if bound not in ("ScalarE", "TensorE"):
             yield from _moved(kernel)

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.nki.elementwise import scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import root_name
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for instruction in kernel.instructions:
         for engine in (None, "vector_engine"):
             rewrite = _multiplied(kernel, instruction, engine)

@@ -15,20 +15,17 @@ from accelopt_agent.rules.analysis.nki.elementwise import (
     operation,
     scalar_steps,
 )
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import root_name
 
 #: What ``activation_reduce`` has beside the arguments of ``activation``.
 _REDUCING = ("reduce_op", "reduce_res")
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for instruction in kernel.instructions:
         consumer = activation(kernel, instruction) or _reducing(kernel, instruction)
         if consumer is not None and instruction.statement is not None:

@@ -8,17 +8,14 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.hoisting import departure
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, reduction, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NkiKernel
 from accelopt_agent.rules.analysis.nki.list_of_tiles import hoisted
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 
 
-def hoist_load(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def hoist_load(kernel: NkiKernel) -> Iterator[Rewrite]:
     if kernel.dialect.mutates:
         yield from hoisted(kernel, "Load", loads=True)
         return
@@ -27,10 +24,7 @@ def hoist_load(subject: RuleContext) -> Iterator[Rewrite]:
             yield found.rewrite(kernel.flow, f"Load {load.statement.target_name}")
 
 
-def hoist_compute(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def hoist_compute(kernel: NkiKernel) -> Iterator[Rewrite]:
     if kernel.dialect.mutates:
         yield from hoisted(kernel, "Compute", loads=False)
         return

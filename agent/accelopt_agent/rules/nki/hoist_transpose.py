@@ -8,15 +8,12 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_beta1
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
-    if kernel is None:
-        return
-    for call in kernel.source.walk(subject.function.body, cst.Call):
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
+    for call in kernel.source.walk(kernel.subject.function.body, cst.Call):
         if kernel.path(call.func) == f"{NL}.matmul":
             rewrite = _transposed_before(kernel, call)
             if rewrite is not None:

@@ -9,17 +9,14 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.hoisting import needed
 from accelopt_agent.rules.analysis.nki.independence import independent
-from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.list_of_tiles import kept_chains, loads_only
 from accelopt_agent.rules.analysis.nki.resident_tiles import counted
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement, is_string
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for statement in kernel.flow.statements:
         outer = statement.node
         if isinstance(outer, cst.For) and (inner := _only_loop(outer)) is not None:

@@ -10,19 +10,16 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_beta1, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.list_of_tiles import listed
 from accelopt_agent.rules.analysis.nki.loop_invariants import Chain, chains
 from accelopt_agent.rules.analysis.nki.resident_tiles import ResidentTiles, keep, read_kept
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 
 
-def keep_computed(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def keep_computed(kernel: NkiKernel) -> Iterator[Rewrite]:
     if kernel.dialect.mutates:
         yield from listed(kernel)
         return
@@ -82,10 +79,7 @@ def removed(kernel: NkiKernel, found: Chain) -> list[ByteEdit]:
     return [kernel.source.moved(s.node) for s in found.statements if s in gone]
 
 
-def keep_transposed(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
-    if kernel is None:
-        return
+def keep_transposed(kernel: NkiKernel) -> Iterator[Rewrite]:
     for statement in kernel.flow.simple():
         found = next(chains(kernel, statement), None)
         if found is not None and has_load(kernel, found):

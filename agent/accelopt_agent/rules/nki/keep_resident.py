@@ -9,16 +9,13 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel, open_beta1
+from accelopt_agent.rules.analysis.nki.kernel import NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.resident_tiles import in_loops, keep, too_large
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for load in kernel.of("nl.load"):
         statement = load.statement
         if statement is None or kernel.code(load.get("mask")) is not None:

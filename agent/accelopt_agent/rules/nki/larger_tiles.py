@@ -8,8 +8,8 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import factor, number, number_of_text
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import is_string
 
 #: Elements per partition above which wider tiles gain nothing more.
@@ -19,9 +19,8 @@ _WIDEST = 8192
 _LIMITED = frozenset({"matmul", "nc_matmul", "nc_transpose", "transpose", "load_transpose2d", "bn_stats"})
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None or _has_limited_tiles(kernel):
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
+    if _has_limited_tiles(kernel):
         return
     for name in _width_names(kernel):
         width = _value(kernel, name)

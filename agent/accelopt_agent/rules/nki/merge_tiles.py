@@ -11,8 +11,8 @@ from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, trip_count, unwrapped
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_beta1
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import is_string
 
 #: Elements per partition above which wider tiles gain nothing more (16 KiB of float32).
@@ -31,10 +31,7 @@ class _Widening:
     )  # name -> (position of the index, old width)
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_beta1(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for statement in kernel.flow.statements:
         loop = statement.node
         if not isinstance(loop, cst.For):

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.nki.elementwise import activation, keeps_precision
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for instruction in kernel.instructions:
         if (
             instruction.path not in (f"{NISA}.reciprocal", f"{NL}.reciprocal")

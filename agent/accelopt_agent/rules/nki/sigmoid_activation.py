@@ -10,8 +10,8 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 
 
 @dataclass(frozen=True)
@@ -28,10 +28,7 @@ class _Sigmoid:
     times_data: bool = False
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for find in (_times_data, _sigmoid):
         for instruction in kernel.instructions:
             found = find(kernel, instruction)

@@ -16,17 +16,14 @@ from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.independence import JUMPS, binds_first
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel, open_current, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.resident_tiles import counted, keep, read_kept, too_large
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 
 
-def split_loop(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def split_loop(kernel: NkiKernel) -> Iterator[Rewrite]:
     for parts in cuts(kernel, frozenset({TENSOR})):
         edits = (_crossing_in_lists if kernel.dialect.mutates else _crossing_in_tensors)(kernel, parts)
         if edits:
@@ -99,10 +96,7 @@ def _crossing_in_tensors(kernel: NkiKernel, parts: LoopParts) -> list[ByteEdit]:
     return edits
 
 
-def work_ahead(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_current(subject)
-    if kernel is None:
-        return
+def work_ahead(kernel: NkiKernel) -> Iterator[Rewrite]:
     for parts in cuts(kernel, frozenset({TENSOR, SCALAR, VECTOR})):
         if (edit := _ahead(kernel, parts)) is not None:
             over = parts.variable

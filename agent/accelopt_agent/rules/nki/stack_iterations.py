@@ -12,9 +12,9 @@ from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.elementwise import activation, pair, scalar_steps
 from accelopt_agent.rules.analysis.nki.independence import independent
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement, is_string, root_name
 
 #: Rows of a tile of which two fit above one another, each starting where an instruction may start (NKI programming
@@ -24,10 +24,7 @@ _HALVES = (32, 64)
 _WORDS = ("affine_range", "ndarray", "par_dim", "arange", "sbuf")
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for statement in kernel.flow.statements:
         if not isinstance(statement.node, cst.For):
             continue

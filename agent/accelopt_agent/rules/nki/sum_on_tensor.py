@@ -10,19 +10,16 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number, number_of_text
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.elementwise import pair
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement, root_name
 
 #: A product's result fills at most one bank of PSUM; its operands have at most as many rows as there are partitions.
 _MOST_ROWS, _BANK_COLUMNS = 128, 512
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for instruction in kernel.instructions:
         if kernel.dialect.mutates:
             if (rewrite := _accumulated(kernel, instruction)) is not None:

@@ -15,15 +15,12 @@ from accelopt_agent.rules.analysis.nki.elementwise import (
     pair,
     scalar_steps,
 )
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 
 
-def combine_tensor_scalar(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def combine_tensor_scalar(kernel: NkiKernel) -> Iterator[Rewrite]:
     for instruction in kernel.instructions:
         second = scalar_steps(kernel, instruction)
         if second is not None and len(second.steps) == 1:
@@ -69,10 +66,7 @@ def _both_scalar(kernel: NkiKernel, second: ScalarSteps) -> Rewrite | None:
 _OPS = frozenset({"add", "subtract", "multiply", "maximum", "minimum"})
 
 
-def scalar_tensor_tensor(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
+def scalar_tensor_tensor(kernel: NkiKernel) -> Iterator[Rewrite]:
     for instruction in kernel.instructions:
         second = pair(kernel, instruction)
         if second is None or second.op not in _OPS:

@@ -9,29 +9,26 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.resident_tiles import too_large
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.parsed_source import canonical
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 
 _Widening = Callable[[NkiKernel, NkiCall], Rewrite | None]
 
 
-def _wider(subject: RuleContext, by_slices: _Widening, name: str, in_full: _Widening) -> Iterator[Rewrite]:
+def _wider(kernel: NkiKernel, by_slices: _Widening, name: str, in_full: _Widening) -> Iterator[Rewrite]:
     """Yield what becomes of each copy of today's dialect, and of each call ``name`` of Beta 1."""
-    kernel = open_nki(subject)
-    if kernel is None:
-        return
     for calls, widened in ((kernel.of("nisa.dma_copy"), by_slices), (kernel.of(name), in_full)):
         for call in calls:
             if (rewrite := widened(kernel, call)) is not None:
                 yield rewrite
 
 
-def wider_loads(subject: RuleContext) -> Iterator[Rewrite]:
-    yield from _wider(subject, _loaded_by_slices, "nl.load", _loaded_in_full)
+def wider_loads(kernel: NkiKernel) -> Iterator[Rewrite]:
+    yield from _wider(kernel, _loaded_by_slices, "nl.load", _loaded_in_full)
 
 
 def _loaded_in_full(kernel: NkiKernel, load: NkiCall) -> Rewrite | None:
@@ -95,8 +92,8 @@ def _loaded_by_slices(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
     return Rewrite(tuple(edits), f"Load the rows of {found.tensor} in full before the loop over {over}.")
 
 
-def wider_stores(subject: RuleContext) -> Iterator[Rewrite]:
-    yield from _wider(subject, _stored_by_slices, "nl.store", _stored_in_full)
+def wider_stores(kernel: NkiKernel) -> Iterator[Rewrite]:
+    yield from _wider(kernel, _stored_by_slices, "nl.store", _stored_in_full)
 
 
 def _stored_in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:

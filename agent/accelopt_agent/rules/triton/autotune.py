@@ -7,17 +7,16 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.pointers import addressed
 
 #: Writing twice to the same place would add up: a kernel that does cannot be run several times to choose a config.
 _ATOMICS = ("atomic_add", "atomic_cas", "atomic_xchg", "atomic_max", "atomic_min", "atomic_and", "atomic_or")
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1 or kernel.calls(*_ATOMICS):
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned or len(kernel.launches) != 1 or kernel.calls(*_ATOMICS):
         return
     launch = kernel.launches[0]
     if _updates_in_place(kernel) or launch.keyword("num_stages") or kernel.heuristics is None:

@@ -7,14 +7,13 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.pointers import addressed, sources
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.calls("dot"):
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.calls("dot"):
         return  # the tiles of a product are read again, by other programs
     loads = [(load, _tensor(kernel, load)) for load in kernel.calls("load")]
     edits: list[ByteEdit] = []

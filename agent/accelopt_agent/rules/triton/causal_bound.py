@@ -6,18 +6,17 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.pointers import sources
 
 #: A score of this or less has no weight beside any other: its exponential is zero in float32.
 _MASKED = -1e4
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    minimum = kernel.spell("minimum") if kernel is not None else None
-    if kernel is None or minimum is None or not kernel.calls("dot"):
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    minimum = kernel.spell("minimum")
+    if minimum is None or not kernel.calls("dot"):
         return
     for mask in kernel.calls("where"):
         loop = next((p for p in kernel.source.parents(mask) if isinstance(p, cst.For)), None)

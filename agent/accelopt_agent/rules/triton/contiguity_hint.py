@@ -6,16 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.launch_flags import Division, divisions_as_flags
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     wrapped = [(s, division) for s in kernel.flow.simple() if (division := _wrapped(kernel, s)) is not None]
     declared = divisions_as_flags(kernel, list(dict.fromkeys(d for _, d in wrapped))) if wrapped else None
     multiple, contiguous = kernel.spell("multiple_of"), kernel.spell("max_contiguous")

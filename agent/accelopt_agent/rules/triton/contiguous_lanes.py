@@ -6,16 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.block_size import grid_axis
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
-    for node in kernel.source.walk(subject.function.body, cst.BinaryOperation):
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    for node in kernel.source.walk(kernel.subject.function.body, cst.BinaryOperation):
         if not isinstance(node.operator, cst.Add):
             continue
         for start, spread in ((node.left, node.right), (node.right, node.left)):

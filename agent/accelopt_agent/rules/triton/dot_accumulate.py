@@ -6,14 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     for statement in kernel.flow.simple():
         node = statement.node
         if not isinstance(node, cst.SimpleStatementLine) or len(node.body) != 1:

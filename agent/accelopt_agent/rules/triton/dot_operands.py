@@ -8,14 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     dots = kernel.calls("dot")
     casts: dict[cst.Call, list[ByteEdit]] = {}
     for dot in dots:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel
 from accelopt_agent.rules.analysis.triton.launch_flags import divisions_as_flags
 
 
@@ -22,12 +22,13 @@ class _Bound:
     block: str
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or not kernel.launches:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if not kernel.launches:
         return
     bounds = [
-        b for c in kernel.source.walk(subject.function.body, cst.Comparison) if (b := _bound(kernel, c))
+        b
+        for c in kernel.source.walk(kernel.subject.function.body, cst.Comparison)
+        if (b := _bound(kernel, c))
     ]
     divisions = list(dict.fromkeys((b.size, b.block) for b in bounds))
     declared = divisions_as_flags(kernel, divisions) if divisions else None

@@ -8,15 +8,14 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 
 _LOG2_E = "1.4426950408889634"
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.spell("exp2") is None:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.spell("exp2") is None:
         return
     for exp in kernel.calls("exp"):
         if len(exp.args) == 1 and (factor := _factor(kernel, exp.args[0].value)) is not None:

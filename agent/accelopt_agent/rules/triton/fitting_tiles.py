@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.product_schedule import present_product, schedules
 from accelopt_agent.rules.analysis.triton.product_tiles import open_attention, open_product
 
@@ -13,16 +13,15 @@ from accelopt_agent.rules.analysis.triton.product_tiles import open_attention, o
 _MOST_SCHEDULES = 4
 
 
-def matmul_tiles(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+def matmul_tiles(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned or len(kernel.launches) != 1:
         return
-    product = open_product(subject, kernel.launches[0])
+    product = open_product(kernel.subject, kernel.launches[0])
     if product is None:
         return
-    present = present_product(subject, *product.sizes)
+    present = present_product(kernel.subject, *product.sizes)
     written = 0
-    for schedule in schedules(subject, present):
+    for schedule in schedules(kernel.subject, present):
         new = (schedule.rows, schedule.columns, schedule.inner)
         rewrite = product.rewrite(new, schedule.warps, schedule.stages)
         if rewrite is not None and written < _MOST_SCHEDULES:
@@ -42,11 +41,10 @@ _ATTENTION_TILES = (
 _MOST_TILES = 3
 
 
-def attention_tiles(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+def attention_tiles(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned or len(kernel.launches) != 1:
         return
-    attention = open_attention(subject, kernel.launches[0])
+    attention = open_attention(kernel.subject, kernel.launches[0])
     if attention is None:
         return
     rows, columns = attention.sizes

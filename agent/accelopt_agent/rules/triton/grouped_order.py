@@ -6,20 +6,19 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimensions
 
 #: Rows of tiles per group, as in Triton's own matrix product tutorial.
 _GROUP = 8
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or not kernel.calls("dot") or kernel.calls("swizzle2d"):
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if not kernel.calls("dot") or kernel.calls("swizzle2d"):
         return
-    products = subject.analysis(TileDimensions).products
+    products = kernel.subject.analysis(TileDimensions).products
     if not all(p.rows.axes and p.columns.axes for p in products):
         return  # attention goes over the columns in a loop: its programs share no columns
     swizzle, programs = kernel.spell("swizzle2d"), kernel.spell("num_programs")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.hoisting import departure
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.pointers import addressed
 from accelopt_agent.rules.analysis.triton.storage import apart
 
@@ -16,11 +16,8 @@ from accelopt_agent.rules.analysis.triton.storage import apart
 _INDEXING = frozenset({"arange", "program_id", "num_programs", "cdiv"})
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
-    stores = [c for c in kernel.source.walk(subject.function.body, cst.Call) if _may_store(kernel, c)]
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    stores = [c for c in kernel.source.walk(kernel.subject.function.body, cst.Call) if _may_store(kernel, c)]
     for statement in kernel.flow.simple():
         load = statement.value
         if not statement.loops or not isinstance(load, cst.Call) or not kernel.is_call(load, "load"):

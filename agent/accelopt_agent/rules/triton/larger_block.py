@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.block_size import BlockSize, grid_blocks, meaning, passed
-from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.masked_lanes import access
 from accelopt_agent.rules.analysis.triton.values import Evaluation, Value
 
@@ -34,9 +34,8 @@ class _Blocks:
     offsets: Value
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned or len(kernel.launches) != 1:
         return
     if kernel.calls(*_ACROSS_LANES) or any(s.loops for s in kernel.flow.statements):
         return
@@ -44,7 +43,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
         return
     launch = kernel.launches[0]
     values = Evaluation(kernel)
-    values.walk(subject.function.body.body)
+    values.walk(kernel.subject.function.body.body)
     blocks = _blocks(kernel, values)
     found = _sized(kernel, launch, values, blocks) if blocks is not None else None
     if found is None:
@@ -54,7 +53,7 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
         if value >= block.value * 2:
             warps = _warps(kernel, launch, value)
             edits = [*inside(value), *block.edits(kernel, value)]
-            kept = [e for e in edits if subject.start <= e.start < subject.end]
+            kept = [e for e in edits if kernel.subject.start <= e.start < kernel.subject.end]
             outside = [e for e in edits if e not in kept]
             what = f"{value} elements per program instead of {block.value}"
             yield Rewrite(tuple(kept), f"Work on {what}.", (*outside, *warps))

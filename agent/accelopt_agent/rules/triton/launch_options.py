@@ -8,18 +8,15 @@ from collections.abc import Callable, Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.parsed_source import canonical
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.config_list import OPTIONS, TuneConfig, config_text, open_configs
-from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 
 
 def neighbours(
-    subject: RuleContext, option: str, default: int, near: Callable[[int], list[int]]
+    kernel: TritonKernel, option: str, default: int, near: Callable[[int], list[int]]
 ) -> Iterator[Rewrite]:
     """Yield rewrites that set ``option`` to each value ``near`` the present one (``default`` where none is written)."""
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
     if kernel.is_autotuned:
         yield from _more_configs(kernel, option, default, near)
         return
@@ -97,8 +94,8 @@ def _sizes(kernel: TritonKernel, config: cst.Call) -> str:
 _WARPS, _LEAST_WARPS, _MOST_WARPS = 4, 1, 16
 
 
-def num_warps(subject: RuleContext) -> Iterator[Rewrite]:
-    yield from neighbours(subject, "num_warps", _WARPS, _near_warps)
+def num_warps(kernel: TritonKernel) -> Iterator[Rewrite]:
+    yield from neighbours(kernel, "num_warps", _WARPS, _near_warps)
 
 
 def _near_warps(warps: int) -> list[int]:
@@ -109,16 +106,13 @@ def _near_warps(warps: int) -> list[int]:
 _STAGES, _LEAST_STAGES, _MOST_STAGES = 3, 1, 6
 
 
-def num_stages(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
+def num_stages(kernel: TritonKernel) -> Iterator[Rewrite]:
     in_loop = any(
         isinstance(p, cst.For) for load in kernel.calls("load") for p in kernel.source.parents(load)
     )
     if in_loop:
         yield from neighbours(
-            subject,
+            kernel,
             "num_stages",
             _STAGES,
             lambda n: [m for m in (n + 1, n - 1) if _LEAST_STAGES <= m <= _MOST_STAGES],

@@ -8,9 +8,9 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, unwrapped
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.block_size import passed
-from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.lane_shape import is_elementwise
 from accelopt_agent.rules.analysis.triton.masked_lanes import access
 from accelopt_agent.rules.analysis.triton.storage import apart
@@ -20,12 +20,11 @@ from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, root
 _MOST = 16384
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned:
         return
     values = Evaluation(kernel, apart(kernel))
-    values.walk(subject.function.body.body)
+    values.walk(kernel.subject.function.body.body)
     for statement in kernel.flow.statements:
         loop = statement.node
         if isinstance(loop, cst.For) and _is_elementwise(kernel, loop):

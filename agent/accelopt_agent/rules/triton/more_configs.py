@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.config_list import OPTIONS, TuneConfig, config_text, open_configs
-from accelopt_agent.rules.analysis.triton.kernel import open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.product_schedule import ProductSchedule, present_product, schedules
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimensions
 
@@ -17,14 +17,13 @@ _ADDED = 2
 _LEAST, _MOST, _MOST_OF_PRODUCT = 32, 8192, 128
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    listed = open_configs(kernel) if kernel is not None else None
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    listed = open_configs(kernel)
     configs = [c for c in listed.configs if c.complete] if listed is not None else []
-    if kernel is None or listed is None or not configs:
+    if listed is None or not configs:
         return
-    names = _names(subject)
-    new = _wider(subject, configs) if names is None else _scheduled(subject, configs, names)
+    names = _names(kernel.subject)
+    new = _wider(kernel.subject, configs) if names is None else _scheduled(kernel.subject, configs, names)
     if new:
         texts = [config_text(kernel, like, settings) for like, settings in new]
         tiles = " and ".join(", ".join(f"{n}={v}" for n, v in settings.items()) for _, settings in new)

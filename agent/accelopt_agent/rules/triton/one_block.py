@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.analysis.triton.block_size import meaning, passed
-from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.launch_flags import with_flags
 from accelopt_agent.rules.analysis.triton.row_loops import RowLoop, row_loops
 from accelopt_agent.rules.analysis.triton.single_iteration import loop_region, single_iteration
@@ -22,12 +22,11 @@ _PER_WARP = 2048
 _FLAG = "ONE_BLOCK"
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or not kernel.launches:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned or not kernel.launches:
         return
     values = Evaluation(kernel, apart(kernel))
-    values.walk(subject.function.body.body)
+    values.walk(kernel.subject.function.body.body)
     for loops in row_loops(kernel, values):
         region = loop_region(kernel, loops)
         lines = single_iteration(kernel, loops, region) if region is not None else None

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,7 @@ class _Pass:
     axis: str
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     loops = [s for s in kernel.flow.statements if isinstance(s.node, cst.For)]
     for first in loops:
         maximum = _pass(kernel, first, "maximum", "max")

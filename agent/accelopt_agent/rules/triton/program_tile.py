@@ -10,7 +10,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import grid_axis, is_shared, meaning, passed
-from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.lane_shape import Shapes
 from accelopt_agent.rules.analysis.triton.values import Evaluation
 
@@ -34,15 +34,14 @@ class _Axis:
     number: int
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or len(kernel.launches) != 1:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if len(kernel.launches) != 1:
         return
-    if any(p.default is not None for p in kernel.source.walk(subject.function.params, cst.Param)):
+    if any(p.default is not None for p in kernel.source.walk(kernel.subject.function.params, cst.Param)):
         return  # what is passed from now on could not stand behind a default
     launch = kernel.launches[0]
     values = Evaluation(kernel)
-    values.walk(subject.function.body.body)
+    values.walk(kernel.subject.function.body.body)
     for axis in _axes(kernel):
         limit = None if _splits_into_blocks(kernel, values, axis) else _limit(kernel, launch, axis)
         shapes = Shapes(kernel, values, axis.name) if limit is not None else None
@@ -53,10 +52,10 @@ def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
             continue
         length = _computed_length(kernel, launch, values, limit[1]) if shapes.has_lanes else None
         if length is not None:
-            for elements in _ELEMENTS if _worthwhile(subject) else ():
+            for elements in _ELEMENTS if _worthwhile(kernel.subject) else ():
                 yield _rewrite(kernel, launch, axis, limit, inside, True, elements, length)
             continue
-        for count in _worthwhile(subject):
+        for count in _worthwhile(kernel.subject):
             yield _rewrite(kernel, launch, axis, limit, inside, shapes.has_lanes, count)
 
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.storage import apart
 from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, load_arguments, root
 
@@ -27,13 +27,10 @@ class _Store:
     base: str
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None:
-        return
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     never_overlap = apart(kernel)
     values = Evaluation(kernel, never_overlap)
-    values.walk(subject.function.body.body)
+    values.walk(kernel.subject.function.body.body)
     stores = _stores(kernel, values)
     edits: list[ByteEdit] = []
     kept: dict[cst.Call, str] = {}

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel, integer, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.launch_sizes import LaunchSizes, Resize
 from accelopt_agent.rules.analysis.triton.values import Evaluation, Value
 from accelopt_profiling.targets import UnknownTargetError, load_gpu
@@ -18,13 +18,12 @@ _DIVISORS = (4, 16, 64)
 _PROGRAMS_EACH = 16
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned or len(kernel.launches) != 1:
         return
     values, launched = Evaluation(kernel), LaunchSizes(kernel, kernel.launches[0])
-    values.walk(subject.function.body.body)
-    most = _most(subject)
+    values.walk(kernel.subject.function.body.body)
+    most = _most(kernel.subject)
     for name in kernel.parameters:
         given = launched.value(name)
         if name not in kernel.constexprs or given is None or _sizes_lanes(kernel, values, name):

@@ -7,21 +7,20 @@ from collections.abc import Iterator
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
+from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
-from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.values import Evaluation, Value
 
 #: Values that lanes differ in.
 _LANES = ("arange", "load")
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.spell("sum") is None:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.spell("sum") is None:
         return
     values = Evaluation(kernel)
-    values.walk(subject.function.body.body)
+    values.walk(kernel.subject.function.body.body)
     for call in kernel.calls("atomic_add"):
         statement = kernel.flow.statement_of(call)
         placed = [a.value for a in call.args if a.keyword is None]

@@ -6,19 +6,18 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
-from accelopt_agent.rules.analysis.triton.kernel import TL, KernelLaunch, TritonKernel, open_triton
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.kernel import TL, KernelLaunch, TritonKernel
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    single = kernel.spell("float32") if kernel is not None else None
-    if kernel is None or single is None or any(_is_double(kernel, launch) for launch in kernel.launches):
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    single = kernel.spell("float32")
+    if single is None or any(_is_double(kernel, launch) for launch in kernel.launches):
         return
     places = [
         node
         for kind in (cst.Attribute, cst.Name)
-        for node in kernel.source.walk(subject.function.body, kind)
+        for node in kernel.source.walk(kernel.subject.function.body, kind)
         if kernel.names.path(node) == f"{TL}.float64"
     ]
     if not places or any(isinstance(p, cst.Comparison) for n in places for p in kernel.source.parents(n)):

@@ -11,7 +11,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import grid_axes
-from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel
 from accelopt_agent.rules.analysis.triton.launch_sizes import options_edits
 from accelopt_agent.rules.analysis.triton.pointers import addressed
 from accelopt_agent.rules.analysis.triton.product_tiles import ProductTiles, open_product
@@ -37,14 +37,13 @@ class InnerLoop:
     conversion: cst.SimpleStatementLine | None
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1 or kernel.calls("num_programs"):
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned or len(kernel.launches) != 1 or kernel.calls("num_programs"):
         return
     launch = kernel.launches[0]
-    product = open_product(subject, launch)
+    product = open_product(kernel.subject, launch)
     loop = _inner_loop(kernel, product) if product is not None else None
-    parts = _parts(subject, product) if product is not None else 0
+    parts = _parts(kernel.subject, product) if product is not None else 0
     if product is None or loop is None or parts < 2 or {"SPLIT_K", "split"} & _names(kernel):
         return
     outside = _launch_edits(kernel, launch, loop, parts)

@@ -10,7 +10,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.rule_context import Rewrite, RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import grid_axes
-from accelopt_agent.rules.analysis.triton.kernel import integer, open_triton
+from accelopt_agent.rules.analysis.triton.kernel import TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.launch_sizes import (
     LaunchSizes,
     Resize,
@@ -28,18 +28,17 @@ _PARTS = (4, 2, 8)
 _PER_WARP = 256
 
 
-def rewrites(subject: RuleContext) -> Iterator[Rewrite]:
-    kernel = open_triton(subject)
-    if kernel is None or kernel.is_autotuned or len(kernel.launches) != 1:
+def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
+    if kernel.is_autotuned or len(kernel.launches) != 1:
         return
     # Of a launch too small to fill the device smaller tiles make more programs: at other shapes they are worse.
-    small = subject.measurement is not None and subject.measurement.bound == "launch"
-    analysis, launched = subject.analysis(TileDimensions), LaunchSizes(kernel, kernel.launches[0])
+    small = kernel.subject.measurement is not None and kernel.subject.measurement.bound == "launch"
+    analysis, launched = kernel.subject.analysis(TileDimensions), LaunchSizes(kernel, kernel.launches[0])
     for name in kernel.parameters:
         dimensions, given = analysis.of(name), launched.value(name)
         if given is None and dimensions and not small and name in kernel.constexprs:
             if all(d.loops and d.looped and d.guarded and not d.axes for d in dimensions):
-                yield from _smaller_blocks(subject, launched, name)
+                yield from _smaller_blocks(kernel.subject, launched, name)
             continue
         size = given.value if given is not None else 0
         if name not in kernel.constexprs or not dimensions or size < 2 or size & (size - 1):

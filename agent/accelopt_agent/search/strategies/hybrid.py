@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from random import Random
 
-from accelopt_agent.search.node import ROUNDING, Node
+from accelopt_agent.search.node import ROUNDING, Node, is_remembered
 from accelopt_agent.search.strategies.frontier import Frontier
 from accelopt_agent.search.strategies.strategy import (
     ONCE_PER_SEARCH,
@@ -126,6 +126,10 @@ class Hybrid(Frontier):
     further rules where each rule was tried once, or ``UNCLEAR_TRIES`` tries were made, and none changed the time. An
     answer that could not be read says nothing about what the next one will bring.
 
+    What was remembered of another kernel may lead to a fast version from which a faster one cannot be reached. So where
+    nothing promises anything any more and a remembered change led to the fastest version, the search goes on with the
+    fastest one that rules alone led to, as if nothing had been remembered.
+
     What promises nothing is tried too, the least unpromising first, before anybody is paid: until ``patience`` tries
     of rules in a row have brought no faster version, and once more after each paid answer. It waits until nothing else
     runs, so that no proof and no suggestion comes later for it.
@@ -153,6 +157,7 @@ class Hybrid(Frontier):
         self._fruitless_tries = self._choices = self._paid_tries = self._unanswered = 0
         self._left = math.inf
         self.experience = Experience(prior, target)
+        self._plain_experience = Experience(prior, target)  # of what no remembered change led to
         self._expected = dict.fromkeys(PAID, first_gain)
         self._us_at_ask: dict[str, float] = {}
         self._to_prove: Node | None = None
@@ -165,6 +170,7 @@ class Hybrid(Frontier):
         super().observe(result)
         if isinstance(result, ProposalsReceived):
             self.experience.add_proposals(result.trials)
+            self._plain_experience.add_proposals(result.trials)
             if result.ask.proposer in PAID:
                 self._unanswered = 0 if result.answered else self._unanswered + 1
                 if self._unanswered >= MOST_UNANSWERED:
@@ -174,11 +180,19 @@ class Hybrid(Frontier):
                 self._fruitless_tries = min(self._fruitless_tries, max(0, self.patience - 1))
         elif isinstance(result, CandidateMeasured):
             self.experience.add_result(result.trial, result.node)
+            if not result.node.remembered:
+                self._plain_experience.add_result(result.trial, result.node)
 
     @property
     def fastest(self) -> Node:
         """The fastest version that may be built upon."""
         return min((n for n in self.nodes if n.may_be_built_upon), key=lambda n: n.us, default=self.root)
+
+    @property
+    def fastest_unremembered(self) -> Node:
+        """The fastest version that may be built upon and that no remembered change led to."""
+        nodes = [n for n in self.nodes if n.may_be_built_upon and not n.remembered]
+        return min(nodes, key=lambda n: n.us, default=self.root)
 
     def next_idea(self) -> Trial | None:
         fastest = self.fastest
@@ -188,13 +202,24 @@ class Hybrid(Frontier):
         if self._waits_for_model():
             return None
         open_ideas = [i for i in self.ideas if i.parent.may_be_built_upon]
+        if not open_ideas:
+            return None
         first = self._choices == 0
-        promises = [(i.parent.us * self.experience.ratio(i, first), k) for k, i in enumerate(open_ideas)]
-        promise, k = min(promises, default=(float("inf"), -1))
-        if promise < fastest.us or (open_ideas and self._patient()):
-            self._choices += 1
-            return open_ideas[k]
-        return None
+        promise, k = min((i.parent.us * self.experience.ratio(i, first), k) for k, i in enumerate(open_ideas))
+        chosen: Trial | None = open_ideas[k]
+        if promise >= fastest.us:
+            if not self._all_asked():
+                return None
+            chosen = self._plain_idea() or (chosen if self._fruitless_tries < self.patience else None)
+        self._choices += chosen is not None
+        return chosen
+
+    def _plain_idea(self) -> Trial | None:
+        """Return what promises to beat the fastest version of rules alone, as far as their own tries tell."""
+        plain = [i for i in self.ideas if i.parent.may_be_built_upon and _plain(i)]
+        promises = [(i.parent.us * self._plain_experience.ratio(i), k) for k, i in enumerate(plain)]
+        promise, k = min(promises, default=(math.inf, -1))
+        return plain[k] if promise < self.fastest_unremembered.us else None
 
     def choose(self, free: Capacity) -> SearchStep | None:
         self._left = free.candidates
@@ -228,10 +253,10 @@ class Hybrid(Frontier):
         }
         return len(tried) >= UNCLEAR_TRIES or waiting <= {origin for origin, _ in tried}
 
-    def _patient(self) -> bool:
-        """Return whether to try rewrites that promise nothing: everything that promises something has been tried."""
-        asked = all(self._node_not_asked_about(name) is None for name in self.sources if name not in PAID)
-        return self._fruitless_tries < self.patience and asked and not self.begun
+    def _all_asked(self) -> bool:
+        """Return whether nothing runs and nobody who costs nothing is left to be asked."""
+        free = [name for name in self.sources if name not in PAID]
+        return not self.begun and all(self._node_not_asked_about(name) is None for name in free)
 
     def next_ask(self) -> AskProposer | None:
         for name in self.sources:
@@ -250,10 +275,11 @@ class Hybrid(Frontier):
         fastest = self.fastest
         if name in ONCE_PER_SEARCH:
             return self._node_to_teach(name, fastest) if name in self.root.asked else self.root
+        least = self.fastest_unremembered.us
         nodes = [
             n for n in self.nodes
             if name not in n.asked and n.may_be_built_upon and n.gained and n.depth < self.depth
-            and n.us * self.experience.best_hope < fastest.us
+            and n.us * self.experience.best_hope < (fastest.us if n.remembered else least)
         ]  # fmt: skip
         return min(nodes, key=lambda n: (n.us, n.depth), default=None)
 
@@ -333,6 +359,11 @@ def _alike(node: Node) -> Node:
     while node.parent is not None and not node.faster_than(node.parent) and not node.parent.faster_than(node):
         node = node.parent
     return node
+
+
+def _plain(trial: Trial) -> bool:
+    """Return whether no remembered change leads to it."""
+    return not is_remembered(trial.candidate.origin, trial.candidate.steps) and not trial.parent.remembered
 
 
 def _by_rule(trial: Trial) -> bool:

@@ -71,11 +71,12 @@ class _Drawing:
         self.context, self.problem, self.params = context, problem, params
         self.shapes = list(problem.shapes)
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
+        self.result_sizes: dict[int | None, int] = {}  # bytes of what the reference returns
         self.first: list[Any] | None = None
         self.integers: list[Any] | None = None
         self.written: list[int] | None = None
         self.work = HostWork()  # what the reference computes
-        self.used = 0
+        self.used = self.results = 0
         self.doubled = False
         self.main = ProblemSizes(problem)
         if params.dialect == "triton":
@@ -162,11 +163,15 @@ class _Drawing:
         smaller = "" if at is not None else str(self.main)
         drawn = DrawnCase(index, case.name, case.distribution, shape=self._shape(at), smaller=smaller)
         if index and self.used + self.sizes.get(at, 0) > self.params.input_bytes:
-            return replace(drawn, left_out="the inputs of the cases before it are large")
+            return replace(drawn, left_out="the inputs of earlier cases are large")
+        if index and self.results + self.result_sizes.get(at, 0) > self.params.result_bytes:
+            return replace(drawn, left_out="the results of earlier cases are large")
         inputs: list[Any] = []
         if case.distribution not in ALTERED:
             inputs = self._inputs(case.seed, at)
             self.sizes.setdefault(at, byte_count(inputs))
+            if at not in self.result_sizes:
+                self.result_sizes[at] = result_bytes(self.problem, inputs)
         notes: list[str] = []
         if case.distribution in _CHANGES:
             inputs, changed = _CHANGES[case.distribution](self, inputs, case.seed)
@@ -178,6 +183,7 @@ class _Drawing:
             return None
         if not changed:
             return replace(drawn, left_out="it does not change these inputs")
+        self.results += self.result_sizes.get(at, 0)
         twice = not self.doubled and (case.movable or len(self.params.cases) == 1)
         self.doubled = self.doubled or twice
         smaller_sizes = {} if at is not None else self.main.smaller
@@ -370,6 +376,17 @@ def _equal(a: Any, b: Any) -> bool:
     if tuple(a.shape) != tuple(b.shape):
         return False
     return bool(np.array_equal(a, b)) if isinstance(a, np.ndarray) else bool((a == b).all())
+
+
+def result_bytes(problem: Problem, inputs: list[Any]) -> int:
+    """Return how much the reference returns for ``inputs``, which it does not change; 0 where it does not run, or is
+    the original kernel, which may take long."""
+    if not getattr(problem, "float64", True):
+        return 0
+    try:
+        return byte_count(problem.reference([copied(v) for v in inputs]) or [])
+    except Exception:  # whatever is wrong with it is said where its answers are asked for
+        return 0
 
 
 def written_by_reference(

@@ -9,9 +9,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from accelopt_profiling.gate.step_schemas import LATER
+from accelopt_profiling.comparison.saved_values import load_values
+from accelopt_profiling.gate.step_schemas import LATER, CaseCall
 from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, user_errors
@@ -36,6 +39,21 @@ def case_folder(context: StepContext, index: int) -> Path:
     """Return the folder of one case; below it ``inputs``, ``arguments``, ``outputs``, ``again``,
     ``expected``, ..."""
     return context.folder / "gate" / str(index)
+
+
+def drawn_cases(context: StepContext, count: int) -> list[int]:
+    """Return which of ``count`` planned cases were drawn and not left out since."""
+    return [index for index in range(count) if (case_folder(context, index) / "call").is_dir()]
+
+
+def saved_call(context: StepContext, index: int) -> CaseCall:
+    """Return the call of a drawn case."""
+    return from_plain(CaseCall, load_values(case_folder(context, index) / "call")[0])
+
+
+def saved_arguments(folder: Path) -> list[Any]:
+    """Load the arguments of the case of that ``folder`` into new memory."""
+    return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
 
 
 def raw_folders(folder: Path) -> list[str]:

@@ -12,11 +12,16 @@ from pathlib import Path
 
 import numpy as np
 
-from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
-from accelopt_profiling.gate.step_schemas import CaseCall, DeviceRunParams, DeviceRunResult
-from accelopt_profiling.gate.steps.case_files import case_folder, forget_candidate
+from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
+from accelopt_profiling.gate.step_schemas import DeviceRunParams, DeviceRunResult
+from accelopt_profiling.gate.steps.case_files import (
+    case_folder,
+    drawn_cases,
+    forget_candidate,
+    saved_arguments,
+    saved_call,
+)
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.plain import from_plain
 from accelopt_profiling.trainium.device_run import DeviceRequest
 from accelopt_profiling.trainium.toolchain import find_toolchain, generation_of, open_device
 from accelopt_profiling.trainium.tools import DeviceError
@@ -36,11 +41,10 @@ def run_on_device(
     text = context.source.files[context.source.kernel]
     kernels = {k.name: k for k in find_kernels(text).kernels if k.dialect == "nki"}
     ran: list[int] = []
-    for index in range(params.cases):
-        folder = case_folder(context, index)
-        if len(ran) == DRAWS or not (folder / "call").is_dir():
-            continue
-        case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+    for index in drawn_cases(context, params.cases):
+        folder, case_call = case_folder(context, index), saved_call(context, index)
+        if len(ran) == DRAWS:
+            break
         if case_call.derived or case_call.altered or not (folder / "outputs").is_dir():
             continue
         call = case_call.call
@@ -48,7 +52,7 @@ def run_on_device(
         if kernel is None or call.style != "returns" or call.keywords:
             reason = f"{call.function} is no NKI kernel of the file, so it cannot be run on the device alone."
             return DeviceRunResult(ran, unavailable=reason)
-        arguments = load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+        arguments = saved_arguments(folder)
         work = context.folder / "device" / str(index)
         work.mkdir(parents=True)
         request = DeviceRequest(

@@ -22,7 +22,7 @@ from accelopt_profiling.comparison.memory import (
     poisoned_memory,
     same_layout,
 )
-from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
+from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, link_values, save_values
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation
@@ -36,9 +36,14 @@ from accelopt_profiling.gate.observe.interpretation import (
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, PlanResult, RunCase, RunParams
-from accelopt_profiling.gate.steps.case_files import ABOUT, INITIAL_FILE, case_folder
+from accelopt_profiling.gate.steps.case_files import (
+    ABOUT,
+    INITIAL_FILE,
+    case_folder,
+    saved_arguments,
+    saved_call,
+)
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import call_entry, listed
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -72,16 +77,18 @@ class LoadedCandidate:
         self.lanes: list[str] = []
         self.configurations = AutotuneTurns()
         self.whole: set[int] = set()
+        self._plans: dict[int, InterpretationPlan] = {}
+        self._digests: dict[int, str] = {}
         self._earlier: list[Any] | None = None
 
     def case_call(self, index: int) -> CaseCall:
-        return from_plain(CaseCall, load_values(case_folder(self.context, index) / "call")[0])
+        return saved_call(self.context, index)
 
     def arguments(self, index: int) -> list[Any]:
         """Load the arguments of a case into new memory, aligned as a device's."""
         folder = case_folder(self.context, index)
         with emulation(self.params.dialect, self.params.target):
-            loaded = load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+            loaded = saved_arguments(folder)
             return [aligned(value) for value in loaded]
 
     def reused_memory(self, arguments: list[Any]) -> list[Any]:
@@ -94,7 +101,11 @@ class LoadedCandidate:
 
     def interpretation(self, index: int) -> InterpretationPlan:
         """Return which programs of a case's launches are interpreted."""
-        return whole() if index in self.whole else of_case(self.plan, index, self.params.interpret_work)
+        if index in self.whole:
+            return whole()
+        if index not in self._plans:
+            self._plans[index] = of_case(self.plan, index, self.params.interpret_work)
+        return self._plans[index]
 
     def interpret_whole(self, index: int) -> None:
         """Have a case interpreted whole from here on.
@@ -186,7 +197,8 @@ class LoadedCandidate:
         return outputs
 
     def save(self, index: int, name: str, outputs: list[Any], seen: Seen, about: str = "") -> None:
-        """Save outputs and send their digest before any more of the candidate's code runs. ``about`` is saved too."""
+        """Save outputs and send their digest before any more of the candidate's code runs. ``about`` is saved too. What
+        is the same as the first outputs takes no further room."""
         self.attributes += [
             f"{type(o).__name__}.{key}" for o in outputs for key in getattr(o, "__dict__", {})
         ]
@@ -205,4 +217,9 @@ class LoadedCandidate:
             (folder / ABOUT).write_text(about, encoding="utf-8")
         for output, mask in seen.known(outputs).items():
             np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
-        self.context.emit({"saved": [index, name, digest(folder)]})
+        made = digest(folder)
+        if name == "outputs":
+            self._digests[index] = made
+        elif made == self._digests.get(index):
+            link_values(folder, folder.parent / "outputs")
+        self.context.emit({"saved": [index, name, made]})

@@ -12,15 +12,21 @@ from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.comparison.memory import fingerprint, poisoned_memory
-from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, load_values, save_values
+from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.interpretation import of_case, whole
 from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
-from accelopt_profiling.gate.steps.case_files import case_folder, problem_errors, problem_files
+from accelopt_profiling.gate.steps.case_files import (
+    case_folder,
+    drawn_cases,
+    problem_errors,
+    problem_files,
+    saved_arguments,
+    saved_call,
+)
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.loading.call import call_entry, perform
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
@@ -41,17 +47,13 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own)
-        for index in range(params.cases):
+        for index in drawn_cases(context, params.cases):
             folder = case_folder(context, index)
-            if not (folder / "call").is_dir():
-                continue
-            case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+            case_call = saved_call(context, index)
             answers = case_call.derived or case_call.compared or params.measured
             if answers or case_call.twice:
                 with emulation(params.dialect, params.target):
-                    arguments = load_values(
-                        folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
-                    )
+                    arguments = saved_arguments(folder)
             if answers:
                 if (folder / "original").exists():
                     raise StepFailedError(
@@ -109,9 +111,7 @@ def _repeatable(
                 poisoned_memory(),
                 user_errors(own),
             ):
-                arguments = load_values(
-                    folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
-                )
+                arguments = saved_arguments(folder)
                 outputs = perform(module, case_call.call, arguments, own.source.kernel, built)
                 seen.raise_faults()
                 runs.append([fingerprint(v) for v in [*outputs, *arguments]])

@@ -9,7 +9,6 @@ import shutil
 from dataclasses import replace
 from types import ModuleType
 
-from accelopt_profiling.comparison.saved_values import load_values
 from accelopt_profiling.gate.observe.emulation import emulation, estimated_work
 from accelopt_profiling.gate.observe.interpretation import (
     ENOUGH,
@@ -20,9 +19,17 @@ from accelopt_profiling.gate.observe.interpretation import (
     of_case,
     planned_share,
 )
-from accelopt_profiling.gate.step_schemas import CaseCall, CasePlan, PlanParams, PlanResult
-from accelopt_profiling.gate.steps.case_files import PLAN_FILE, case_folder, problem_errors, problem_files
-from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.gate.step_schemas import CasePlan, PlanParams, PlanResult
+from accelopt_profiling.gate.steps.case_files import (
+    PLAN_FILE,
+    case_folder,
+    drawn_cases,
+    problem_errors,
+    problem_files,
+    saved_arguments,
+    saved_call,
+)
+from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
@@ -40,15 +47,11 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own)
         known: dict[str, int] = {}
-        for index in range(params.cases):
+        for index in drawn_cases(context, params.cases):
             folder = case_folder(context, index)
-            if not (folder / "call").is_dir():
-                continue
-            case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+            case_call = saved_call(context, index)
             with emulation(params.dialect, params.target):
-                arguments = load_values(
-                    folder / ("arguments" if (folder / "arguments").is_dir() else "inputs")
-                )
+                arguments = saved_arguments(folder)
             alike = str([getattr(a, "shape", a) for a in arguments])
             if alike not in known:
                 with estimated_work(params.target, MOST_WORK) as (work, seen):
@@ -76,8 +79,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
 
 def _stand_ins(context: StepContext, params: PlanParams) -> list[int]:
     """Return the case at smaller sizes that was drawn to stand for the first one, where there is one."""
-    folders = {index: case_folder(context, index) / "call" for index in range(params.cases)}
-    return [n for n, f in folders.items() if f.is_dir() and from_plain(CaseCall, load_values(f)[0]).reduced]
+    return [n for n in drawn_cases(context, params.cases) if saved_call(context, n).reduced]
 
 
 def _too_little_known(
@@ -86,10 +88,9 @@ def _too_little_known(
     """Run the original's share of the first case, and check whether its launches leave too little known: they read
     what programs of others left that were not run, so that no share tells anything.
     """
-    folder = case_folder(context, 0)
-    case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+    folder, case_call = case_folder(context, 0), saved_call(context, 0)
     with emulation(params.dialect, params.target):
-        arguments = load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
+        arguments = saved_arguments(folder)
     try:
         with (
             emulation(params.dialect, params.target, of_case(made, 0, params.interpret_work)) as seen,

@@ -8,7 +8,13 @@ from dataclasses import replace
 from typing import Any
 
 from accelopt_profiling.comparison.reference import ExpectedValues, ReferenceRuns
-from accelopt_profiling.comparison.saved_values import NotCarriedError, load_values, save_values
+from accelopt_profiling.comparison.saved_values import (
+    NotCarriedError,
+    digest,
+    link_values,
+    load_values,
+    save_values,
+)
 from accelopt_profiling.gate.inputs.draw import case_digests
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
@@ -29,9 +35,10 @@ from accelopt_profiling.gate.steps.case_files import (
     problem_errors,
     problem_files,
     raw_folders,
+    saved_call,
 )
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.call import check_answer
 from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
@@ -110,10 +117,9 @@ def _one(
     work: HostWork,
     precision: _Precision,
 ) -> ReferenceCase:
-    folder = case_folder(context, index)
     context.emit({"reference": index})
     digests = case_digests(context, index)
-    case_call = from_plain(CaseCall, load_values(folder / "call")[0])
+    case_call = saved_call(context, index)
     with ProblemSizes(problem).at(case_call.sizes).applied():
         return _at_its_sizes(context, own, problem, case_call, index, work, precision, digests)
 
@@ -168,6 +174,7 @@ def _at_its_sizes(
 
 def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
     """Bring the candidate's raw outputs into the reference's layout, by the problem's own code."""
+    first = digest(folder / "outputs")
     for raw in raw_folders(folder):
         outputs = load_values(folder / raw)
         try:
@@ -178,6 +185,8 @@ def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:
             raise
         if changed is not outputs:
             save_values(folder / finished(raw), changed)
+            if raw != "outputs" and digest(folder / raw) == first:
+                link_values(folder / finished(raw), folder / finished("outputs"))
     return ""
 
 

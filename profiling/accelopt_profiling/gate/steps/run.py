@@ -38,7 +38,13 @@ from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.watch import Watch
 from accelopt_profiling.gate.step_schemas import LATER, PlanResult, RunCase, RunParams, RunResult
-from accelopt_profiling.gate.steps.case_files import CONFIGURATION, PLAN_FILE, case_folder, forget_requests
+from accelopt_profiling.gate.steps.case_files import (
+    CONFIGURATION,
+    PLAN_FILE,
+    drawn_cases,
+    forget_requests,
+    saved_call,
+)
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate, TooLittleKnownError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -61,7 +67,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
     with emulation(params.dialect, params.target), poisoned_memory():
         pass  # imports what it needs: the candidate shall be the only one to import from here on
-    plan = _plan(context)
+    plan, own_check = _plan(context), _own_check(context, params)
     poison_allocator()
     clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
     Watch(
@@ -72,7 +78,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
     _allow(params.case_seconds)
     with emulation(params.dialect, params.target):
         before = SharedObjects()
-        candidate = LoadedCandidate(context, params, load_module(context), plan)
+        candidate = LoadedCandidate(context, params, load_module(context, own_check=own_check), plan)
         candidate.patched += before.changes()
     for name in params.neutralised:
         if hasattr(candidate.module, name):
@@ -94,9 +100,7 @@ class _CandidateRun:
 
     def all(self) -> RunResult:
         candidate = self.candidate
-        indices = [
-            n for n in range(self.params.cases) if (case_folder(candidate.context, n) / "call").is_dir()
-        ]
+        indices = drawn_cases(candidate.context, self.params.cases)
         cases = {n: self._case(n) for n in indices}
         case_call = {n: candidate.case_call(n) for n in indices}
         repeated = next((n for n in indices if case_call[n].twice), None)
@@ -348,6 +352,12 @@ def _plan(context: StepContext) -> PlanResult | None:
     plan = from_plain(PlanResult, json.loads(file.read_text(encoding="utf-8")))
     file.unlink()
     return plan
+
+
+def _own_check(context: StepContext, params: RunParams) -> str:
+    """Return the check of the original file's own that failed when its calls were recorded; "" where none did."""
+    drawn = drawn_cases(context, params.cases)
+    return saved_call(context, drawn[0]).call.own_check if drawn else ""
 
 
 #: What ends the process when a timer is over; no code of ours is run for that, which the candidate could reach.

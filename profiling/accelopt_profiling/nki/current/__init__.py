@@ -2,7 +2,6 @@
 
 Instructions take their destination as the first argument, tensors are indexed with slices, view methods and ``.ap``.
 Covered: the ``nki.isa`` functions of ``isa.names()``, the ``nki.language`` names of ``language.names()``, the view
-methods of ``tensor.NkiTensor``. What differs between the versions stands in ``versions.json``. Not covered: the
-microscaling formats (``nc_matmul_mx``, ``quantize_mx``), communication between cores (``sendrecv``,
-``core_barrier``), random numbers, and views that reinterpret a tensor's bits.
+methods of ``tensor.NkiTensor``. What differs between the versions stands in ``versions.json``. Not covered: random
+numbers, and views that reinterpret the bits of a tensor that is no whole input.
 """

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from accelopt_profiling.nki.current import elementwise, matrix, moves, reductions, registers, select
+from accelopt_profiling.nki.current import (
+    cores,
+    elementwise,
+    matrix,
+    microscaling,
+    moves,
+    reductions,
+    registers,
+    select,
+)
 from accelopt_profiling.nki.current.enums import (
     DgeMode,
     DmaEngine,
@@ -16,8 +25,9 @@ from accelopt_profiling.nki.frontend.isa import NcVersion, ReduceCmd, get_nc_ver
 
 FUNCTIONS = (
     moves.dma_copy, moves.dma_compute, moves.dma_transpose, moves.tensor_copy, moves.tensor_copy_predicated,
-    moves.nc_stream_shuffle, moves.iota, moves.affine_select, moves.nc_n_gather, moves.core_barrier,
-    matrix.nc_matmul, matrix.nc_transpose, select.nonzero_with_count,
+    moves.nc_stream_shuffle, moves.iota, moves.affine_select, moves.nc_n_gather, cores.core_barrier, cores.sendrecv,
+    matrix.nc_matmul, matrix.nc_transpose, microscaling.nc_matmul_mx, microscaling.quantize_mx,
+    select.nonzero_with_count,
     elementwise.activation, elementwise.activation_reduce, elementwise.exponential, elementwise.tensor_tensor,
     elementwise.tensor_scalar, elementwise.tensor_scalar_reduce, elementwise.scalar_tensor_tensor,
     elementwise.reciprocal, elementwise.memset,

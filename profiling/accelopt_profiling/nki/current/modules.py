@@ -19,7 +19,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
     """Return every stand-in by its import name, as ``version`` ("0.3" to "0.7") has them.
 
     Raises:
-        UnknownVersion: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
+        UnknownVersionError: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
     emulated = version or emulated_version()
     jit = decorator(launch, lambda machine: language.prepare(machine, emulated))

@@ -227,13 +227,3 @@ def nc_n_gather(dst: Any, data: Any, indices: Any, name: str | None = None) -> N
         return np.take_along_axis(x.reshape(x.shape[0], -1), rows, axis=1)
 
     into(machine, dst, "nc_n_gather", (GPSIMD,), [tile, chosen], compute, cost=target)
-
-
-def core_barrier(data: Any = None, cores: Any = None, engine: Any = None, name: str | None = None) -> None:
-    """Wait for the other cores of the launch: a launch of one program has none."""
-    machine = current()
-    if len(machine.grid) != 1 or machine.grid[0] != 1:
-        machine.fault(
-            "unsupported",
-            "core_barrier waits for the other programs of the launch, which run one after another here.",
-        )

@@ -32,7 +32,7 @@ def on_chip(machine: Machine, value: Any, what: str) -> Tile:
     """Return an operand that must be a tensor in SBUF or PSUM.
 
     Raises:
-        KernelFault: it is something else, or lies in HBM.
+        KernelFaultError: it is something else, or lies in HBM.
     """
     tile = machine.executor.operand(value, what)
     if tile.block.info.memory is MemorySpace.HBM:
@@ -49,7 +49,7 @@ def engines(
     from.
 
     Raises:
-        KernelFault: the engine asked for has no such instruction.
+        KernelFaultError: the engine asked for has no such instruction.
     """
     if engine is None or engine is NkiEngine.unknown:
         return usual
@@ -72,7 +72,7 @@ def same_size(machine: Machine, dst: Tile, source: Tile, what: str) -> None:
     """Check that both have as many partitions and as many elements per partition.
 
     Raises:
-        KernelFault: they differ.
+        KernelFaultError: they differ.
     """
     if per_partition(machine, dst) != per_partition(machine, source):
         machine.fault(
@@ -85,7 +85,7 @@ def scalar_like(machine: Machine, value: Any, data: Tile, what: str) -> Any:
     """Return a number, or a tensor with one element per partition of ``data``.
 
     Raises:
-        KernelFault: it is neither.
+        KernelFaultError: it is neither.
     """
     if isinstance(value, Tile):
         tile = on_chip(machine, value, what)
@@ -123,7 +123,7 @@ def operator(machine: Machine, op: Any) -> Callable[..., Any]:
     """Return the function of an operation with two operands; arithmetic is done in float32, bits stay bits.
 
     Raises:
-        KernelFault: the engines have no such operation.
+        KernelFaultError: the engines have no such operation.
     """
     name = operation_name(op)
     if name == "bypass":
@@ -144,7 +144,7 @@ def activation_function(machine: Machine, op: Any) -> Callable[[Array], Array]:
     """Return the function that ScalarE applies.
 
     Raises:
-        KernelFault: it has no such function.
+        KernelFaultError: it has no such function.
     """
     name = operation_name(op)
     if name not in ACTIVATIONS:
@@ -158,7 +158,7 @@ def reduction(machine: Machine, op: Any) -> Callable[..., Array]:
     """Return the function that reduces along axes with an operation.
 
     Raises:
-        KernelFault: there is no such reduction.
+        KernelFaultError: there is no such reduction.
     """
     name = operation_name(op)
     if name not in REDUCTIONS:

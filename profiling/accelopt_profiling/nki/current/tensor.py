@@ -14,6 +14,7 @@ import numpy as np
 from accelopt_profiling.nki.current.registers import Register
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.block import Array
+from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.index import Dim
 from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile, sizes_of
@@ -203,8 +204,10 @@ class NkiTensor(Tile):
         With ``scalar_offset`` or ``vector_offset`` the values of a tensor, times the step of dimension
         ``indirect_dim`` of this tensor, are added to the address; a vector replaces the first pair's steps.
         """
-        if dtype is not None and np.dtype(dtype) != self.dtype:
-            self.machine.fault("unsupported", "An access pattern that reinterprets the bits is not emulated.")
+        if dtype is not None and as_dtype(dtype) != self.dtype:
+            same = self.machine.reinterpret(self, dtype)
+            assert isinstance(same, NkiTensor)
+            return same.ap(pattern, offset, scalar_offset, vector_offset, indirect_dim)
         if self.positions is not None:
             self.machine.fault("unsupported", "An indirect view has no access pattern of its own.")
         start = self.offset + (0 if offset is None else as_int(offset))

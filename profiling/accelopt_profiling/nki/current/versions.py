@@ -43,7 +43,7 @@ def emulated_version() -> str:
     """Return the version to emulate: ``ACCELOPT_NKI_VERSION``, else the newest.
 
     Raises:
-        UnknownVersion: the variable names a version that is not in the table.
+        UnknownVersionError: the variable names a version that is not in the table.
     """
     known = table()["versions"]
     wanted = os.environ.get(VARIABLE, "") or max(known, key=number)

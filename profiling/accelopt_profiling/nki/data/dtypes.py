@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 _PLAIN = {
     "float32": "float32", "float16": "float16", "int32": "int32", "uint32": "uint32", "int16": "int16",
@@ -14,11 +15,15 @@ _PLAIN = {
 }  # fmt: skip
 _NARROW = {
     "bfloat16": "bfloat16", "float8_e4m3": "float8_e4m3", "float8_e5m2": "float8_e5m2",
-    "float8_e4m3fn": "float8_e4m3fn", "float8_e3m4": "float8_e3m4",
+    "float8_e4m3fn": "float8_e4m3fn", "float8_e3m4": "float8_e3m4", "float8_e8m0fnu": "float8_e8m0fnu",
+}  # fmt: skip
+#: Four values in one element of microscaling formats, and the type of one value.
+PACKED = {
+    "float8_e4m3fn_x4": "float8_e4m3fn", "float8_e5m2_x4": "float8_e5m2", "float4_e2m1fn_x4": "float4_e2m1fn",
 }  # fmt: skip
 
 #: Every name that ``nl`` offers as a data type.
-NAMES = (*_PLAIN, *_NARROW)
+NAMES = (*_PLAIN, *_NARROW, *PACKED)
 
 
 class MissingTypeError(Exception):
@@ -30,22 +35,41 @@ def dtype_named(name: str) -> np.dtype[Any]:
     """Return the NumPy dtype of a kernel's type name.
 
     Raises:
-        MissingType: it needs ``ml_dtypes``, which is not installed, or is unknown.
+        MissingTypeError: it needs ``ml_dtypes``, which is not installed, or is unknown.
     """
     if name in _PLAIN:
         return np.dtype(_PLAIN[name])
+    if name == "float4_e2m1fn_x4":
+        return np.dtype([("x4", np.uint8, (2,))])  # two values in each byte, the first one in its lower half
+    if name in PACKED:
+        return np.dtype([("x4", dtype_named(PACKED[name]), (4,))])
     if name in _NARROW:
         try:
             import ml_dtypes
-        except ImportError:
+
+            narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _NARROW[name]))
+        except (ImportError, AttributeError):
             message = f"The data type {name} needs the package ml_dtypes; install it where the kernel runs."
             raise MissingTypeError(message) from None
-        narrow: np.dtype[Any] = np.dtype(getattr(ml_dtypes, _NARROW[name]))
         return narrow
     try:
         return np.dtype(name)
     except TypeError:
         raise MissingTypeError(f"The data type {name} is unknown.") from None
+
+
+#: The values of float4_e2m1fn by their three lower bits; the fourth is the sign.
+_FLOAT4 = np.array([0, 0.5, 1, 1.5, 2, 3, 4, 6], np.float32)
+
+
+def packed_values(elements: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
+    """Return the four values of each element of a packed type, in float32, along a new last dimension."""
+    inner = elements["x4"]
+    if inner.dtype != np.uint8:
+        return inner.astype(np.float32)
+    halves = np.stack((inner & 15, inner >> 4), axis=-1).reshape(*elements.shape, 4)
+    signed: npt.NDArray[np.float32] = np.where(halves & 8, -1, 1).astype(np.float32) * _FLOAT4[halves & 7]
+    return signed
 
 
 def as_dtype(value: Any) -> np.dtype[Any]:

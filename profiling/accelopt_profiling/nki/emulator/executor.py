@@ -250,7 +250,7 @@ class Executor:
         """Return the shape of an element-wise result.
 
         Raises:
-            KernelFault: the shapes do not fit each other.
+            KernelFaultError: the shapes do not fit each other.
         """
         try:
             if len(tiles) == 1:
@@ -277,17 +277,18 @@ class Executor:
     # Instructions with a form of their own
 
     def product(
-        self, target: Tile, left: Tile, right: Tile, function: Callable[..., Array], adds: bool
-    ) -> TracedInstruction:
-        """Return one product of TensorE into PSUM, or ``left`` transposed: ``function`` of them, or added to
-        what is there."""
+        self, target: Tile, left: Tile, right: Tile, function: Callable[..., Array], adds: bool,
+        more: Sequence[Tile] = (),
+    ) -> TracedInstruction:  # fmt: skip
+        """Return one product of TensorE into PSUM, or ``left`` transposed: ``function`` of them and of ``more``, or
+        added to what is there."""
         instruction = self.stream.emit("nc_matmul", (TENSOR,), right)
         instruction.accumulate = adds
-        for tile in (left, right):
+        for tile in (left, right, *more):
             self.check_range(tile, None)
             instruction.reads.append(tile.region())
         instruction.writes.append(target.region())
-        step = self.defer(function, left, right)
+        step = self.defer(function, left, right, *more)
         if step is not None and function is transpose_values:
             step.inputs = step.inputs[:1]  # the right one is the identity
         if adds:

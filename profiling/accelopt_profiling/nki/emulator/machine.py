@@ -5,6 +5,7 @@ Two modes over the same code: "full" computes values, "trace" keeps shapes, engi
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,7 @@ from accelopt_profiling.nki.emulator.hardware_rules import HardwareRules
 from accelopt_profiling.nki.emulator.instruction_stream import InstructionStream
 from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
 from accelopt_profiling.nki.emulator.memory import DeviceMemory
+from accelopt_profiling.nki.emulator.program_group import ProgramGroup
 from accelopt_profiling.nki.emulator.selection import select
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.emulator.transfers import Transfers
@@ -90,6 +92,7 @@ class Machine:
         self.program: tuple[int, ...] = (0,)
         self.grid: tuple[int, ...] = (1,)
         self.launched_on_a_grid = False
+        self.group: ProgramGroup | None = None  # of two cores that may wait for one another
         self.registers: dict[str, Any] = {}  # engine -> its accumulator registers, one per partition
         self.version = ""  # of the dialect, where it has versions
         self.operators: Callable[..., Tile] | None = (
@@ -103,10 +106,32 @@ class Machine:
         """The findings of this run."""
         return self.diagnostics.findings
 
-    def begin_program(self, program: tuple[int, ...], grid: tuple[int, ...]) -> None:
-        """Start the next program of a launch over ``grid``."""
-        self.program, self.grid = program, grid
-        self.memory.begin_program(first=not any(program))
+    def run_programs(self, grid: tuple[int, ...], program: Callable[[], Any]) -> Any:
+        """Run a launch over ``grid``, one program after another, and return what the last one returned. Two programs of
+        today's dialect are two cores, which may wait for one another.
+        """
+        self.grid = grid
+        programs = list(itertools.product(*(range(n) for n in grid)))
+        if self.version and len(programs) == 2:
+            self.group = ProgramGroup(2, lambda at, own: self._enter(programs[at], own), self._leave)
+            return self.group.run(program)
+        result: Any = None
+        for place in programs:
+            self._enter(place, None)
+            result = program()
+        return result
+
+    def _enter(self, program: tuple[int, ...], own: Any) -> None:
+        """Start a program, or go on with one that waited, where ``own`` is what ``_leave`` returned."""
+        self.program = program
+        if own is None:
+            self.memory.begin_program(first=not any(program))
+            own = (self.memory.next_shared, {})
+        self.memory.next_shared, self.registers = own
+
+    def _leave(self) -> Any:
+        """Return what belongs to the running program alone."""
+        return self.memory.next_shared, self.registers
 
     def argument(self, array: Array, writable: bool = False) -> Tile:
         """Return an input in HBM: the caller's own array, which is written only where ``writable``."""
@@ -177,7 +202,7 @@ def current() -> Machine:
     """Return the machine of the emulation under way.
 
     Raises:
-        KernelFault: there is none: a kernel's body was called outside ``nki.jit``.
+        KernelFaultError: there is none: a kernel's body was called outside ``nki.jit``.
     """
     if not _current:
         raise KernelFaultError(

@@ -38,7 +38,7 @@ class DeviceMemory:
         self._stream, self._deferred = stream, deferred
         self._blocks = 0
         self._shared: list[Tile] = []
-        self._next_shared = 0
+        self.next_shared = 0
 
     def describe_block(
         self, memory: MemorySpace, shape: tuple[int, ...], item: int, name: str, line: int, constant: bool
@@ -96,17 +96,17 @@ class DeviceMemory:
     def shared(self, shape: Sequence[int], dtype: np.dtype[Any], name: str) -> Tile:
         """Return an output in HBM; the programs of one launch share it, by order of allocation."""
         self._recorder.forbid_replay()
-        if self._next_shared < len(self._shared):
-            tile = self._shared[self._next_shared]
+        if self.next_shared < len(self._shared):
+            tile = self._shared[self.next_shared]
         else:
             tile = self.allocate(shape, dtype, MemorySpace.HBM, name)
             self._shared.append(tile)
-        self._next_shared += 1
+        self.next_shared += 1
         return tile
 
     def begin_program(self, first: bool) -> None:
         """Start the next program of a launch; the ``first`` one makes the shared outputs."""
-        self._next_shared = 0
+        self.next_shared = 0
         if first:
             self._shared = []
 

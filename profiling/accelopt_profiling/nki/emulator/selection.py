@@ -9,6 +9,7 @@ import numpy as np
 
 from accelopt_profiling.nki.data.index import Affine, Dim, IntArray, merged
 from accelopt_profiling.nki.data.loop_counter import LoopCounter, Slopes, only_now, plus, stays_inside, times
+from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile
 
 
@@ -17,12 +18,14 @@ def select(tile: Tile, key: Any) -> Tile:
     legal; a ``range`` stands for its positions, as AWS's nkipy uses ``nl.affine_range``.
 
     Raises:
-        KernelFault: the index has too many entries, or is of a kind the dialect does not have.
+        KernelFaultError: the index has too many entries, or is of a kind the dialect does not have.
     """
     if key is Ellipsis:
         return tile
     entries = tuple(key) if isinstance(key, tuple) else (key,)
     entries = tuple(slice(e.start, e.stop, e.step) if type(e) is range else e for e in entries)
+    if len(tile.dims) == 1 and not tile.machine.version and _is_column(tile, entries):
+        tile = tile.strided(tile.offset, (*tile.dims, (1, 0)))
     signature = None if tile.positions is not None else _signature(tile.dims, entries)
     if signature is None:
         return _select(tile, list(entries))
@@ -37,6 +40,13 @@ def select(tile: Tile, key: Any) -> Tile:
         _known.clear()
     _known[signature] = (view.offset - tile.offset, view.dims, view.out_of_range)
     return view
+
+
+def _is_column(tile: Tile, entries: tuple[Any, ...]) -> bool:
+    """Return whether a vector over partitions, such as ``t[:, i]``, is indexed as a tile of one column."""
+    used = sum(1 for entry in entries if entry is not None and entry is not Ellipsis)
+    on_chip = tile.block.info.memory is not MemorySpace.HBM
+    return used == 2 and on_chip and tile.positions is None
 
 
 #: Results of selections: dimensions and indices -> offset, dimensions, and indices that may be out of range. Kernels

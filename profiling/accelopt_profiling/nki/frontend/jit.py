@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
-import itertools
 import textwrap
 from collections.abc import Callable
 from typing import Any
@@ -36,7 +35,8 @@ class EmulatedKernel:
     ``writes_arguments`` tells that the kernel's outputs are among its arguments, as before kernels returned them.
     """
 
-    __name__: str  # functools.update_wrapper sets it
+    __name__: str  # functools.update_wrapper sets them
+    __qualname__: str
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class EmulatedKernel:
         if running_machine() is not None:  # one kernel calls another: inlined
             return self.function(*args, **kwargs)
         machine = self._launch(self.__name__)
+        machine.trace.path = self.__qualname__.replace("<locals>.", "")
         with collection_paused():
             try:
                 return self._run(machine, args, kwargs)
@@ -71,6 +72,7 @@ class EmulatedKernel:
                     raise first from error
                 machine.begin(replaying=False)
                 machine.trace.kernel = self.__name__
+                machine.trace.path = self.__qualname__.replace("<locals>.", "")
                 return self._run(machine, args, kwargs)
 
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -81,11 +83,8 @@ class EmulatedKernel:
             self._argument(machine, a, names[at] if at < len(names) else "") for at, a in enumerate(args)
         ]
         named = {name: self._argument(machine, a, name) for name, a in kwargs.items()}
-        result: Any = None
         with running(machine):
-            for program in itertools.product(*(range(n) for n in self.grid)):
-                machine.begin_program(program, self.grid)
-                result = self.function(*positional, **named)
+            result = machine.run_programs(self.grid, lambda: self.function(*positional, **named))
             if machine.recorder.mismatched:
                 raise ReplayMismatchError
             if machine.diagnostics.first_fault is not None:  # the kernel caught what a compiler ends with
@@ -101,15 +100,23 @@ class EmulatedKernel:
         return returned
 
     @functools.cached_property
-    def _returned(self) -> frozenset[str]:
-        """The arguments that the kernel returns: today's compiler lets such an input be an output, in its own place."""
+    def _returned(self) -> list[ast.expr] | None:
+        """What the kernel returns, as expressions; None where its text is not at hand."""
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
         except (OSError, SyntaxError, TypeError):
-            return frozenset()  # its text is not at hand
+            return None
         values = [n.value for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value is not None]
-        returned = [e for v in values for e in (v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v])]
-        return frozenset(e.id for e in returned if isinstance(e, ast.Name))
+        return [e for v in values for e in (v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v])]
+
+    def _writes(self, name: str, version: str) -> bool:
+        """Return whether an argument may be an output in its own place: in today's dialect one that the kernel returns,
+        in Beta 1 any of a kernel that returns nothing."""
+        if self._returned is None:
+            return False
+        if not version:
+            return not self._returned
+        return any(isinstance(e, ast.Name) and e.id == name for e in self._returned)
 
     def _argument(self, machine: Machine, value: Any, name: str) -> Any:
         if isinstance(value, np.ndarray) and value.ndim:
@@ -120,7 +127,7 @@ class EmulatedKernel:
             return value
         annotation = getattr(self.function, "__annotations__", {}).get(name)
         mutable = "mutable_tensor" in getattr(annotation, "__name__", str(annotation))
-        writable = self.writes_arguments or mutable or (bool(machine.version) and name in self._returned)
+        writable = self.writes_arguments or mutable or self._writes(name, machine.version)
         return handed_out(machine.argument(array, writable))
 
 

@@ -61,7 +61,7 @@ def data_type(value: Any) -> np.dtype[Any]:
     """Return the dtype that a kernel names.
 
     Raises:
-        KernelFault: there is no such type, or the package that holds it is missing.
+        KernelFaultError: there is no such type, or the package that holds it is missing.
     """
     try:
         return as_dtype(value)

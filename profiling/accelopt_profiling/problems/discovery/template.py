@@ -61,13 +61,16 @@ def use_plain_types(call: InferredCall) -> None:
 
 
 def entry_functions(text: str, kernels: Sequence[Kernel]) -> list[ast.FunctionDef]:
-    """Return the functions to call for ``kernels``, likeliest first: those that launch them, then they themselves."""
+    """Return the functions to call for ``kernels``, likeliest first: those that launch them, then they themselves, or
+    the function that a kernel is defined in."""
     tree = parse_python(text)
     functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     launching = [functions[n] for n in launchers(tree, set(launchable_kernels(find_kernels(text))))]
+    outermost = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
     chosen: list[ast.FunctionDef] = []
     for kernel in kernels:
-        own = functions.get(kernel.name.split("#")[0].split(".")[-1])
+        outer, *inner = kernel.name.split("#")[0].split(".")
+        own = outermost.get(outer) or functions.get(inner[-1] if inner else outer)
         called = [f for f in launching if own is not None and _launches(functions, f, own.name)]
         chosen += [f for f in [*called[:1], own] if f is not None and f not in chosen]
     return chosen

@@ -132,6 +132,9 @@ class ConditionSolver:
             return self._equal(left, right, a, b)
         if kind is ast.In and hasattr(b, "__iter__"):
             members = list(b)
+            if isinstance(left, ast.Name) and self._subjects.is_tensor(a) and members:
+                plain = isinstance(members[0], (int, float, str))
+                return self._subjects.make_value(left.id, self._why, repr(members[0])) if plain else None
             for member in sorted(members, key=_closeness(a)) if members else []:
                 if made := self._equal(left, right, a, member, one_way=True):
                     return made

@@ -76,7 +76,7 @@ def entry_candidates(tree: ast.Module, kernels: list[str]) -> list[EntryCandidat
             (n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == "backward"), None
         )
         if forward is not None and autograd and _names(forward) & reaching:
-            candidate = EntryCandidate(f"{name}.apply", f"{name}.forward", "autograd", 1)
+            candidate = EntryCandidate(f"{name}.apply", f"{name}.forward", "autograd", given_before(forward))
             private = 0 if backward is not None and _names(backward) & reaching else 1
             ranked.append(((_is_backward(name), private, 0, _required(forward)), candidate))
     called = set().union(*(_names(functions[n]) for n in jitted)) if jitted else set()
@@ -107,6 +107,12 @@ def _names(node: ast.AST) -> set[str]:
 def is_jitted(node: ast.FunctionDef) -> bool:
     """Return whether a decorator of a function is named after ``jit``."""
     return any("jit" in ast.unparse(d).split("(")[0].split(".")[-1] for d in node.decorator_list)
+
+
+def given_before(forward: ast.FunctionDef) -> int:
+    """Return how many arguments of an autograd function's ``forward`` come before its caller's: the context, and the
+    class where it is a method of that."""
+    return 1 + any(ast.unparse(d) == "classmethod" for d in forward.decorator_list)
 
 
 def _is_backward(name: str) -> int:

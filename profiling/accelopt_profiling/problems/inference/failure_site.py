@@ -17,6 +17,10 @@ from typing import Any
 _NOT_THEIRS = ("torch", "triton", "numpy", "accelopt_profiling")
 
 
+#: Statements of a file that give names.
+_BINDING = (ast.FunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign)
+
+
 class NoValueError(Exception):
     """An expression has no value at a site."""
 
@@ -77,6 +81,20 @@ def failure_sites(error: BaseException) -> list[FailureSite]:
             sites.append(FailureSite(found[0], tuple(found[1:]), trace.tb_frame))
         trace = trace.tb_next
     return sites[::-1]
+
+
+def failed_check(error: AssertionError, file: str) -> str:
+    """Return the statements of ``file`` through which a check of its own failed, outermost first, and how many of its
+    statements ran before: the same text for two versions of a file that fail alike. Definitions and assignments do not
+    count. "" where no statement is its.
+    """
+    passed = [site for site in failure_sites(error) if site.file == file][::-1]
+    tree = _parsed(file)
+    if not passed or tree is None:
+        return ""
+    first = [passed[0].statement, *passed[0].parents][-1]
+    before = [s for s in tree.body if s.lineno < first.lineno and not isinstance(s, _BINDING)]
+    return "\n".join([str(len(before)), *(ast.unparse(site.statement) for site in passed)])
 
 
 def definition_of(code: CodeType) -> ast.FunctionDef | None:

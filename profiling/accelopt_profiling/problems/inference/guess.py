@@ -255,7 +255,7 @@ def _tensor(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
         made.dtype, made.fill = "int64" if made.dtype == "bfloat16" else "int32", "index"
         why = f"{why}, integers since it is used as an index".removeprefix(", ")
     elif use.packed and made.dtype == "bfloat16":
-        made.dtype, made.fill = "int32", "integers"
+        made.dtype, made.fill = use.packed, "integers"
         why = f"{why}, integers since its bits are taken apart".removeprefix(", ")
     made.reason = why or ("by its name" if usual else "a tensor by its use" if use.tensor else "a guess")
     return made

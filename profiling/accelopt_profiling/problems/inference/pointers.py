@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 
 _ACCESSES = frozenset(("load", "store", "make_block_ptr", "make_tensor_descriptor", "multiple_of", "assume"))
 
@@ -60,18 +61,45 @@ def _numbers_programs(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Call) and _name(n) in ("program_id", "arange") for n in ast.walk(node))
 
 
-def packed_pointers(kernel: ast.FunctionDef) -> set[str]:
-    """Return the pointers whose loaded values are shifted or masked: several numbers are packed into each."""
+def packed_pointers(kernel: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef]) -> dict[str, str]:
+    """Return the pointers whose loaded values are shifted or masked, here or by one of ``helpers`` that they are passed
+    to: several numbers are packed into each. With them the type, that of a byte where no bit beyond is looked at.
+    """
     loaded = _loaded(kernel)
-    packed: set[str] = set()
-    for node in ast.walk(kernel):
+    types: dict[str, str] = {}
+    for name, kind in _taken_apart(kernel) + _passed_apart(kernel, helpers):
+        for pointer in loaded.get(name, ()):
+            types[pointer] = kind if types.get(pointer, kind) == kind else "int32"
+    return types
+
+
+def _taken_apart(function: ast.FunctionDef) -> list[tuple[str, str]]:
+    """Return the names that a function shifts or masks, with the type that the amounts ask for."""
+    names: list[tuple[str, str]] = []
+    for node in ast.walk(function):
         if isinstance(node, ast.BinOp) and (
             isinstance(node.op, (ast.RShift, ast.LShift))
             or (isinstance(node.op, ast.BitAnd) and _mask(node.right))
         ):
-            for name in _cast_names(node.left) & set(loaded):
-                packed |= loaded[name]
-    return packed
+            most = 0xFF if isinstance(node.op, ast.BitAnd) else 7
+            amount = node.right.value if isinstance(node.right, ast.Constant) else None
+            kind = "uint8" if isinstance(amount, int) and amount <= most else "int32"
+            names += [(name, kind) for name in _cast_names(node.left)]
+    return names
+
+
+def _passed_apart(kernel: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef]) -> list[tuple[str, str]]:
+    """Return the names that are passed to functions which shift or mask them."""
+    names: list[tuple[str, str]] = []
+    for call in ast.walk(kernel):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in helpers:
+            helper = helpers[call.func.id]
+            given = dict(zip((a.arg for a in helper.args.args), call.args, strict=False))
+            given |= {k.arg: k.value for k in call.keywords if k.arg}
+            for parameter, kind in _taken_apart(helper):
+                if isinstance(value := given.get(parameter), ast.Name):
+                    names.append((value.id, kind))
+    return names
 
 
 def byte_pointers(kernel: ast.FunctionDef) -> dict[str, str]:

@@ -6,8 +6,10 @@ What a function passes on to another function of the file, to an autograd functi
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from accelopt_profiling.problems.inference.entries import given_before
 from accelopt_profiling.problems.inference.pointers import (
     address_roots,
     byte_pointers,
@@ -47,7 +49,7 @@ class ParameterUse:
     whole: bool = False
     scalar: bool = False
     integers: bool = False
-    packed: bool = False
+    packed: str = ""
     byte_type: str = ""
     single: bool = False
     dtype_like: bool = False
@@ -97,12 +99,13 @@ class FunctionUse:
 def function_uses(tree: ast.Module, kernels: set[str]) -> dict[str, FunctionUse]:
     """Return the uses of the parameters of each function, by its name, methods of classes as ``Class.method``."""
     functions: dict[str, FunctionUse] = {}
+    helpers = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         prefix, owner = waiting.pop(0)
         for node in ast.iter_child_nodes(owner):
             if isinstance(node, ast.FunctionDef):
-                functions.setdefault(f"{prefix}{node.name}", _own_uses(node, node.name in kernels))
+                functions.setdefault(f"{prefix}{node.name}", _own_uses(node, node.name in kernels, helpers))
                 waiting.append(("", node))
             elif isinstance(node, ast.ClassDef):
                 waiting.append((f"{node.name}.", node))
@@ -114,7 +117,7 @@ def function_uses(tree: ast.Module, kernels: set[str]) -> dict[str, FunctionUse]
     return functions
 
 
-def _own_uses(node: ast.FunctionDef, kernel: bool) -> FunctionUse:
+def _own_uses(node: ast.FunctionDef, kernel: bool, helpers: Mapping[str, ast.FunctionDef]) -> FunctionUse:
     positional = [*node.args.posonlyargs, *node.args.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(node.args.defaults))
     parameters: dict[str, ParameterUse] = {}
@@ -127,12 +130,12 @@ def _own_uses(node: ast.FunctionDef, kernel: bool) -> FunctionUse:
         parameters[argument.arg] = ParameterUse(argument.arg, annotation, default)
     use = FunctionUse(node, parameters, [a.arg for a in node.args.kwonlyargs], kernel)
     if kernel:
-        loaded, packed, alone = integer_pointers(node), packed_pointers(node), single_pointers(node)
+        loaded, packed, alone = integer_pointers(node), packed_pointers(node, helpers), single_pointers(node)
         types = byte_pointers(node)
         for name in pointers(node) & set(parameters):
             parameters[name].tensor = True
             parameters[name].integers = name in loaded
-            parameters[name].packed = name in packed
+            parameters[name].packed = packed.get(name, "")
             parameters[name].single = name in alone
             parameters[name].byte_type = types.get(name, "")
         whole = integer_scalars(node)
@@ -348,7 +351,7 @@ def _pass_on(function: FunctionUse, functions: dict[str, FunctionUse]) -> None:
         if not isinstance(call, ast.Call):
             continue
         target = call.func.value if isinstance(call.func, ast.Subscript) else call.func
-        name, skip = "", 0
+        name = ""
         if isinstance(target, ast.Name):
             name = target.id
         elif (
@@ -356,10 +359,11 @@ def _pass_on(function: FunctionUse, functions: dict[str, FunctionUse]) -> None:
             and target.attr == "apply"
             and isinstance(target.value, ast.Name)
         ):
-            name, skip = f"{target.value.id}.forward", 1
+            name = f"{target.value.id}.forward"
         called = functions.get(name)
         if called is None or called is function:
             continue
+        skip = given_before(called.node) if name.endswith(".forward") else 0
         taken = list(called.parameters)[skip:]
         pairs = [*zip(taken, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
         for parameter, given in pairs:
@@ -374,4 +378,4 @@ def _pass_on(function: FunctionUse, functions: dict[str, FunctionUse]) -> None:
                     pointer.tensor, pointer.whole, pointer.scalar = True, False, False
                     pointer.integers |= use.integers
                     pointer.byte_type = pointer.byte_type or use.byte_type
-                    pointer.packed |= use.packed
+                    pointer.packed = pointer.packed or use.packed

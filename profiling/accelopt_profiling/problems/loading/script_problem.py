@@ -14,11 +14,16 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.problems.loading.call import copied, perform, seed_everything
-from accelopt_profiling.problems.loading.script_run import record_calls, run_as_main, run_functions
+from accelopt_profiling.problems.loading.script_run import (
+    RecordedRun,
+    main_module,
+    record_calls,
+    run_as_main,
+    run_functions,
+)
 from accelopt_profiling.problems.problem import Call, Problem, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
-from accelopt_profiling.worker.usercode import load_module
 
 
 class ScriptProblem:
@@ -42,11 +47,8 @@ class ScriptProblem:
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
         """Run the ``__main__`` block and the tests; the module's own statements ran when it was imported."""
         if self._main:
-            run_as_main(
-                self._path,
-                ast.parse(Path(self._path).read_text(encoding="utf-8")),
-                package=module.__package__,
-            )
+            tree = ast.parse(Path(self._path).read_text(encoding="utf-8"))
+            run_as_main(main_module(self._path, module.__package__), tree)
         run_functions(module, self._functions)
         return []
 
@@ -71,37 +73,34 @@ class RecordedCallsProblem:
     def __init__(self, context: StepContext, options: Mapping[str, Any]) -> None:
         self._context, self._options = context, options
         self._file = context.source.kernel
-        self._calls: tuple[list[list[Any]], set[str]] | None = None
-        self._original: ModuleType | None = None
+        self._run: RecordedRun | None = None
 
     @property
     def shapes(self) -> Sequence[Mapping[str, Any]]:
-        return [{"call": n} for n in range(1, len(self._recorded()[0]))]
+        return [{"call": n} for n in range(1, len(self._recorded().calls))]
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
-        chosen = self._recorded()[0][int((shape or {}).get("call", 0))]
+        chosen = self._recorded().calls[int((shape or {}).get("call", 0))]
         seed_everything(seed)
         return [chosen[0], *(copied(v) for v in chosen[1:])]
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
-        if self._original is None:
-            self._original = load_module(self._context)
-        return perform(self._original, *self.call(inputs), self._file)
+        return self.run(self._recorded().module, inputs)
 
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
         return perform(module, *self.call(inputs), self._file)
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        name = str(inputs[0])
-        return Call(name, backward=name in self._recorded()[1]), inputs[1:]
+        name, recorded = str(inputs[0]), self._recorded()
+        return Call(name, backward=name in recorded.differentiated, own_check=recorded.own_check), inputs[1:]
 
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         return outputs
 
-    def _recorded(self) -> tuple[list[list[Any]], set[str]]:
-        if self._calls is None:
-            self._calls = record_calls(self._context, self._options)
-        return self._calls
+    def _recorded(self) -> RecordedRun:
+        if self._run is None:
+            self._run = record_calls(self._context, self._options)
+        return self._run
 
 
 def load_script_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:

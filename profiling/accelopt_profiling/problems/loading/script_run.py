@@ -7,9 +7,11 @@ import inspect
 import sys
 import unittest
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.inference.failure_site import failed_check
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.relative_imports import package_for
@@ -23,16 +25,18 @@ _WITH_A_VALUE = (
 )  # fmt: skip
 
 
-def run_as_main(
-    path: str, tree: ast.Module, names: Mapping[str, Any] | None = None, package: str | None = None
-) -> ModuleType:
-    """Run a file's tree as the main program with an empty command line; an exit without an error is no error.
-
-    ``names`` are bound in the module before it runs; ``package`` is the one that its relative imports start from.
-    """
+def main_module(path: str, package: str | None) -> ModuleType:
+    """Return an empty module for ``run_as_main``; ``package`` is the one that its relative imports start from."""
     module = ModuleType("__main__")
     module.__file__, module.__package__ = path, package
-    module.__dict__.update(names or {})
+    return module
+
+
+def run_as_main(module: ModuleType, tree: ast.Module) -> None:
+    """Run a file's tree in ``module`` as the main program with an empty command line; an exit without an error is no
+    error.
+    """
+    path = str(module.__file__)
     previous, argv = sys.modules.get("__main__"), sys.argv
     sys.modules["__main__"], sys.argv = module, [path]
     try:
@@ -44,7 +48,6 @@ def run_as_main(
         sys.argv = argv
         if previous is not None:
             sys.modules["__main__"] = previous
-    return module
 
 
 def run_functions(module: ModuleType, names: Sequence[str]) -> None:
@@ -97,9 +100,21 @@ def first_parameters(function: Any) -> dict[str, Any]:
     return given
 
 
-def record_calls(context: StepContext, options: Mapping[str, Any]) -> tuple[list[list[Any]], set[str]]:
-    """Run the file and keep the arguments of the first call of each shape of its recorded functions. Return these
-    calls, and the functions that were called for gradients: of arguments that have one, with a result that has one.
+@dataclass(frozen=True)
+class RecordedRun:
+    """``module`` is the file after its run, ``calls`` are ``[function name, argument, ...]`` of the first call of each
+    shape. ``differentiated`` are the functions that were called for gradients: of arguments that have one, with a
+    result that has one. ``own_check`` is the check of the file's own that ended the run by failing, "" where none did.
+    """
+
+    module: ModuleType
+    calls: list[list[Any]]
+    differentiated: set[str]
+    own_check: str = ""
+
+
+def record_calls(context: StepContext, options: Mapping[str, Any]) -> RecordedRun:
+    """Run the file and record the calls of its functions.
 
     A check of the file's own that fails ends its run, and what was recorded counts: versions are compared with the
     original, and what such a check compares with is computed on the CPU here, in half precision also where it sums.
@@ -114,10 +129,16 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> tuple[list
     text = context.source.files[context.source.kernel]
     functions = [str(n) for n in options.get("functions", [])]
     tree = instrument(text, names)
-    package = package_for(context.source.kernel, context.source.files, context.folder / "src")
+    module = main_module(
+        path, package_for(context.source.kernel, context.source.files, context.folder / "src")
+    )
+    module.__dict__[_HOOK] = recorder.wrap
+    own_check = ""
     try:
-        run_functions(run_as_main(path, tree, {_HOOK: recorder.wrap}, package), functions)
-    except AssertionError:
+        run_as_main(module, tree)
+        run_functions(module, functions)
+    except AssertionError as error:
+        own_check = failed_check(error, path)
         if not recorder.calls:
             raise
     if not recorder.calls:
@@ -129,7 +150,8 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> tuple[list
             "Add get_inputs() and reference(), or launch the kernel from a function that takes its inputs."
         )
         raise ProblemError("problem-invalid", message, context.source.kernel)
-    return recorder.calls, recorder.differentiated
+    vars(module).update({n: f.function for n, f in vars(module).items() if isinstance(f, _RecordedFunction)})
+    return RecordedRun(module, recorder.calls, recorder.differentiated, own_check)
 
 
 def instrument(text: str, names: Sequence[str]) -> ast.Module:
@@ -185,14 +207,14 @@ class _RecordedFunction:
     """Wraps a function: records its calls from outside recorded functions, passes everything else on."""
 
     def __init__(self, function: Any, name: str, recorder: _Recorder) -> None:
-        self._function, self._name, self._recorder = function, name, recorder
+        self.function, self._name, self._recorder = function, name, recorder
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._recorder.depth == 0:
-            self._recorder.record(self._function, self._name, args, kwargs)
+            self._recorder.record(self.function, self._name, args, kwargs)
         self._recorder.depth += 1
         try:
-            result = self._function(*args, **kwargs)
+            result = self.function(*args, **kwargs)
         finally:
             self._recorder.depth -= 1
         outputs = result if isinstance(result, (list, tuple)) else [result]
@@ -201,10 +223,10 @@ class _RecordedFunction:
         return result
 
     def __getitem__(self, grid: Any) -> Any:
-        return self._function[grid]
+        return self.function[grid]
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._function, name)
+        return getattr(self.function, name)
 
 
 def _any_gradient(values: Sequence[Any]) -> bool:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
@@ -16,6 +17,7 @@ from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import get_jit_fn_file_line
 
 from accelopt_profiling.targets import GpuTarget, load_gpu
+from accelopt_profiling.triton.capture.benchmarks import run_once, sizes_of
 from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operators_on_cpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
@@ -94,6 +96,7 @@ class CaptureSession:
     coverage: SampleCoverage = field(default_factory=SampleCoverage)
     observe: Callable[[LaunchExecution], None] | None = None
     plan: InterpretationPlan | None = None
+    tuners: dict[int, Any] = field(default_factory=dict)
     _spent: float = 0.0
 
     @property
@@ -105,6 +108,35 @@ class CaptureSession:
     def launches(self) -> list[CapturedLaunch]:
         """The launches of the user's code, without the autotuner's tries."""
         return [e.launch for e in self.executions if not e.tuning]
+
+    def forget_choices(self) -> None:
+        """Let autotuners try their configurations anew, at other sizes or in another session that sees the module."""
+        for tuner in self.tuners.values():
+            tuner.cache.clear()
+
+    @property
+    def launched(self) -> int:
+        """How many launches there were, the autotuner's tries among them."""
+        return len(self.executions)
+
+    def cost_only(self, run: Callable[[], Any]) -> None:
+        """Run something hollowly and keep the launches that were counted; nothing where no cost is asked for. What it
+        raises, and what a launch does wrong on zeros, tells nothing.
+        """
+        if self.mode == "execute" or self.plan is not None:
+            return
+        self.forget_choices()
+        before, hollow = len(self.executions), self.hollow
+        self.hollow = self.device.hollow = True
+        try:
+            with suppress(Exception):
+                run()
+        finally:
+            self.hollow = self.device.hollow = hollow
+        made = self.executions[before:]
+        if any(e.error is not None or e.faults for e in made):
+            made = []
+        self.executions[before:] = made
 
     def record(
         self, fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
@@ -152,7 +184,8 @@ class CaptureSession:
         sample = sample_programs(launch.grid, self.sample)
         counter = OperationCounter(launch.file, sample.programs, regions) if self.count else None
         coverage = None if self.hollow else self.coverage
-        self.coverage.begin_launch()
+        if coverage is not None:
+            coverage.begin_launch()
         started = time.perf_counter()
         try:
             interpreter().run(
@@ -221,7 +254,7 @@ class CaptureSession:
             before = meter.spent
             run(draw.programs(launch.grid))
             each = (meter.spent - before) / max(1, len(done))
-            more = plan.more(each * (len(every) - len(done)), meter.spent)
+            more = plan.more(len(self.executions), each * (len(every) - len(done)), meter.spent)
             if more > 0.0:
                 run(replace(draw, share=more).programs(launch.grid))
             if len(done) < len(every):
@@ -301,27 +334,6 @@ def captured_launch(
     )  # fmt: skip
 
 
-def _run_once(
-    function: Callable[[], Any], *_: Any, quantiles: Any = None, return_mode: str = "mean", **__: Any
-) -> Any:
-    """Stands in for ``triton.testing.do_bench``: calls the function once and returns NaN as its time."""
-    function()
-    nan = float("nan")
-    if quantiles is not None and len(quantiles) > 1:
-        return [nan] * len(quantiles)
-    return [nan] if return_mode == "all" else nan
-
-
-def _run_first_sizes(mark: Any, *_: Any, **options: Any) -> None:
-    """Stands in for ``perf_report(...).run``: each line of the plot at its first size, nothing timed or drawn."""
-    benchmarks = mark.benchmarks if isinstance(mark.benchmarks, (list, tuple)) else [mark.benchmarks]
-    for bench in benchmarks:
-        first = bench.x_vals[0]
-        values = first if isinstance(first, (list, tuple)) else [first] * len(bench.x_names)
-        for line in bench.line_vals:
-            mark.fn(**dict(zip(bench.x_names, values, strict=True)), **{bench.line_arg: line}, **bench.args)
-
-
 def _lenient(comparison: Callable[..., Any], session: CaptureSession) -> Callable[..., Any]:
     def compare(*arguments: Any, **options: Any) -> Any:
         return True if session.coverage.sampled else comparison(*arguments, **options)
@@ -354,10 +366,10 @@ def emulated(
     "execute" interprets every program of every launch at once, so that the user's code gets real results; an error in
     a kernel, or an access out of bounds, is raised from the launch. "capture" interprets ``sample`` programs of each
     launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
-    are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` lets comparisons of
-    tensors succeed once something is only partly known. ``observe`` is called with each launch. ``dispatch`` lets
-    what is registered for CUDA answer torch's operators (see ``operators_on_cpu``). With a ``plan`` "capture"
-    interprets what it says, whatever time that takes, and counts nothing.
+    are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` computes nothing on large
+    tensors, and lets comparisons succeed once something is only partly known. ``observe`` is called with each launch.
+    ``dispatch`` lets what is registered for CUDA answer torch's operators (see ``operators_on_cpu``). With a ``plan``
+    "capture" interprets what it says, whatever time that takes, and counts nothing.
 
     Raises:
         UnknownTargetError: there is no such GPU.
@@ -373,10 +385,9 @@ def emulated(
         )
 
     try_one = Autotuner._bench
-    tuners: dict[int, Any] = {}
 
     def tried(tuner: Any, *arguments: Any, config: Any, **rest: Any) -> Any:
-        tuners[id(tuner)] = tuner
+        session.tuners[id(tuner)] = tuner
         tuner.__dict__["do_bench"] = session.driver.benchmark_of(
             tuner, config
         )  # kept from another session else
@@ -386,9 +397,9 @@ def emulated(
         (Autotuner, "_bench", tried),
         (Autotuner, "check_disk_cache", _try_all),
         (triton.compiler, "compile", deferred),
-        (triton.testing, "do_bench", _run_once),
-        (triton.testing, "do_bench_cudagraph", _run_once),
-        (triton.testing.Mark, "run", _run_first_sizes),
+        (triton.testing, "do_bench", run_once),
+        (triton.testing, "do_bench_cudagraph", run_once),
+        (triton.testing.Mark, "run", sizes_of(session)),
     ]
     if lenient:
         comparisons = ((torch, "allclose"), (torch, "equal"), (torch.testing, "assert_close"))
@@ -400,16 +411,13 @@ def emulated(
     if cublas is not None:
         replaced.append((cublas, "CublasLt", CublasOnCpu))
 
-    def forget_choices() -> None:
-        """Let the next session, which may see the same module, try the configurations anew."""
-        for tuner in tuners.values():
-            tuner.cache.clear()
-
     with ExitStack() as stack:
-        stack.callback(forget_choices)
+        stack.callback(session.forget_choices)
         session.device = stack.enter_context(
             gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)
         )
+        if lenient:
+            session.device.skipped = partial(setattr, session.coverage, "sampled", True)
         stack.enter_context(backward_on_gpu(session.device))
         stack.enter_context(nvidia_smi(gpu))
         if dispatch:

@@ -8,38 +8,21 @@ from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import torch
 from torch.overrides import TorchFunctionMode
 
 from accelopt_profiling.comparison.memory import poison
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.driver import capability
+from accelopt_profiling.triton.capture.hollow_tensors import hollow, too_large
 
 _ABSENT = object()
 
-#: Bytes that a device allocation's address is a multiple of (CUDA C++ Programming Guide, "Size and Alignment
-#: Requirement": addresses returned by the allocation routines are aligned to at least 256 bytes).
-_ALIGNMENT = 256
-
 _CPU = torch.device("cpu")
 
-#: A hollow run computes nothing on tensors of more bytes.
-_LARGE = 64 << 20
-
-#: Random draws that a hollow run replaces by zeros: only shapes and types matter then.
-_DRAWS_LIKE = {torch.randn_like, torch.rand_like}
-_DRAWS = {torch.randn, torch.rand, torch.normal}
 _UNINITIALISED = {
     torch.empty, torch.empty_like, torch.empty_strided, torch.empty_permuted, torch.Tensor.new_empty,
     torch.Tensor.new_empty_strided,
-}  # fmt: skip
-
-
-#: Change what is known of a tensor, and none of its elements: a hollow run makes them, whatever the size.
-_OF_THE_TENSOR = {
-    "as_strided_", "detach_", "requires_grad_", "resize_", "resize_as_", "set_", "share_memory_", "squeeze_",
-    "swapaxes_", "swapdims_", "t_", "transpose_", "unsqueeze_",
 }  # fmt: skip
 
 
@@ -55,13 +38,15 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
     ``hollow`` skips drawing random floats: zeros of the same shape and type, whose pages cost nothing until touched.
     ``poison`` fills uninitialised tensors: floats with NaN, integers with their largest value (the values of
     ``torch.utils.deterministic.fill_uninitialized_memory``, whose switch costs a second to import).
-    ``raw_pointers`` holds the tensors whose address user code asked for.
+    ``raw_pointers`` holds the tensors whose address user code asked for. ``skipped`` is called where something large
+    is not computed; None has everything computed.
     """
 
     def __init__(self, hollow: bool = False, poison: bool = False) -> None:
         super().__init__()
         self.hollow, self.poison = hollow, poison
         self.raw_pointers: dict[int, Any] = {}
+        self.skipped: Callable[[], None] | None = None
         self.device = torch.device("cuda", 0)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -89,88 +74,14 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
         if name != "device" and any(_names_gpu(a) for a in args):
             args = tuple(_CPU if _names_gpu(a) else a for a in args)
         if self.hollow:
-            return self._hollow(func, args, kwargs)
+            return hollow(func, args, kwargs)
+        if self.skipped is not None and (made := too_large(func, args, kwargs)) is not None:
+            self.skipped()
+            return made
         result = func(*args, **kwargs)
         if self.poison and func in _UNINITIALISED:
             poison(result)
         return result
-
-    def _hollow(self, func: Any, args: Any, kwargs: Any) -> Any:
-        name = getattr(func, "__name__", "")
-        if func in _DRAWS and not any(isinstance(a, torch.Tensor) for a in args):
-            kwargs.pop("generator", None)
-            if func is not torch.normal:
-                return _zeros(
-                    torch.empty(*args, **{**kwargs, "device": "meta"}), kwargs.get("requires_grad", False)
-                )
-        if func in _DRAWS_LIKE:
-            kwargs.pop("memory_format", None)
-            return _zeros(
-                torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta"),
-                kwargs.get("requires_grad", False),
-            )
-        drawn = kwargs.get("tensor", args[0] if args else None)
-        of_init = getattr(func, "__module__", "") == torch.nn.init.__name__
-        if (name in ("normal_", "uniform_") or of_init) and isinstance(drawn, torch.Tensor):
-            return drawn
-        if name not in _OF_THE_TENSOR and any(_is_large(a) for a in args):
-            made = _untouched(func, args, kwargs)
-            if made is not None:
-                return made
-        return func(*args, **kwargs)
-
-
-def _is_large(value: Any) -> bool:
-    return (
-        isinstance(value, torch.Tensor)
-        and value.numel() * value.element_size() > _LARGE
-        and not value.requires_grad
-        and not value.is_meta
-    )
-
-
-def _untouched(func: Any, args: Any, kwargs: Any) -> Any:
-    """Return zeros in place of what ``func`` would compute on large tensors; None where it computes no new tensor.
-
-    Which shape and type that has is found on meta tensors. What changes its first argument leaves it as it is; views,
-    other results that are an argument, and numbers are left to the function itself.
-    """
-    name = getattr(func, "__name__", "")
-    if name.endswith("_") and not name.endswith("__") and isinstance(args[0], torch.Tensor):
-        return args[0]
-    if name == "to":  # the shadow has no device to go to
-        args = tuple(a for a in args if not isinstance(a, torch.device))
-        kwargs = {n: v for n, v in kwargs.items() if n != "device"}
-    shadows: dict[int, Any] = {}
-
-    def shadow(value: Any) -> Any:
-        if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):
-            return type(value)(shadow(v) for v in value)
-        if not isinstance(value, torch.Tensor):
-            return value
-        made = value.to("meta")
-        shadows[made.untyped_storage()._cdata] = made
-        return made
-
-    try:
-        with torch._C.DisableTorchFunction(), torch.no_grad():
-            result = func(*(shadow(a) for a in args), **{n: shadow(v) for n, v in kwargs.items()})
-            if not isinstance(result, torch.Tensor) or not result.is_meta:
-                return None
-            if result.untyped_storage()._cdata in shadows:
-                return None
-            return _zeros(result)
-    except Exception:  # it has no shape without values, or is no function of tensors
-        return None
-
-
-def _zeros(like: Any, requires_grad: bool = False) -> Any:
-    """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched."""
-    nbytes = like.numel() * like.element_size()
-    pages = np.zeros(nbytes + _ALIGNMENT, np.uint8)
-    start = -pages.ctypes.data % _ALIGNMENT
-    flat = torch.from_numpy(pages)[start : start + nbytes].view(like.dtype)
-    return flat.reshape(like.shape).requires_grad_(requires_grad)
 
 
 class CublasOnCpu:

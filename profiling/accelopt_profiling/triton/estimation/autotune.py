@@ -41,14 +41,16 @@ class AutotuneConfiguration:
 
 
 def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution]) -> list[LaunchExecution]:
-    """Return the autotuner's tries that led to ``execution``: those right before it, of the same kernel."""
+    """Return the autotuner's tries that led to ``execution``: the last ones before it, of the same kernel."""
     found: list[LaunchExecution] = []
+    launched = False
     for other in executions:
-        if other.launch.fn is not execution.launch.fn:
-            continue
         if other is execution:
-            return found
-        found = [*found, other] if other.tuning else found
+            break
+        if other.launch.fn is execution.launch.fn:
+            if other.tuning:
+                found = [other] if launched else [*found, other]
+            launched = not other.tuning
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 
 ProgramId = tuple[int, int, int]
@@ -92,16 +92,23 @@ class InterpretationPlan:
     """The programs of a session's launches that are interpreted, and the work that they may take (see ``work``), in
     elements: ``most`` for all launches together. A launch of which the rest takes at most ``small`` is interpreted
     whole, and further programs run as long as no more than ``budget`` was spent. Without ``draw`` one program of each
-    launch is run, to see what all would take.
+    launch is run, to see what all would take. ``shares`` are those that were decided, by the number of the launch: a
+    session that repeats another with the same plan interprets the same programs in the same order.
     """
 
     draw: ProgramDraw | None = None
     most: int | None = None
     small: int = 0
     budget: int = 0
+    shares: dict[int, float] = field(default_factory=dict)
 
-    def more(self, rest: float, spent: int) -> float:
+    def more(self, launch: int, rest: float, spent: int) -> float:
         """Return which share of a launch's programs to run when ``rest`` is the work of those that have not run."""
+        if launch not in self.shares:
+            self.shares[launch] = self._affordable(rest, spent)
+        return self.shares[launch]
+
+    def _affordable(self, rest: float, spent: int) -> float:
         if rest <= max(self.small, self.budget - spent):
             return 1.0
         return max(0.0, (self.budget - spent) / rest)

@@ -32,6 +32,7 @@ EXPRESSIONS = {
     "nisa.range_select(on_true_tile=a, comp_op0=np.greater_equal, comp_op1=np.less, bound0=c, bound1=9.0)":
         np.where((np.arange(32) >= COLUMN) & (np.arange(32) < 9), A, LEAST),
     "nisa.dropout(a, prob=0.2)": A,
+    "nl.copy(a[:, 3][:, 0])": A[:, 3:4],
     "nisa.sequence_bounds(segment_ids=nl.load(b))":
         np.array([[[6, 1, 1, 3, 3, 6], [-1, 3, 3, 5, 5, -1]]], np.float32),
     "nisa.local_gather(a, nisa.iota(0 * nl.arange(64)[:, None] + 2, np.int32), 2)":
@@ -104,6 +105,14 @@ def test_kernels_of_older_decorators_write_to_their_arguments(decorator: str) ->
         b = np.zeros_like(A)
         space["kernel"](A, b)  # type: ignore[operator]
         np.testing.assert_array_equal(b, A)
+
+
+def test_a_kernel_that_returns_nothing_writes_to_its_arguments() -> None:
+    written = np.zeros_like(A)
+    assert run("nl.store(b, nl.load(a))", A, written).fault is None
+    np.testing.assert_array_equal(written, A)
+    returned = run("nl.store(b, nl.load(a))\nreturn nl.load(a)", A, written)
+    assert returned.fault is not None
 
 
 def test_sizes_and_choices_are_known_at_the_top_of_a_file() -> None:

@@ -85,6 +85,11 @@ GUESSED = {
         "  k[(1,)](x, x, 1, 2)",
         {"x": ["M", "N"]},
     ),
+    "an autograd function of class methods": (
+        "class F(torch.autograd.Function):\n @classmethod\n def forward(self, ctx, x):\n  M, N = x.shape\n"
+        "  k[(1,)](x, x, 1, 2)",
+        {"x": ["M", "N"]},
+    ),
     "a nested kernel's caller": (
         "def f(x):\n @triton.jit\n def k(p, q, n):\n  tl.store(p + n, 1)\n k[(1,)](x, x, 1)",
         {"x": ["rows", "columns"]},
@@ -142,10 +147,32 @@ def test_integers_of_a_kernel_are_those_that_offsets_meet() -> None:
     ).body
     assert isinstance(kernel, ast.FunctionDef)
     assert integer_scalars(kernel) & {"n", "groups", "length", "eps"} == {"n", "groups", "length"}
-    assert packed_pointers(kernel) == set()
+    assert packed_pointers(kernel, {}) == {}
     (kernel,) = ast.parse("def k(x, o): tl.store(o, tl.load(x + 1, other=0).to(tl.uint8))").body
     assert isinstance(kernel, ast.FunctionDef)
     assert byte_pointers(kernel) == {"x": "uint8"}
+
+
+@pytest.mark.parametrize(
+    ("body", "wanted"),
+    [
+        ("v = tl.load(q + at)\n low = v & 0xF\n high = v >> 4", {"q": "uint8"}),
+        ("v = tl.load(q + at)\n part = (v >> shifts) & 0xF", {"q": "int32"}),
+        ("v = tl.load(q + at)\n part = (v >> 28) & 0xF", {"q": "int32"}),
+        ("v = tl.load(q + at)\n part = unpack(v, 3)", {"q": "uint8"}),
+        ("v = tl.load(q + at)\n part = unpack(word=v)", {"q": "uint8"}),
+        ("v = tl.load(q + at)\n part = unpack(3, v)", {}),
+    ],
+)
+def test_values_that_are_taken_apart_are_bytes_where_no_bit_beyond_is_looked_at(
+    body: str, wanted: dict[str, str]
+) -> None:
+    helper, kernel = ast.parse(
+        f"def unpack(word, scale):\n return (word & 15) * scale\ndef k(q, at):\n {body}"
+    ).body
+    assert isinstance(helper, ast.FunctionDef)
+    assert isinstance(kernel, ast.FunctionDef)
+    assert packed_pointers(kernel, {"unpack": helper}) == wanted
 
 
 def test_equal_names_have_equal_sizes_and_different_ones_different_sizes() -> None:

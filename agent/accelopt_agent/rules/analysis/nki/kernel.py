@@ -253,18 +253,6 @@ def open_nki(subject: RuleContext) -> NkiKernel | None:
     return kernel if kernel.spelled(f"{NL}.ndarray") else None
 
 
-def open_beta1(subject: RuleContext) -> NkiKernel | None:
-    """Return the kernel if it is one in the Beta 1 dialect, whose instructions return tiles."""
-    kernel = open_nki(subject)
-    return None if kernel is None or kernel.dialect.mutates else kernel
-
-
-def open_current(subject: RuleContext) -> NkiKernel | None:
-    """Return the kernel if it is one in today's dialect, whose instructions write a destination."""
-    kernel = open_nki(subject)
-    return kernel if kernel is not None and kernel.dialect.mutates else None
-
-
 @dataclass(frozen=True)
 class NkiSpelling:
     """One dialect. ``packages`` gives the module behind "nl" and "nisa", ``parameters`` the positional parameters of
@@ -276,6 +264,10 @@ class NkiSpelling:
     parameters: Mapping[str, tuple[str, ...]]
     mutates: bool
     accumulating: frozenset[str]
+
+    @property
+    def package(self) -> str:
+        return self.packages["nl"].removesuffix(".language")
 
     def canonical(self, path: str) -> str:
         """Return ``nl.load`` for ``neuronxcc.nki.language.load``; other paths as they are."""

@@ -1,0 +1,65 @@
+"""``nki.isa``: the two cores of a launch over ``kernel[2]`` wait for one another and exchange tiles."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from accelopt_profiling.nki.compute.operations import copy_values
+from accelopt_profiling.nki.current.enums import DmaEngine
+from accelopt_profiling.nki.current.operands import on_chip
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.emulator.machine import Machine, current
+
+
+def core_barrier(data: Any = None, cores: Any = None, engine: Any = None, name: str | None = None) -> None:
+    """Wait for the other core of the launch; one alone waits for nobody."""
+    machine = current()
+    if prod(machine.grid) > 1:
+        _meet(machine, "core_barrier", None)
+
+
+#: Bytes of a partition that GpSimdE's own DMA sends at most, by the bytes of an element.
+_GPSIMD_DMA_BYTES = {4: 1024, 2: 512, 1: 256}
+
+
+def sendrecv(
+    src: Any, dst: Any, send_to_rank: Any, recv_from_rank: Any, pipe_id: Any = 0, dma_engine: Any = DmaEngine.dma,
+    name: str | None = None,
+) -> None:  # fmt: skip
+    """Send ``src`` to the ``dst`` of one of the two cores of a launch, while one of them sends its own here."""
+    machine = current()
+    source, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
+    ranks = int(send_to_rank), int(recv_from_rank)
+    if any(t.block.info.memory is not MemorySpace.SBUF for t in (source, target)):
+        machine.fault("unsupported", "sendrecv moves from SBUF to SBUF.")
+    if any(rank not in (0, 1) for rank in ranks):
+        machine.fault("out-of-bounds", f"The two cores are 0 and 1, not {ranks}.")
+    size = prod(source.shape[1:]) * source.dtype.itemsize
+    if dma_engine is DmaEngine.gpsimd_dma and size > _GPSIMD_DMA_BYTES.get(source.dtype.itemsize, size):
+        machine.fault("capacity", f"gpsimd_dma sends fewer bytes of a partition than {size}.")
+    key = "sendrecv", int(pipe_id)
+    sent = _meet(machine, key, (source, ranks[0]))[ranks[1]]
+    if machine.group is not None and sent[1] != machine.group.running:
+        machine.fault(
+            "unsupported", f"Core {ranks[1]} sends to core {sent[1]}, not to the one that waits for it."
+        )
+    if (sent[0].shape, sent[0].dtype) != (target.shape, target.dtype):
+        message = (
+            f"src is {sent[0].shape} {sent[0].dtype}, dst {target.shape} {target.dtype}; both must agree."
+        )
+        machine.fault("out-of-bounds", message)
+    machine.transfers.transfer(target, [sent[0]], copy_values, False)
+    _meet(machine, key, None)  # what was sent may be written again
+
+
+def _meet(machine: Machine, key: object, value: Any) -> Sequence[Any]:
+    """Wait for the other core; see ``ProgramGroup.meet``."""
+    what = key if isinstance(key, str) else "sendrecv"
+    if machine.group is None:
+        return machine.fault("unsupported", f"{what} is for the two cores of a launch over kernel[2].")
+    met = machine.group.meet(key, value)
+    if met is None:
+        return machine.fault("unsupported", f"{what} waits for the other core, which does not come here.")
+    return met
