@@ -36,12 +36,13 @@ from accelopt_agent.model.team import ROLES, ModelTeam, same_for_all
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.rules.catalogue import RuleProposer
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
-from accelopt_agent.search.kernel_search import KernelSearch, SearchRun
+from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.search.recorder import BASELINE, PROCESS, RESUMES, Recorder
 from accelopt_agent.search.resume import ResumedResults, resumed_results
+from accelopt_agent.search.search_run import SearchRun
 from accelopt_agent.search.strategies import LEARNING, strategy_named
 from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_memory.memory import Memory

@@ -14,10 +14,10 @@ from accelopt_profiling.examination import examine
 
 async def test_a_save_and_an_opening_are_told_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACCELOPT_DB", str(tmp_path / "memory.db"))
-    noticed: list[tuple[str, bool]] = []
+    noticed: list[tuple[str, float, bool]] = []
 
-    def notice(memory: object, file: str, hashes: object, *, opened: bool) -> None:
-        noticed.append((file, opened))
+    def notice(memory: object, file: str, hashes: object, read_at: float, *, opened: bool) -> None:
+        noticed.append((file, read_at, opened))
 
     monkeypatch.setattr(local, "notice_undone", notice)
     file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings())
@@ -25,6 +25,6 @@ async def test_a_save_and_an_opening_are_told_apart(tmp_path: Path, monkeypatch:
     try:
         await backend.stored_searches(file)
         await backend.stored_searches(file, saved=True)
-        assert noticed == [("/k.py", True), ("/k.py", False)]
+        assert noticed == [("/k.py", file.read_at, True), ("/k.py", file.read_at, False)]
     finally:
         await backend.close()

@@ -156,6 +156,31 @@ def test_a_model_that_the_editor_lends(tmp_path):
     assert "-    result = nl.add(twice, 0.0)" in seen["explanation"]
 
 
+def test_a_persons_change_is_remembered_and_forgotten(tmp_path):
+    workspace = tmp_path / "work"
+    workspace.mkdir()
+    (workspace / "double.py").write_text(DOUBLE)
+    shutil.copy(ROOT / "examples/nki_silu.py", workspace)
+    database = tmp_path / "memory.db"
+    settings = {"search": {"candidates": 4}, **PATIENT}
+    workbench = Workbench(
+        tmp_path / "data", workspace, machine={"accelopt.settings": settings},
+        environment={"ACCELOPT_DB": str(database)},
+    )  # fmt: skip
+    workbench.install_extension()
+    workbench.start()
+    try:
+        seen = drive(workbench.url, "memory.mjs")
+    finally:
+        workbench.stop()
+    assert "faster than last save" in seen["faster"]
+    assert "A change to double by a person" in seen["page"]
+    assert "-    first = nl.add(once, 0.0)" in seen["page"]
+    assert seen["forgotten"].startswith("Forgot the pair")
+    assert "2 proved faster versions" in seen["again"], "an accepted version that was undone is offered again"
+    assert memory_stats(database)["pairs"] == 0
+
+
 def packed(extension: Path, vsix: Path) -> Path:
     """A VSIX of plain files."""
     with zipfile.ZipFile(vsix, "w") as archive:

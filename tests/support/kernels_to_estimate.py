@@ -43,6 +43,32 @@ def scale_rows(x, weight, out, columns, B: tl.constexpr):
 
 
 @triton.jit
+def noise(x, out, seed, B: tl.constexpr, RANDOM: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    value = tl.load(x + at)
+    if RANDOM:
+        value += tl.rand(seed, at)  # the numbers
+    tl.store(out + at, value)
+
+
+@triton.jit
+def hashed(x, out, rounds, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    value = tl.load(x + at)
+    for _ in range(rounds):
+        value = (value ^ (value >> 15)) * 0x2C1B3C6D  # the rounds
+    tl.store(out + at, value)
+
+
+@triton.jit
+def rotated(x, out, columns, B: tl.constexpr, ROWS: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    if ROWS:
+        at = at // columns * columns + (at + 1) % columns  # the division
+    tl.store(out + at, tl.load(x + at))
+
+
+@triton.jit
 def product(a, b, c, K, row_a, row_b, row_c, M: tl.constexpr, N: tl.constexpr, KB: tl.constexpr):
     m = tl.program_id(0) * M + tl.arange(0, M)
     n = tl.program_id(1) * N + tl.arange(0, N)
@@ -74,6 +100,19 @@ def run_polynomial(kind, n=1 << 24):
 
 def run_count(spread, n=1 << 22):
     count[(n // 1024,)](zeros(n), zeros(n), n, B=1024, SPREAD=spread)
+
+
+def run_noise(random, n=1 << 26):
+    noise[(n // 1024,)](zeros(n), zeros(n), 7, B=1024, RANDOM=random)
+
+
+def run_hashed(rounds, n=1 << 24):
+    like = {"dtype": torch.int32}
+    hashed[(n // 1024,)](zeros(n, **like), zeros(n, **like), rounds, B=1024)
+
+
+def run_rotated(rows, n=1 << 26):
+    rotated[(n // 1024,)](zeros(n), zeros(n), 1000, B=1024, ROWS=rows)
 
 
 def run_scale_rows(columns=4096, rows=8192):

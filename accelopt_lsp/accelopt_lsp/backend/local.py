@@ -64,7 +64,7 @@ class LocalBackend:
         hashes = {k.content_hash: file.targets[k.dialect] for k in file.found.kernels}
 
         def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
-            notice_undone(memory, file.path, hashes, opened=not saved)
+            notice_undone(memory, file.path, hashes, file.read_at, opened=not saved)
             stored = memory.suggestions(file=file.path, state="offered")
             runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
             return [s.body for s in stored], [run for run in runs if run is not None]

@@ -3,6 +3,7 @@ process of its own, and tests script their own."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
@@ -25,7 +26,8 @@ class FileText:
     """A file as the editor has it, examined once for all requests about it, and the settings that hold for it.
 
     ``key`` is the hash of all that results for it come from, empty where they are not to be stored, and ``stored`` is
-    the complete profile that was found under it. ``again`` asks for a new profile even so.
+    the complete profile that was found under it. ``again`` asks for a new profile even so. ``read_at`` is when the
+    text was taken from the editor, in seconds since the epoch.
     """
 
     examined: KernelFile
@@ -33,6 +35,7 @@ class FileText:
     key: str = ""
     stored: FileMeasurement | None = None
     again: bool = False
+    read_at: float = field(default_factory=time.time)
 
     @property
     def path(self) -> str:

@@ -30,11 +30,11 @@ class ProfiledTexts:
         while len(texts) > TEXTS_KEPT:
             texts.popitem(last=False)
 
-    def holding(self, uri: str, content_hash: str, but: str) -> str | None:
-        """Return the newest text that holds the kernel of that content, but not ``but``: a change of a constant of the
-        module leaves the content of the kernel as it was."""
+    def holding(self, uri: str, content_hash: str, other_than: str) -> str | None:
+        """Return the newest text that holds the kernel of that content, ``other_than`` left out: a change of a
+        constant of the module leaves the content of the kernel as it was."""
         texts = reversed(self._texts.get(uri, OrderedDict()).items())
-        return next((text for text, hashes in texts if content_hash in hashes and text != but), None)
+        return next((text for text, hashes in texts if content_hash in hashes and text != other_than), None)
 
     def drop(self, uri: str) -> None:
         self._texts.pop(uri, None)

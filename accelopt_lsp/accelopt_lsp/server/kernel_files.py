@@ -4,6 +4,7 @@ problem files."""
 from __future__ import annotations
 
 import asyncio
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -91,11 +92,12 @@ class KernelFiles:
         return current
 
     async def _examine(self, document: DocumentText) -> FileText:
+        read_at = time.time()
         settings = await self._configuration.of(document.path)
         path, text = Path(document.path), document.text
         if not may_hold_kernels(text):
             return FileText(KernelFile(path, text, Discovery(), ProblemLookup(None)), settings)
-        return await self._parser.examine(path, text, settings)
+        return replace(await self._parser.examine(path, text, settings), read_at=read_at)
 
     async def _unreadable(self, document: DocumentText) -> Finding | None:
         try:

@@ -16,6 +16,7 @@ import libcst as cst
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
+from accelopt_agent.rules.analysis.nki.plain_subscripts import plain_subscripts
 from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_agent.rules.analysis.rule_context import KernelNotFoundError, Rewrite, RuleContext, open_context
 from accelopt_agent.rules.analysis.triton.kernel import open_triton
@@ -136,6 +137,24 @@ def _promising(kernel: Kernel, measurement: KernelMeasurement | None) -> list[Ru
 
 
 def _candidates(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
+    """Yield what a rule makes of a kernel as it is written or, if that is nothing, with its indices written out."""
+    found = False
+    for candidate in _of_reading(rule, subject):
+        found = True
+        yield candidate
+    if not found and (plain := subject.analysis(_plain)) is not None:
+        yield from _of_reading(rule, plain)
+
+
+def _plain(subject: RuleContext) -> RuleContext | None:
+    """Return the kernel with its indices written where they are used, if that makes a difference."""
+    source = plain_subscripts(subject) if subject.kernel.dialect == "nki" else None
+    return (
+        None if source is None else open_context(source, subject.kernel, subject.measurement, subject.target)
+    )
+
+
+def _of_reading(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
     for rewrite in rule.rewrites(subject):
         text = _rewritten(rule, subject, rewrite)
         if text != subject.source.text:

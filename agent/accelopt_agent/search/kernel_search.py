@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.evaluators import CostEvaluator, CostUnavailableError, GateEvaluator
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.events import (
     CandidateJudged,
     CandidateTried,
@@ -16,11 +16,9 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
-from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.search.budget import BudgetExhaustedError, Meter
+from accelopt_agent.search.budget import BudgetExhaustedError
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
 from accelopt_agent.search.node import Failure, Node
-from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer, ProposerError
 from accelopt_agent.search.recorder import (
     CANDIDATE_JUDGED,
@@ -29,10 +27,10 @@ from accelopt_agent.search.recorder import (
     PAUSED,
     TRANSCRIPT_ENTRY,
     VERDICT_KEY,
-    Recorder,
 )
-from accelopt_agent.search.resume import ResumedResults, answer_key
+from accelopt_agent.search.resume import answer_key
 from accelopt_agent.search.scheduler import Concurrency, StepScheduler
+from accelopt_agent.search.search_run import SearchRun
 from accelopt_agent.search.strategies.strategy import (
     AskProposer,
     CandidateMeasured,
@@ -65,22 +63,6 @@ from accelopt_profiling.measurement import KernelMeasurement
 _LIMITS = frozenset({"timeout", "memory"})
 #: More candidates than this are taken in by a thread: each takes a few milliseconds.
 FEW = 4
-
-
-@dataclass(frozen=True)
-class SearchRun:
-    """What the kernels of one run share: who says what a version costs and whether it is right, the limits, and where
-    it is recorded. ``host`` names where costs and verdicts come from; ``resumed`` is what an interrupted run knew."""
-
-    request: OptimizeRequest
-    cost: CostEvaluator
-    gate: GateEvaluator
-    recorder: Recorder
-    meter: Meter
-    id: str
-    host: str
-    resumed: ResumedResults = field(default_factory=ResumedResults)
-    pause: PauseSwitch = field(default_factory=PauseSwitch)
 
 
 class KernelSearch:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from pathlib import Path
 from typing import cast
 
@@ -143,22 +143,18 @@ def _plain(suggestion: Suggestion) -> dict[str, object]:
     return plain
 
 
-#: A text that was read while the acceptance was recorded, in seconds before, says nothing about it.
-SETTLED = 2.0
-
-
 def notice_undone(
-    memory: Memory, file: str, hashes: Mapping[str, str], settled: float = SETTLED, *, opened: bool = False
+    memory: Memory, file: str, hashes: Mapping[str, str], read_at: float, *, opened: bool = False
 ) -> list[Suggestion]:
     """Record that accepted suggestions for ``file`` were undone, where its kernels are again what they were before, and
-    return these. ``hashes`` maps the content hashes of the kernels in the file to their targets. A file that was
-    ``opened``, not saved, says nothing where git has moved to another commit since the acceptance.
+    return these. ``hashes`` maps the content hashes of the kernels in the file to their targets. A text that was read
+    before the acceptance (``read_at``, seconds since the epoch) says nothing about it, and neither does a file that
+    was ``opened``, not saved, where git has moved to another commit since.
 
     Raises:
         MemoryUnavailableError: the memory cannot be read or written.
     """
     undone = []
-    latest = (datetime.now(timezone.utc) - timedelta(seconds=settled)).isoformat(timespec="microseconds")
     for stored in memory.suggestions(file=file, state="accepted"):
         if stored.body.get("base_hash") not in hashes:
             continue
@@ -166,24 +162,26 @@ def notice_undone(
         fast = suggestion.fast_hashes
         pair = memory.pair(_pair_of(suggestion))
         back = hashes[suggestion.base_hash] == suggestion.target and not fast & set(hashes)
-        moved = opened and pair is not None and _git_moved_since(Path(file), pair.created)
-        if back and not moved and pair is not None and pair.created <= latest:
+        if pair is None or not back:
+            continue
+        accepted_at = datetime.fromisoformat(pair.created).timestamp()
+        if accepted_at < read_at and not (opened and _git_moved_since(Path(file), accepted_at)):
             undo(memory, suggestion)
             undone.append(suggestion)
     return undone
 
 
-def _git_moved_since(file: Path, moment: str) -> bool:
-    """Return whether git has moved to another commit since ``moment`` (ISO format) in the folder of ``file``."""
+def _git_moved_since(file: Path, moment: float) -> bool:
+    """Return whether git has moved to another commit since ``moment`` (seconds since the epoch) in the folder of
+    ``file``."""
     for folder in file.absolute().parents:
         place = folder / ".git"
         if place.is_file():  # a linked worktree
             named = place.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
             place = folder / named
         if place.is_dir():
-            at = datetime.fromisoformat(moment).timestamp()
             notes = [place / "HEAD", place / "logs" / "HEAD"]
-            return any(note.is_file() and note.stat().st_mtime >= at for note in notes)
+            return any(note.is_file() and note.stat().st_mtime >= moment for note in notes)
     return False
 
 

@@ -16,10 +16,11 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
-from accelopt_agent.search.kernel_search import KernelSearch, SearchRun
+from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.search.recorder import Recorder
+from accelopt_agent.search.search_run import SearchRun
 from accelopt_agent.search.strategies import strategy_named
 from accelopt_agent.search.trial import VersionTexts
 from accelopt_agent.simulated.team import Skill

@@ -5,6 +5,7 @@ Calls are made without values first, and with them where a kernel needs values.
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
 import sys
@@ -26,6 +27,7 @@ from accelopt_profiling.problems.discovery.template import entry_functions, gues
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
 from accelopt_profiling.problems.inference.conventions import names_a_size, usual_size
 from accelopt_profiling.problems.inference.entries import EntryCandidate
+from accelopt_profiling.problems.inference.failure_site import failure_sites
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.inference.problem_text import argument_text, nki_problem_text
 from accelopt_profiling.problems.inference.repair import repair
@@ -36,9 +38,14 @@ from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 _ENTRIES = 6
+_NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 #: What a kernel for the two cores of a launch says where there is one.
 _TWO_CORES = re.compile(
     r"\blnc\b|lnc-?2|spmd grid|grid size|two cores|num_programs|n_prgs|num_shards", re.IGNORECASE
+)
+#: What a kernel asks for its part of the work by.
+_PROGRAMS = re.compile(
+    r"\b(num_programs|program_id|program_ndim|\w*program_sharding\w*|num_shards)\b", re.IGNORECASE
 )
 #: Elements of one tensor that a check can still compute with.
 _MOST_ELEMENTS = 1 << 26
@@ -76,20 +83,42 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
         return _NkiLoop(context, params, load_module(context), limits).run()
 
 
-def _required_values(made: type) -> dict[str, bool | int | float | str]:
-    """Return values for the parameters of a class that have no default and are annotated with a plain type."""
-    plain: dict[str, bool | int | float | str] = {"bool": False, "int": 1, "float": 1.0, "str": ""}
+def _said(error: BaseException) -> str:
+    """Return the message of an error, and the condition that a check of the code states for it."""
+    conditions = [
+        ast.unparse(s.statement) for s in failure_sites(error)[:2] if isinstance(error, AssertionError)
+    ]
+    return " ".join([str(error), *conditions])
+
+
+def _made(made: Any, module: Any, names: list[str]) -> str | None:
+    """Return an expression for an object of a class of ``module``: a member of an enumeration, or a call that gives
+    what has no default a value by its annotation. ``names`` gets the classes that it names. None where there is none.
+    """
+    plain: dict[str, str] = {"bool": "False", "int": "1", "float": "1.0", "str": '""'}
+    if not inspect.isclass(made) or vars(module).get(made.__name__) is not made:
+        return None
+    if issubclass(made, Enum):
+        names.append(made.__name__)
+        return f"{made.__name__}.{next(iter(made)).name}"
     try:
         parameters = inspect.signature(made).parameters.values()
     except (TypeError, ValueError):
-        return {}
-    given: dict[str, bool | int | float | str] = {}
+        return None
+    given: list[str] = []
     for parameter in parameters:
+        if parameter.default is not parameter.empty or parameter.kind not in _NAMED:
+            continue
         annotation = getattr(parameter.annotation, "__name__", str(parameter.annotation))
-        if parameter.default is parameter.empty and annotation in plain:
-            sized = annotation == "int" and names_a_size(parameter.name)
-            given[parameter.name] = usual_size(parameter.name) if sized else plain[annotation]
-    return given
+        if annotation == "int" and names_a_size(parameter.name):
+            value: str | None = str(usual_size(parameter.name))
+        else:
+            value = plain.get(annotation) or _made(getattr(module, annotation, None), module, names)
+        if value is None:
+            return None
+        given.append(f"{parameter.name}={value}")
+    names.append(made.__name__)
+    return f"{made.__name__}({', '.join(given)})"
 
 
 class _NkiLoop(RepairLoop[_NkiRun]):
@@ -133,13 +162,16 @@ class _NkiLoop(RepairLoop[_NkiRun]):
     ) -> str | None:
         if run.error is None:
             return None
-        if not call.grid and _TWO_CORES.search(str(run.error)):
+        if not call.grid and _TWO_CORES.search(_said(run.error)):
             call.grid = ["2"]
             return "a launch over two cores"
         use, machines = self._uses[call.entry], run.emulation.machines
         subjects = LaunchSubjects(call, self._text, use, entry, run.values, machines)
         subjects.reverse = reverse
         made = subjects.repair_fault(run.error) or repair(run.error, subjects)
+        if made is None and not call.grid and _PROGRAMS.search(self._text):
+            call.grid = ["2"]
+            return "a launch over two cores"
         if made is not None:
             use_plain_types(call)
         return made
@@ -159,21 +191,19 @@ class _NkiLoop(RepairLoop[_NkiRun]):
             made = getattr(self._module, annotation, None)
             if not inspect.isclass(made) or made.__module__.partition(".")[0] in ("builtins", "numpy", "nki"):
                 continue
-            if issubclass(made, Enum):
-                value = f"{annotation}.{next(iter(made)).name}"
-            else:
-                given = _required_values(made)
-                try:
-                    made(**given)
-                except Exception:
-                    continue
-                value = f"{annotation}({', '.join(f'{name}={value!r}' for name, value in given.items())})"
+            names: list[str] = []
+            value = _made(made, self._module, names)
+            try:
+                eval(value or "None()", {name: getattr(self._module, name) for name in names})  # noqa: S307  (written here)
+            except Exception:
+                continue
+            assert value is not None
             argument.kind, argument.value, argument.reason = (
                 "value",
                 value,
                 f"a {annotation} by its annotation",
             )
-            call.imports.append(annotation)
+            call.imports += [name for name in names if name not in call.imports]
         call.drop_unused_sizes()
 
     def _value(self, argument: InferredArgument, call: InferredCall) -> Any:

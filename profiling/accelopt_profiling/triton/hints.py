@@ -253,12 +253,15 @@ def with_hints(
     launch that is limited by its own overhead has no such parts."""
     if made.bound in ("launch", "program starts") or made.latency.us is None:
         return lines
-    amount = _AMOUNTS.get(made.bound, _sectors)
-    amounts = {number: amount(line) for number, line in counts.lines.items()}
+    of_line = _AMOUNTS.get(made.bound, _sectors)
+    amounts = {number: of_line(line) for number, line in counts.lines.items()}
     if made.bound == "memory":
         amounts |= {c.line: _from_memory(c, counts.lines[c.line]) for c in lines if c.line in counts.lines}
     if made.bound == "latency":
         amounts = {number: made.waits_us.get(number, 0.0) for number in {*counts.lines, *made.waits_us}}
+    if made.bound == "integer":
+        amounts = {number: made.integers_us.get(number, 0.0) for number in counts.lines}
+        lines = _with_integers(lines, counts, amounts)
     if not any(amounts.values()):
         amounts = {number: _sectors(line) for number, line in counts.lines.items()}
     total = sum(amounts.values())
@@ -273,6 +276,17 @@ def with_hints(
             cost = dataclasses.replace(cost, share=share, hint=hint)
         hinted.append(cost)
     return hinted
+
+
+def _with_integers(lines: list[LineCost], counts: LaunchCounts, amounts: dict[int, float]) -> list[LineCost]:
+    """Add the lines that have much of the integer operations and nothing else worth telling."""
+    merged = {cost.line: cost for cost in lines}
+    per_program = counts.programs / counts.sampled
+    for number, part in amounts.items():
+        if number and part >= MATTERS * sum(amounts.values()) and number not in merged:
+            done = counts.lines[number].int_ops * per_program
+            _add(merged, number, f"~{amount(done).strip()} integer operations", {})
+    return [merged[number] for number in sorted(merged)]
 
 
 def latency_cause(made: LaunchEstimate) -> str:
@@ -303,6 +317,7 @@ _AMOUNTS: dict[str, Callable[[LineCounts], float]] = {
     "fp64": lambda line: line.double_ops,
     "atomics": lambda line: line.atomics,
     "special functions": lambda line: line.special,
+    "integer": lambda line: line.int_ops,
 }
 
 

@@ -136,18 +136,21 @@ async def test_a_decision_that_fails_half_way_leaves_nothing(
 
 async def test_an_undone_suggestion_is_withdrawn_counts_against_and_is_offered_again(memory: Memory) -> None:
     suggestion = (await best(memory))[0]
+    before = time.time()
     pair = accept(memory, suggestion)
     kept = {suggestion.base_hash: suggestion.target}
     (fast,) = (k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel)
-    assert notice_undone(memory, suggestion.file, {fast: suggestion.target}, settled=0) == []
-    assert notice_undone(memory, suggestion.file, kept) == []  # the text may be from before
-    assert [s.id for s in notice_undone(memory, suggestion.file, kept, settled=0)] == [suggestion.id]
+    assert notice_undone(memory, suggestion.file, {fast: suggestion.target}, time.time()) == []
+    assert (
+        notice_undone(memory, suggestion.file, kept, before) == []
+    )  # that text was read before the acceptance
+    assert [s.id for s in notice_undone(memory, suggestion.file, kept, time.time())] == [suggestion.id]
     assert memory.pair(pair) is None
     stored = memory.suggestion(suggestion.id)
     assert stored is not None
     assert stored.state == "offered"
     assert {o.item for o in memory.outcomes.all() if o.undone} >= {*suggestion.steps}
-    assert notice_undone(memory, suggestion.file, kept, settled=0) == []
+    assert notice_undone(memory, suggestion.file, kept, time.time()) == []
     assert accept(memory, suggestion) == pair
     assert not any(o.undone for o in memory.outcomes.all())
 
@@ -165,7 +168,7 @@ async def test_a_file_that_is_opened_tells_of_an_undo_unless_git_moved(
     if moved:
         os.utime(head, (time.time() + 5,) * 2)  # a file system may be behind the clock
     kept = {suggestion.base_hash: suggestion.target}
-    undone = notice_undone(memory, suggestion.file, kept, settled=0, opened=True)
+    undone = notice_undone(memory, suggestion.file, kept, time.time(), opened=True)
     assert [s.id for s in undone] == ([] if moved else [suggestion.id])
 
 

@@ -61,6 +61,13 @@ class Limits:
     bound: float
     on: bool
 
+
+@dataclass
+class Plan:
+    mode: Mode
+    limits: Limits
+    tile = 64
+
 """
 
 #: A kernel, and what holds for the arguments with which it runs.
@@ -143,6 +150,22 @@ KERNELS: dict[str, tuple[str, str]] = {
         "def k(x, limits: Limits):\n    assert limits.bound > 0 and limits.on is False"
         + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
         "limits.bound == 1.0",
+    ),
+    "an object whose class needs objects": (
+        "def k(x, plan: Plan):\n    assert plan.mode is Mode.FULL and plan.limits.bound == 1.0"
+        + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
+        "x.ndim == 2 and plan.tile == 64",
+    ),
+    "a number that an object holds": (
+        "def k(x, y, block_size):\n    parts = Parts(weight=block_size)\n"
+        "    kernel_assert(parts.weight % 256 == 0, 'blocks of 256')"
+        + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
+        "block_size == 256 and 256 not in x.shape",
+    ),
+    "two cores, where one has no work": (
+        "def k(x):\n    n = nl.num_programs(0)\n    first = [0][2 - n]"
+        + COPY.format(shape="(64, 8)", of="x", source="x[0:64, 0:8]"),
+        "x.ndim == 2",
     ),
     "two cores": (
         "def k(x):\n    n, me = nl.num_programs(0), nl.program_id(0)\n    assert n == 2, f'only for LNC-2, not {n}'\n"

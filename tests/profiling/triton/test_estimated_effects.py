@@ -86,6 +86,40 @@ def test_weights_that_all_programs_share_do_not_make_a_kernel_bound_by_l2():
     assert findings == []
 
 
+def test_random_numbers_cost_their_integer_operations():
+    made, findings, _ = profiled("noise", True)
+    additions = 60 * (1 << 26)  # machine code of sm_90 has 18 LOP3, 16 IMAD.HI and 14 IMAD an element
+    rate = 64 * 132 * 1.98e9
+    assert 1e6 * additions / rate < made.times_us["integer"] < 1.5e6 * additions / rate
+    assert made.bound == "integer"
+    assert [(f.code, f.line) for f in findings] == [("integer-arithmetic", line_of("the numbers"))]
+    plain, findings, _ = profiled("noise", False)
+    assert made.latency.us > 1.3 * plain.latency.us
+    assert findings == []
+
+
+def test_integer_operations_in_a_loop_count_each_time_and_unrolled_ones_once():
+    small, large = (profiled("hashed", rounds)[0].times_us["integer"] for rounds in (64, 256))
+    assert large == pytest.approx(4 * small, rel=0.05)
+    operations = 3 * 256 * (1 << 24)
+    assert large < 1e6 * operations / (64 * 132 * 1.98e9)
+
+
+def test_divisions_of_each_element_cost_time_and_offsets_do_not():
+    divided, _, _ = profiled("rotated", True)
+    plain, _, _ = profiled("rotated", False)
+    assert plain.times_us["integer"] < 0.1 * plain.times_us["memory"]
+    assert divided.times_us["integer"] > 5 * plain.times_us["integer"]
+    for name, arguments in (("add", (1024,)), ("scale_rows", ())):
+        found = profiled(name, *arguments)[0].times_us
+        assert found["integer"] < 0.15 * found["memory"]
+
+
+def test_offsets_that_the_compiler_moves_out_of_a_loop_are_not_counted_each_time():
+    found = profiled("product", 128, 128, 64)[0].times_us
+    assert found["integer"] < 0.1 * found["tensor core"]
+
+
 @pytest.mark.slow
 def test_a_spilled_tile_is_never_ranked_above_a_clean_one():
     spilled, _, compiled = profiled("product", 256, 256, 32, warps=4)

@@ -76,7 +76,8 @@ def _width_names(kernel: NkiKernel) -> list[str]:
 
 
 def _widths_of_spans(kernel: NkiKernel) -> list[str]:
-    """Return the variables that are the last size of a tile and the width of a span, and the first size of none."""
+    """Return the variables that are the last size of a tile and stand in a span or a slice, and the first size of
+    none."""
     walk, body = kernel.source.walk, kernel.subject.function.body
     calls = list(walk(body, cst.Call))
     spans = [c for c in calls if kernel.path(c.func) == f"{NL}.ds" and len(c.args) == 2]
@@ -86,7 +87,9 @@ def _widths_of_spans(kernel: NkiKernel) -> list[str]:
     sizes = [[kernel.source.code(e.value) for e in s.elements] for s in shapes if isinstance(s, cst.Tuple)]
     last = {size[-1] for size in sizes}
     others = {name for size in sizes for name in size[:-1]}
-    widths = (kernel.source.code(span.args[1].value) for span in spans)
+    slices = [s for subscript in walk(body, cst.Subscript) for s in walk(subscript, cst.Slice)]
+    widths = [kernel.source.code(span.args[1].value) for span in spans]
+    widths += [name.value for s in slices for name in walk(s, cst.Name)]
     return [w for w in dict.fromkeys(widths) if w.isidentifier() and w in last and w not in others]
 
 

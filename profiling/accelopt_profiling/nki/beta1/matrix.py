@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import Beta1Engine, dtype_or_none
-from accelopt_profiling.nki.compute.operations import multiply_values, transpose_values
+from accelopt_profiling.nki.compute.operations import multiply_double_rows, multiply_values, transpose_values
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
@@ -59,7 +59,7 @@ def nc_matmul(
     if box is None or all(low < high for low, high in box):
         a, b = machine.executor.read(left), machine.executor.read(right, moving_box)
         if a is not None and b is not None:
-            product = _multiply_double_rows if double else multiply_values
+            product = multiply_double_rows if double else multiply_values
             step = ComputeStep(
                 transpose_values if is_transpose else product, (a,) if is_transpose else (a, b)
             )
@@ -68,10 +68,6 @@ def nc_matmul(
     left.fresh = right.fresh = False
     dtype = left.dtype if is_transpose else np.dtype(np.float32)
     return machine.executor.finish(instruction, shape, dtype, MemorySpace.PSUM, step, box, None)
-
-
-def _multiply_double_rows(a: Any, b: Any) -> Any:
-    return multiply_values(a.reshape(2 * len(a), *a.shape[2:]), b.reshape(2 * len(b), *b.shape[2:]))
 
 
 def _part(function: Any, box: Any) -> Any:

@@ -129,6 +129,11 @@ def multiply_values(a: Array, b: Array) -> Array:
     return product
 
 
+def multiply_double_rows(a: Array, b: Array) -> Array:
+    """Return the product of operands with two rows in each partition, ``[K, 2, M]`` and ``[K, 2, N]``."""
+    return multiply_values(a.reshape(2 * len(a), *a.shape[2:]), b.reshape(2 * len(b), *b.shape[2:]))
+
+
 def halves(x: Array) -> Array:
     """Count, mean and centred sum of squares per partition, in the six columns of ``bn_stats``: the statistics of
     the even elements, then those of the odd ones."""

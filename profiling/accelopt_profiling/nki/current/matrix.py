@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.operations import multiply_values, transpose_values
+from accelopt_profiling.nki.compute.operations import multiply_double_rows, multiply_values, transpose_values
 from accelopt_profiling.nki.current.enums import MatmulPerfMode, NkiEngine
 from accelopt_profiling.nki.current.operands import (
     engines,
@@ -17,7 +17,7 @@ from accelopt_profiling.nki.current.operands import (
 )  # fmt: skip
 from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
-from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 
 
@@ -28,35 +28,54 @@ def nc_matmul(
 ) -> None:  # fmt: skip
     """``dst = stationary[K, M].T @ moving[K, N]`` on TensorE, in float32.
 
-    With ``accumulate=None`` the first product written to a place in PSUM overwrites it and later ones add.
+    With ``accumulate=None`` the first product written to a place in PSUM overwrites it and later ones add. In the mode
+    ``double_row`` both operands have two rows of float8 in each partition, [K, 2, M] and [K, 2, N], and all are summed.
     """
     machine = current()
     target = on_chip(machine, dst, "dst")
     left = on_chip(machine, stationary, "stationary operand")
     right = on_chip(machine, moving, "moving operand")
-    if perf_mode not in (MatmulPerfMode.none, "none", None):
-        machine.fault("unsupported", f"nc_matmul's perf_mode {perf_mode} is not emulated; leave it out.")
+    double = _double_rows(machine, perf_mode, left, right)
     if target.block.info.memory is not MemorySpace.PSUM:
         machine.fault("unsupported", "nc_matmul writes to PSUM; allocate dst with buffer=nl.psum.")
-    machine.rules.check_matmul(left, right)
+    rows_of = (left[:, 0], right[:, 0]) if double else (left, right)
+    machine.rules.check_matmul(*rows_of)
     if (left.dtype.itemsize >= 4) != (right.dtype.itemsize >= 4):
         machine.fault(
             "unsupported",
             f"nc_matmul multiplies {left.dtype} with {right.dtype}; either both are float32 or neither.",
         )
-    rows, columns = prod(left.shape[1:]), prod(right.shape[1:])
+    rows, columns = (prod(tile.shape[1:]) for tile in rows_of)
     if per_partition(machine, target) != (rows, columns):
         machine.fault("out-of-bounds", f"The product has the shape ({rows}, {columns}), dst {target.shape}.")
     machine.rules.check_bank(target)
     adds = not target.block.coverage.untouched_in(target.box()) if accumulate is None else bool(accumulate)
 
+    product = multiply_double_rows if double else multiply_values
     result = machine.executor.product(
-        target, left, right, transpose_values if is_transpose else multiply_values, adds and not is_transpose
+        target, left, right, transpose_values if is_transpose else product, adds and not is_transpose
     )
     result.transpose = is_transpose
     result.onezero = is_moving_onezero or is_stationary_onezero
     result.stationary, result.free, result.partitions = rows, columns, right.shape[0]
-    result.flops = 2 * left.shape[0] * rows * columns
+    result.flops = 2 * left.shape[0] * rows * columns * (2 if double else 1)
+
+
+def _double_rows(machine: Machine, perf_mode: Any, left: Tile, right: Tile) -> bool:
+    """Return whether a product takes two rows of each partition at once."""
+    mode = getattr(perf_mode, "value", perf_mode) or "none"
+    if mode == "none":
+        return False
+    if mode != "double_row":
+        machine.fault("unsupported", f"nc_matmul's perf_mode {mode} is not emulated; leave it out.")
+    if machine.limits.generation < 3 or not all(t.dtype.name.startswith("float8") for t in (left, right)):
+        machine.fault(
+            "unsupported",
+            f"double_row takes float8 operands, from trn2 on; these are {left.dtype} and {right.dtype}.",
+        )
+    if (left.shape[1:2], right.shape[1:2]) != ((2,), (2,)):
+        machine.fault("out-of-bounds", f"double_row of {left.shape} and {right.shape}: the second size is 2.")
+    return True
 
 
 def nc_transpose(dst: Any, data: Any, engine: Any = NkiEngine.unknown, name: str | None = None) -> None:

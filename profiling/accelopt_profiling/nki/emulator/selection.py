@@ -156,9 +156,23 @@ def _select(tile: Tile, entries: list[Any]) -> Tile:
     return view
 
 
+def _column(entries: list[Any]) -> list[Any]:
+    """Return the indices of a tile of one dimension on the chip, where it may also be indexed as the column it lies in:
+    ``column[:, 0:1]`` of ``column = tile[:, 3]``.
+    """
+    if len(entries) != 2 or any(e is None or e is Ellipsis for e in entries):
+        return entries
+    first, last = entries
+    if isinstance(last, slice) and last in (slice(None), slice(0, 1), slice(None, 1)):
+        return [first, None]
+    return [first] if type(last) is int and last == 0 else entries
+
+
 def _complete(tile: Tile, entries: list[Any]) -> list[Any]:
-    used = sum(1 for e in entries if e is not None and e is not Ellipsis)
     rank = len(tile.dims)
+    if rank == 1 and tile.block.info.memory is not MemorySpace.HBM:
+        entries = _column(entries)
+    used = sum(1 for e in entries if e is not None and e is not Ellipsis)
     if used > rank:
         tile.machine.fault(
             "out-of-bounds", f"{used} indices for a tensor of {rank} dimensions, shape {tile.shape}."

@@ -118,8 +118,9 @@ class Tile:
         raise TypeError("a tile cannot be iterated over; index it")
 
     def __bool__(self) -> bool:
-        if self.block.info.constant and not self.machine.version:
-            return True  # Beta 1: an input is an object like any other, and kernels ask whether it was given
+        given = self.dtype != np.bool_ if self.machine.version else self.block.info.constant
+        if given:
+            return True  # an object like any other: kernels ask whether it was given
         raise TypeError("a tile has no truth value: control flow cannot depend on data")
 
     def __repr__(self) -> str:

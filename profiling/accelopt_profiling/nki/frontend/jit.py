@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import copy
 import functools
 import inspect
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -119,16 +121,48 @@ class EmulatedKernel:
         return any(isinstance(e, ast.Name) and e.id == name for e in self._returned)
 
     def _argument(self, machine: Machine, value: Any, name: str) -> Any:
-        if isinstance(value, np.ndarray) and value.ndim:
-            array: Any = value
-        elif hasattr(value, "detach") and hasattr(value, "numpy"):
-            array = _from_torch(value)
-        else:
+        """Return an argument as the kernel gets it: an array as a tensor in HBM, also inside of a sequence, a
+        dictionary or an object of a data class."""
+        if _is_array(value):
+            array = value if isinstance(value, np.ndarray) else _from_torch(value)
+            annotation = getattr(self.function, "__annotations__", {}).get(name)
+            mutable = "mutable_tensor" in getattr(annotation, "__name__", str(annotation))
+            writable = self.writes_arguments or mutable or self._writes(name, machine.version)
+            return handed_out(machine.argument(array, writable))
+        if not _holds_arrays(value):
             return value
-        annotation = getattr(self.function, "__annotations__", {}).get(name)
-        mutable = "mutable_tensor" in getattr(annotation, "__name__", str(annotation))
-        writable = self.writes_arguments or mutable or self._writes(name, machine.version)
-        return handed_out(machine.argument(array, writable))
+        if isinstance(value, dict):
+            return {key: self._argument(machine, item, name) for key, item in value.items()}
+        if isinstance(value, (tuple, list)):
+            items = [self._argument(machine, item, name) for item in value]
+            return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
+        made = copy.copy(value)
+        for field, item in _fields(value).items():
+            object.__setattr__(made, field, self._argument(machine, item, name))
+        return made
+
+
+def _is_array(value: Any) -> bool:
+    """Tell that a launch makes a tensor of ``value``: an array with dimensions, or one of torch."""
+    return bool(isinstance(value, np.ndarray) and value.ndim) or (
+        hasattr(value, "detach") and hasattr(value, "numpy")
+    )
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    """Return the fields of an object of a data class; none of anything else."""
+    if not is_dataclass(value) or isinstance(value, type):
+        return {}
+    return {f.name: getattr(value, f.name) for f in fields(value) if hasattr(value, f.name)}
+
+
+def _holds_arrays(value: Any) -> bool:
+    """Tell that there is an array inside of ``value``."""
+    if isinstance(value, dict):
+        inner: Iterable[Any] = value.values()
+    else:
+        inner = value if isinstance(value, (tuple, list)) else _fields(value).values()
+    return any(_is_array(item) or _holds_arrays(item) for item in inner)
 
 
 def _write_back(machine: Machine, written: list[LaunchArgument]) -> None:

@@ -6,6 +6,7 @@ import ast
 import re
 
 _SHAPE = re.compile(r"[\[(]\s*([A-Za-z_0-9][\w ]*(?:[*/+\-] ?[\w]+ ?)*(?:,\s*[\w*/+\- ]*)+)[\])]")
+_VECTOR = re.compile(r"^\W*\[\s*([A-Z]\w*(?: ?[*/+] ?\w+)*)\s*\]")
 _PARAMETER = re.compile(
     r"^\s*(?:[-*]\s+)?[`*]*(\w+(?:\s*(?:,|/|and)\s*\w+)*)[`*]*\s*(?:\([^)]*\))?\s*[`*]*\s*:(.*)$"
 )
@@ -63,7 +64,10 @@ def _annotated(annotation: ast.Subscript) -> list[str]:
 
 def parse_shapes(text: str) -> list[list[str]]:
     """Return the dimensions of each shape in ``text``, in order. Braces and "..." give none."""
-    shapes = []
+    shapes: list[list[str]] = []
+    vector = _VECTOR.match(text)
+    if vector is not None and _is_dimension(vector[1]):
+        shapes.append([vector[1]])
     for matched in _SHAPE.finditer(text):
         dims = [d.strip() for d in matched[1].split(",")]
         dims = dims[:-1] if dims and not dims[-1] else dims
@@ -74,13 +78,13 @@ def parse_shapes(text: str) -> list[list[str]]:
     return shapes
 
 
+def _is_word(text: str) -> bool:
+    """Tell that a name is a word of a sentence. ``e`` and ``i`` stand in "e.g.", ``E`` and ``I`` are sizes."""
+    return text.lower() in _NO_SIZES and not (len(text) == 1 and text.isupper())
+
+
 def _is_dimension(text: str) -> bool:
     words = re.findall(r"[A-Za-z_]\w*", text)
-    if (
-        not text
-        or any(w.lower() in _NO_SIZES for w in words)
-        or "**" in text
-        or "//" in text.replace(" // ", "")
-    ):
-        return bool(text) and "//" in text and not any(w.lower() in _NO_SIZES for w in words)
+    if not text or any(_is_word(w) for w in words) or "**" in text or "//" in text.replace(" // ", ""):
+        return bool(text) and "//" in text and not any(_is_word(w) for w in words)
     return bool(re.fullmatch(r"[\w ]+(\s*[*/+\-]{1,2}\s*\w+)*", text)) and len(words) <= 3

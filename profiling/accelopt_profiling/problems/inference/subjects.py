@@ -153,6 +153,9 @@ class CallSubjects:
         if current in sizes:
             self.call.sizes[sizes[current]] = wanted
             return f"{sizes[current]} is {wanted}"
+        for argument in self.call.arguments:  # a number that is passed is nearer than a product of sizes
+            if argument.kind == "value" and self._number(argument) == current:
+                return self.set_value(argument, str(wanted), why)
         expression = self.call.expression(current)
         if expression is not None and (goal := self.call.expression(wanted)) is not None:
             changed = False
@@ -168,9 +171,6 @@ class CallSubjects:
                 if scaled >= current and scaled % current == 0:
                     self.call.sizes[name] = scaled // current
                     return f"{name} is {scaled // current}"
-        for argument in self.call.arguments:
-            if argument.kind == "value" and self._number(argument) == current:
-                return self.set_value(argument, self.call.expression(wanted) or str(wanted), why)
         return None
 
     def resize_dimension(self, argument: InferredArgument, index: int, wanted: int, why: str) -> str | None:

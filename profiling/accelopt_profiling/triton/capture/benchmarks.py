@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any, Protocol
 
@@ -41,7 +42,7 @@ def sizes_of(session: BenchmarkSession) -> Callable[..., None]:
                 before = session.launched
                 _call(mark, bench, line, first)
                 if session.launched > before and _extent(largest) > _extent(first):
-                    session.cost_only(lambda: _call(mark, bench, line, largest))  # noqa: B023  (called at once)
+                    session.cost_only(partial(_call, mark, bench, line, largest))
 
     return run
 

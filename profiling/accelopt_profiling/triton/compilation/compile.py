@@ -29,6 +29,7 @@ from accelopt_profiling.triton.compilation.compiled import (
     occupancy,
 )
 from accelopt_profiling.triton.compilation.instructions import Listing
+from accelopt_profiling.triton.compilation.integers import amdgcn_cost, integer_instructions, ptx_cost
 from accelopt_profiling.triton.compilation.machine_code import machine_code
 from accelopt_profiling.triton.compilation.ttgir import parse_ttgir
 
@@ -148,6 +149,7 @@ def _facts(facts: CompiledFacts, kernel: Any, launch: CapturedLaunch, target: Gp
         pipeline_depth=ir.pipeline_depth,
         accesses=list(ir.accesses),
         convert_layouts=ir.convert_layouts,
+        integers=integer_instructions(listing, ptx_cost if target.backend == "cuda" else amdgcn_cost),
         problem=_does_not_fit(target, warps, metadata.shared, columns, fits.programs),
         **_from_listing(listing),
     )

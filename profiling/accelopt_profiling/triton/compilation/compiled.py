@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from accelopt_profiling.quantity import Quantity, compiled
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.compilation.instructions import AssemblyLoop
+from accelopt_profiling.triton.compilation.integers import IntegerInstructions
 from accelopt_profiling.triton.compilation.ttgir import Access
 
 _USAGE = re.compile(r"\b(REG|STACK|SHARED|LOCAL):(\d+)")
@@ -104,7 +105,8 @@ class CompiledFacts:
     ``instructions`` counts each class of instruction (see ``instructions``) in the whole kernel,
     ``lines`` per 1-based source line, ``loops`` in one iteration. ``detail`` says what was read: "assembly"
     (PTX, which is before register allocation, or AMD machine code) or "machine code" (after nvdisasm).
-    ``access_bytes`` is the widest global access of one thread per line. ``problem`` is set where the kernel cannot
+    ``access_bytes`` is the widest global access of one thread per line, ``integers`` are the integer instructions per
+    line, always of the assembly. ``problem`` is set where the kernel cannot
     be compiled or launched; then the numbers that are unknown are None or empty.
     """
 
@@ -125,6 +127,7 @@ class CompiledFacts:
     lines: dict[int, dict[str, int]] = field(default_factory=dict)
     loops: list[AssemblyLoop] = field(default_factory=list)
     access_bytes: dict[int, int] = field(default_factory=dict)
+    integers: dict[int, IntegerInstructions] = field(default_factory=dict)
     accesses: list[Access] = field(default_factory=list)
     convert_layouts: dict[int, int] = field(default_factory=dict)
     detail: str = "assembly"

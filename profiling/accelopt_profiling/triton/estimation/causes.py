@@ -17,7 +17,8 @@ MOST = 0.5
 
 
 def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget, line: int) -> list[Finding]:
-    """Return ``contended-atomics``, ``slow-type``, ``exposed-latency`` and ``small-programs``, each on its line.
+    """Return ``contended-atomics``, ``slow-type``, ``integer-arithmetic``, ``exposed-latency`` and ``small-programs``,
+    each on its line.
 
     ``line`` is the kernel's own, for what belongs to no other.
     """
@@ -40,6 +41,14 @@ def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget,
             "Use fp32 where its precision is enough."
         )
         found.append(Finding("slow-type", where, "warning", message))
+    if times["integer"] >= WORTH * whole:
+        where = max(made.integers_us, key=lambda number: made.integers_us[number]) or line
+        message = (
+            f"Integer operations take about {duration_text(times['integer'])}, most of them here. Divisions and "
+            "remainders are up to 20 instructions each, random numbers about 60: divide once for a block, and use all "
+            "four numbers of `tl.rand4x`."
+        )
+        found.append(Finding("integer-arithmetic", where, "information", message))
     first = made.waits_us.get(0, 0.0)
     waited = {number: us for number, us in made.waits_us.items() if number}
     if waited and sum(waited.values()) >= WORTH * whole:

@@ -44,7 +44,8 @@ class LaunchEstimate:
 
     ``percent_of_peak`` is 100 where every byte crosses DRAM once at the datasheet's bandwidth, or the arithmetic
     runs at its peak. ``times_us`` has the time of each resource alone, of "latency" (programs wait for loads) and of
-    "program starts". ``waits_us`` has the waits by line. ``quantities``: "dram_bytes".
+    "program starts". ``waits_us`` has the waits by line, ``integers_us`` the integer operations.
+    ``quantities``: "dram_bytes".
     """
 
     latency: Latency
@@ -52,6 +53,7 @@ class LaunchEstimate:
     percent_of_peak: Quantity
     times_us: dict[str, float] = field(default_factory=dict)
     waits_us: dict[int, float] = field(default_factory=dict)
+    integers_us: dict[int, float] = field(default_factory=dict)
     quantities: dict[str, Quantity] = field(default_factory=dict)
 
 
@@ -86,6 +88,7 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
         estimated(_percent(ideal, expected), _percent(ideal, high), _percent(ideal, low), "%"),
         times,
         waits,
+        _shares(done.integers, times["integer"]),
         quantities,
     )
 
@@ -142,6 +145,11 @@ def _least_memory_time(moved: Traffic, target: GpuTarget) -> float:
     inside = moved.compulsory <= target["l2_bytes"]
     needed = moved.compulsory_loads if inside else moved.compulsory
     return MICROSECONDS * needed / target["dram_bandwidth"]
+
+
+def _shares(amounts: dict[int, float], whole: float) -> dict[int, float]:
+    total = sum(amounts.values())
+    return {line: whole * amount / total for line, amount in amounts.items()} if total else {}
 
 
 def _percent(ideal: float, actual: float) -> float:

@@ -22,12 +22,13 @@ MEMORY = ("memory", "L2", "L1", "atomics")
 #: beside it is not free. On Liger-Kernel's published times 2 agrees as well as any (docs/results/triton-estimate.md).
 MEMORY_OVERLAP = 2.0
 #: What the programs of one multiprocessor do, one after the other within a program.
-ARITHMETIC = ("tensor core", "shared memory", "fp32", "fp64", "special functions", "spills")
+ARITHMETIC = ("tensor core", "shared memory", "fp32", "fp64", "integer", "special functions", "spills")
 
 
 @dataclass(frozen=True)
 class LaunchWork:
-    """Operations of the whole launch; ``matrix_flops`` by the peak that applies ("fp16", "tf32", ...).
+    """Operations of the whole launch; ``integers`` by line in 32-bit additions, ``matrix_flops`` by the peak that
+    applies ("fp16", "tf32", ...).
 
     ``products`` counts the matrix products of the programs. ``operand_bytes`` are what matrix instructions read from
     shared memory, ``spilled_bytes`` what spilled registers move through L1, ``updates`` the atomic updates of the most
@@ -37,6 +38,7 @@ class LaunchWork:
     float_operations: float
     double_operations: float
     special_operations: float
+    integers: dict[int, float]
     matrix_flops: dict[str, float]
     products: float
     operand_bytes: float
@@ -73,12 +75,32 @@ def work(
         floats,
         doubles,
         scale * sum(line.special for line in lines),
+        {line: scale * found for line, found in _integers(counts, compiled, residency).items()},
         matrix,
         scale * sum(counts.dots.values()) if matrix else 0.0,
         scale * _operand_bytes(counts, compiled) if matrix else 0.0,
         counts.programs * _spilled_bytes(counts, compiled, residency),
         sum(line.hottest for line in lines),
     )
+
+
+def _integers(
+    counts: LaunchCounts, compiled: CompiledFacts | None, residency: LaunchResidency
+) -> dict[int, float]:
+    """Return the sample's integer operations by line, in additions.
+
+    Each line has at most as many as were interpreted, and at most as many instructions as the compiler left, those in
+    loops each time that a program came to the line: it hoists, shares and vectorises most arithmetic on addresses.
+    Before the kernel is compiled nothing is known of that, and none are counted.
+    """
+    if compiled is None or compiled.problem is not None:
+        return {}
+    found = {}
+    for number, line in counts.lines.items():
+        if line.int_ops and (left := compiled.integers.get(number)) is not None:
+            executed = residency.threads * (left.once * counts.sampled + left.looped * line.visits)
+            found[number] = left.cost * min(line.int_ops, executed)
+    return found
 
 
 def _operand_bytes(counts: LaunchCounts, compiled: CompiledFacts | None) -> float:
@@ -161,6 +183,9 @@ def resource_times(
         "shared memory": done.operand_bytes / l1,
         "fp32": done.float_operations / (ordinary * target["peak.fp32"]),
         "fp64": done.double_operations / (ordinary * target["peak.fp64"]),
+        "integer": sum(done.integers.values())
+        / (target["integer_per_clock"] * multiprocessors * clock)
+        / filled,
         "special functions": done.special_operations
         / (target["special_per_clock"] * multiprocessors * clock)
         / filled,
@@ -179,7 +204,13 @@ def _dram_bandwidth(target: GpuTarget) -> float:
 
 def ideal_time(done: LaunchWork, moved: Traffic, target: GpuTarget) -> float:
     """Return the microseconds at the datasheet's peaks, each byte crossing DRAM once: 100 % of peak."""
-    return max(MICROSECONDS * moved.compulsory / target["dram_bandwidth"], arithmetic_floor(done, target))
+    integers = sum(done.integers.values()) / (
+        target["integer_per_clock"] * target["multiprocessors"] * target["clock"]
+    )
+    return max(
+        MICROSECONDS * max(integers, moved.compulsory / target["dram_bandwidth"]),
+        arithmetic_floor(done, target),
+    )
 
 
 def arithmetic_floor(done: LaunchWork, target: GpuTarget) -> float:

@@ -129,6 +129,10 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
         self._count(max(lhs.data.size, rhs.data.size), lhs.dtype.scalar)
         return super().create_idiv(lhs, rhs)
 
+    def create_umulhi(self, lhs: Handle, rhs: Handle) -> Handle:
+        self._count(max(lhs.data.size, rhs.data.size), lhs.dtype.scalar)
+        return super().create_umulhi(lhs, rhs)
+
     def unary_op(self, arg: Handle, op: Callable[..., Any]) -> Handle:
         if op in _SPECIAL:
             self._count_special(arg.data.size, arg.dtype)

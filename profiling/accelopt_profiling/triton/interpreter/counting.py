@@ -31,9 +31,10 @@ class LineCounts:
     lanes of memory operations, and ``widest`` is how many the widest of them has; ``mma_flops`` by input dtype;
     ``special`` counts exp, sin, sqrt and the like.
     ``float_ops`` are element operations on all floats but fp64, whose own are ``double_ops`` (special ones and
-    conversions included). ``waits`` counts how often a program came back to this load: each time the next
-    iteration of a loop waits for memory. ``hottest`` is the number of atomic updates that the most updated address
-    gets in the whole launch.
+    conversions included). ``int_ops`` are those on integers, comparisons and selections, several elements at a time,
+    and ``visits`` how often a program came to the line for them. ``waits`` counts how often a program came back to this
+    load: each time the next iteration of a loop waits for memory. ``hottest`` is the number of atomic updates that the
+    most updated address gets in the whole launch.
     """
 
     load_bytes: int = 0
@@ -45,6 +46,7 @@ class LineCounts:
     widest: int = 0
     float_ops: int = 0
     int_ops: int = 0
+    visits: int = 0
     special: int = 0
     double_ops: int = 0
     atomics: int = 0
@@ -130,10 +132,16 @@ class OperationCounter:
         self._stored: dict[str, list[Array]] = {}
         self._own: dict[str, list[tuple[float, Array]]] = {}
         self._awaited: set[tuple[int, int]] = set()
+        self._visited = (0, 0)
         self._updates: dict[int, list[list[tuple[float, Array]]]] = {}
 
     def begin_program(self) -> None:
         self.weight = 1.0
+        self._visited = (0, 0)
+
+    def begin_iteration(self) -> None:
+        """Note that a loop comes to its lines again."""
+        self._visited = (0, 0)
 
     def _weighted(self, count: int) -> int:
         return count if self.weight == 1.0 else round(count * self.weight)
@@ -203,15 +211,23 @@ class OperationCounter:
 
     def arithmetic(self, size: int, dtype: Any) -> None:
         """Count an operation on ``size`` elements of the Triton type ``dtype``."""
-        line = self.line()
+        site = call_site(self.file)
+        line = self.line(site[0])
         if not dtype.is_floating():
-            line.int_ops += self._weighted(size)
+            if size > 1:  # what is the same for all lanes is computed once, beside the rest
+                line.int_ops += self._weighted(size)
+                self._visit(site, line)
         elif dtype.primitive_bitwidth == 64:
             line.double_ops += self._weighted(size)
         else:
             line.float_ops += self._weighted(size)
             if size < MOST_THREADS:
                 self.counts.narrow[size] = self.counts.narrow.get(size, 0) + self._weighted(1)
+
+    def _visit(self, site: tuple[int, int], line: LineCounts) -> None:
+        if site[0] != self._visited[0] or site[1] < self._visited[1]:
+            line.visits += self._weighted(1)
+        self._visited = site
 
     def special(self, size: int, dtype: Any) -> None:
         """Count exp, sin, sqrt, a division and the like of ``size`` elements."""

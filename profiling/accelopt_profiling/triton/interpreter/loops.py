@@ -82,6 +82,8 @@ class InterpretedRange:
                 counter.counts.loops_sampled = True
             for number in picked:
                 builder.meter.spend(0)
+                if counter is not None:
+                    counter.begin_iteration()
                 yield tl.tensor(self._value(number), self._type)
         finally:
             if counter is not None:

@@ -51,6 +51,8 @@ STATEMENTS: dict[str, np.ndarray] = {
     "nisa.tensor_scalar(out, a, nl.subtract, 1.0, True)": 1 - A,
     "nisa.scalar_tensor_tensor(dst=out, data=a, op0=nl.multiply, operand0=c, op1=nl.subtract, operand1=b)":
         A * COLUMN - B,
+    "nisa.tensor_scalar(out, a, nl.add, a[:, 3][:128, :1])": A + A[:, 3:4],
+    "nisa.tensor_copy(out, a if a else b)": A,
     "nisa.activation(out, nl.exp, a)": np.exp(A),
     "nisa.activation(dst=out, op=nl.exp, data=a, scale=-1.0, bias=c)": np.exp(COLUMN - A),
     "nisa.activation(out, nl.square, a, bias=1.0)": (A + 1) ** 2,

@@ -222,6 +222,9 @@ def test_pointers_are_what_addresses_start_from() -> None:
         ("[B, T, 2 * D]", [["B", "T", "2 * D"]]),
         ("(M, K) or (B, M, K)", [["M", "K"], ["B", "M", "K"]]),
         ("no shape (see above)", []),
+        ("[E, H, 2, I], weights on HBM", [["E", "H", "2", "I"]]),
+        ("[N * B], where each token goes", [["N * B"]]),
+        ("[optional], (e, g) as in i.e.", []),
     ],
 )
 def test_shapes_in_prose(text: str, dims: list[list[str]]) -> None:
