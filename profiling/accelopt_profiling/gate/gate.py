@@ -218,16 +218,17 @@ def _limits(request: GateRequest) -> list[int]:
 
 def _planned(request: GateRequest) -> bool:
     """Check whether the original says how much of each case is interpreted."""
-    return request.dialect == "triton" and _rewritten(request)
+    return request.dialect == "triton" and _differs(request)
 
 
 def _rewritten(request: GateRequest) -> bool:
-    """Check whether there is an original besides the candidate, with a kernel that can be run."""
-    if request.problem.kind == "selfrun":
-        return False
-    return (
-        request.candidate.files[request.candidate.kernel] != request.original.files[request.original.kernel]
-    )
+    """Check whether the original is run beside the candidate; of a file that runs itself it is the reference."""
+    return request.problem.kind != "selfrun" and _differs(request)
+
+
+def _differs(request: GateRequest) -> bool:
+    original = request.original.files[request.original.kernel]
+    return request.candidate.files[request.candidate.kernel] != original
 
 
 def _derived_seed(what: str, cases: list[Case]) -> int:

@@ -90,3 +90,25 @@ def test_every_element_is_shown_to_be_written(checker: Checker, name: str, tmp_p
         large = [c for c in verdict.checks if not c["case"].startswith("derived")]
         assert [c["complete"] for c in large if "complete" in c] == [False] * 3
         assert all(0.005 < c["checked"] < 0.5 for c in large if "checked" in c)
+
+
+RUNS_ITSELF = '\n\nif __name__ == "__main__":\n    double(torch.randn(300, 640, device="cuda"))\n'
+
+
+def test_how_much_of_a_file_that_runs_itself_is_interpreted_follows_from_the_original(
+    checker: Checker, tmp_path: Path
+) -> None:
+    path = tmp_path / "double.py"
+    path.write_text(KERNEL + RUNS_ITSELF)
+    shares = {}
+    for name in ("larger blocks", "an idle loop", "half of the grid after an idle loop"):
+        edits, code = CANDIDATES[name]
+        candidate = KERNEL + RUNS_ITSELF
+        for old, new in edits:
+            candidate = candidate.replace(old, new)
+        verdict, _ = checker.file(path, candidate, "h100", OPTIONS)
+        assert verdict.accepted is (not code), verdict.reasons
+        assert code in ("", verdict.reasons[0].code)
+        shares[name] = verdict.checks[0].get("checked")
+    assert 0.005 < shares["larger blocks"] < 0.5
+    assert shares["an idle loop"] > 0.5 * shares["larger blocks"]

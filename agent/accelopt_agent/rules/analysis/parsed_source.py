@@ -213,13 +213,13 @@ class ParsedSource:
         start, end = self.start(listed[first]), self.end(listed[past - 1])
         if past < len(listed):
             end = self.start(listed[past])
-        elif first and not self._comments_in(self.end(listed[first - 1]), start):
+        elif first and not self.comments_in(self.end(listed[first - 1]), start):
             start = self.end(listed[first - 1])
         elif comma := re.match(rb"\s*,", self.data[end:]):
             end += comma.end()
         column = self.data[self.line_start(start) : start].decode()
         indent = column[: len(column) - len(column.lstrip())]
-        return ByteEdit(start, end, "".join(f"{c}\n{indent}" for c in self._comments_in(start, end)))
+        return ByteEdit(start, end, "".join(f"{c}\n{indent}" for c in self.comments_in(start, end)))
 
     def comment(self, statement: cst.CSTNode) -> str:
         """Return the comment behind a statement on its line (of a loop, behind its header); empty where there
@@ -244,7 +244,7 @@ class ParsedSource:
         """Remove a statement with its lines. Comments above it stay, those behind it and in it take its place, and a
         block left empty gets ``pass``."""
         start, end = self.start(statement), self.block_end(statement)
-        kept = [*self._comments_in(start, end), *(["pass"] if self._is_alone(statement) else [])]
+        kept = [*self.comments_in(start, end), *(["pass"] if self._is_alone(statement) else [])]
         return ByteEdit(self.line_start(start), end, self._indented("\n".join(kept), self.indent(statement)))
 
     def moved(self, statement: cst.CSTNode) -> ByteEdit:
@@ -256,7 +256,8 @@ class ParsedSource:
             else ByteEdit(self.line_start(start), end, "")
         )
 
-    def _comments_in(self, start: int, end: int) -> list[str]:
+    def comments_in(self, start: int, end: int) -> list[str]:
+        """Return the comments that begin in a span, without the statements that they stand behind."""
         return [comment for at, comment in self._comments if start <= at < end]
 
     @cached_property

@@ -51,6 +51,12 @@ def saved_call(context: StepContext, index: int) -> CaseCall:
     return from_plain(CaseCall, load_values(case_folder(context, index) / "call")[0])
 
 
+def own_check_of(context: StepContext, count: int) -> str:
+    """Return the check of the original file's own that failed when its calls were recorded; "" where none did."""
+    drawn = drawn_cases(context, count)
+    return saved_call(context, drawn[0]).call.own_check if drawn else ""
+
+
 def saved_arguments(folder: Path) -> list[Any]:
     """Load the arguments of the case of that ``folder`` into new memory."""
     return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))

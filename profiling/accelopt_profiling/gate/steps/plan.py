@@ -24,6 +24,7 @@ from accelopt_profiling.gate.steps.case_files import (
     PLAN_FILE,
     case_folder,
     drawn_cases,
+    own_check_of,
     problem_errors,
     problem_files,
     saved_arguments,
@@ -45,7 +46,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
     lanes: list[str] = []
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
-            module = load_module(own)
+            module = load_module(own, own_check=own_check_of(context, params.cases))
         known: dict[str, int] = {}
         for index in drawn_cases(context, params.cases):
             folder = case_folder(context, index)

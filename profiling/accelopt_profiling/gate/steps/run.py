@@ -43,7 +43,7 @@ from accelopt_profiling.gate.steps.case_files import (
     PLAN_FILE,
     drawn_cases,
     forget_requests,
-    saved_call,
+    own_check_of,
 )
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate, TooLittleKnownError
 from accelopt_profiling.plain import from_plain
@@ -67,7 +67,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         sys.modules[name] = None  # type: ignore[assignment]  # importing it now raises ModuleNotFoundError
     with emulation(params.dialect, params.target), poisoned_memory():
         pass  # imports what it needs: the candidate shall be the only one to import from here on
-    plan, own_check = _plan(context), _own_check(context, params)
+    plan, own_check = _plan(context), own_check_of(context, params.cases)
     poison_allocator()
     clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
     Watch(
@@ -352,12 +352,6 @@ def _plan(context: StepContext) -> PlanResult | None:
     plan = from_plain(PlanResult, json.loads(file.read_text(encoding="utf-8")))
     file.unlink()
     return plan
-
-
-def _own_check(context: StepContext, params: RunParams) -> str:
-    """Return the check of the original file's own that failed when its calls were recorded; "" where none did."""
-    drawn = drawn_cases(context, params.cases)
-    return saved_call(context, drawn[0]).call.own_check if drawn else ""
 
 
 #: What ends the process when a timer is over; no code of ours is run for that, which the candidate could reach.

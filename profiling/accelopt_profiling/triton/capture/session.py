@@ -358,7 +358,6 @@ def emulated(
     lenient: bool = False,
     count: bool = True,
     observe: Callable[[LaunchExecution], None] | None = None,
-    dispatch: bool = False,
     plan: InterpretationPlan | None = None,
 ) -> Iterator[CaptureSession]:
     """Emulate ``target`` in this process until the block ends.
@@ -368,8 +367,7 @@ def emulated(
     launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
     are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` computes nothing on large
     tensors, and lets comparisons succeed once something is only partly known. ``observe`` is called with each launch.
-    ``dispatch`` lets what is registered for CUDA answer torch's operators (see ``operators_on_cpu``). With a ``plan``
-    "capture" interprets what it says, whatever time that takes, and counts nothing.
+    With a ``plan`` "capture" interprets what it says, whatever time that takes, and counts nothing.
 
     Raises:
         UnknownTargetError: there is no such GPU.
@@ -420,8 +418,7 @@ def emulated(
             session.device.skipped = partial(setattr, session.coverage, "sampled", True)
         stack.enter_context(backward_on_gpu(session.device))
         stack.enter_context(nvidia_smi(gpu))
-        if dispatch:
-            stack.enter_context(operators_on_cpu(session.device))
+        stack.enter_context(operators_on_cpu(session.device))
         for owner, name, value in replaced:
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)

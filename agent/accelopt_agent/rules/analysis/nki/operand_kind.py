@@ -17,7 +17,10 @@ Kind = Literal["number", "column", "tile"]
 #: Functions that rearrange a tile.
 _TILE_MAKERS = frozenset({f"{NL}.broadcast_to", f"{NL}.transpose", f"{NISA}.nc_transpose"})
 
-_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo)
+_ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power)
+
+#: Functions of Python, besides those of ``math``, that make a number of numbers.
+_OF_NUMBERS = frozenset({"float", "int", "abs", "round", "min", "max", "len"})
 
 
 def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | None:
@@ -55,8 +58,11 @@ def _kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int) -> Kind | Non
     if isinstance(node, cst.Attribute) and node.attr.value == "shape":
         return "number"
     if isinstance(node, cst.Call):
-        if kernel.path(node.func) in _TILE_MAKERS:
+        called = kernel.path(node.func) or kernel.source.code(node.func)
+        if called in _TILE_MAKERS:
             return "tile"
+        if called in _OF_NUMBERS or called.startswith("math."):
+            return "number"
         instruction = kernel.instruction(node)
         return _kind_of_result(kernel, instruction, depth) if instruction else None
     return None

@@ -1,0 +1,280 @@
+"""Compute the weights of an attention in the layout that their product needs, instead of transposing each of them.
+
+Scores with keys down and queries across are the product with its operands swapped: TensorE makes them as fast, and
+512 queries at a time. Their powers are the first operand's other side of the second product as they are. What a row of
+scores has to be shifted by, its maximum, is found by a product in the old layout whose values go no further; as a
+softmax is the same for any shift, that one may be of bfloat16 operands, which TensorE passes over once instead of four
+times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import libcst as cst
+
+from accelopt_agent.rules.analysis.constants import factor, number_of_text
+from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.nki.independence import independent
+from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
+from accelopt_agent.rules.analysis.nki.softmax_product import Operand, SoftmaxProduct, softmax_product
+from accelopt_agent.rules.analysis.nki.tile_writer import TileWriter
+from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.statement import Statement
+
+#: Columns that TensorE passes over at once.
+_WIDEST = 512
+
+
+def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
+    for statement in kernel.flow.statements:
+        loop = statement.node
+        if not isinstance(loop, cst.For) or not _in_any_order(kernel, loop):
+            continue
+        found = softmax_product(kernel, loop)
+        if found is None:
+            continue
+        for narrow in (True, False):
+            if (edit := _Turning(kernel, found, narrow).edit()) is not None:
+                how = " (the shift in bfloat16)" if narrow else ""
+                summary = f"Compute the weights of {found.mixed} transposed instead of transposing them{how}."
+                yield Rewrite((edit,), summary)
+
+
+def _in_any_order(kernel: NkiKernel, loop: cst.For) -> bool:
+    if kernel.dialect.mutates:
+        return independent(kernel, loop)
+    return isinstance(loop.iter, cst.Call) and kernel.path(loop.iter.func) == f"{NL}.affine_range"
+
+
+class _Turning:
+    """Writes the loop anew. ``narrow`` finds the shift of the softmax in bfloat16."""
+
+    def __init__(self, kernel: NkiKernel, found: SoftmaxProduct, narrow: bool) -> None:
+        self.kernel, self.source, self.found, self.narrow = kernel, kernel.source, found, narrow
+        self.write = TileWriter.of(kernel)
+        self.lines: list[str] = []
+        self.depth = 0
+
+    def edit(self) -> ByteEdit | None:
+        found, write, kernel = self.found, self.write, self.kernel
+        rows = number_of_text(kernel.flow, found.query.shape.rows)
+        if write is None or not isinstance(rows, int) or not 0 < rows <= 128:
+            return None
+        if any(kernel.flow.occurrences(name) for name in _NAMES):
+            return None
+        self.most = _WIDEST // rows
+        self.keep_keys_and_values()
+        self.queries()
+        loop = found.query.loop
+        start, end = self.source.line_start(self.source.start(loop)), self.source.block_end(loop)
+        old, indent = self.source.data[start:end].decode(), self.source.indent(loop)
+        if '"""' in old or "'''" in old:
+            return None  # another indent would change the string
+        written = {line[line.index("#") :] for line in self.lines if "#" in line}
+        comments = [c for c in self.source.comments_in(start, end) if not any(c in line for line in written)]
+        lines = [*comments, *self.lines]
+        return ByteEdit(start, end, "".join(f"{indent}{line}\n" for line in lines))
+
+    def add(self, *lines: str) -> None:
+        self.lines += ["    " * self.depth + line for line in lines]
+
+    def add_as_written(self, statements: Sequence[Statement]) -> None:
+        for statement in statements:
+            self.add(*self.source.with_comment(statement.node).splitlines())
+
+    def loop_over(self, operand: Operand) -> None:
+        self.add(
+            self.source.with_comment(
+                operand.loop, f"for {operand.variable} in {self.source.code(operand.loop.iter)}:"
+            )
+        )
+        self.depth += 1
+
+    def count_to(self, variable: str, count: str) -> None:
+        loop = self.found.query.loop
+        assert isinstance(loop.iter, cst.Call)
+        self.add(f"for {variable} in {self.source.code(loop.iter.func)}({count}):")
+        self.depth += 1
+
+    def keep_keys_and_values(self) -> None:
+        """Write the loops that make all keys and values, which are kept side by side in SBUF."""
+        write, keys, values = self.write, self.found.keys, self.found.values
+        assert write is not None
+        self.all_keys = f"{factor(keys.count)} * {factor(keys.shape.columns)}"
+        size = (keys.shape.rows, self.all_keys)
+        self.add(write.new("turned_keys", *size, keys.shape.dtype))
+        if self.narrow:
+            self.add(write.new("narrow_keys", *size, write.bfloat16))
+        self.loop_over(keys)
+        self.add_as_written(keys.statements)
+        place = (keys.shape.rows, f"{keys.variable} * {factor(keys.shape.columns)}", keys.shape.columns)
+        self.add(write.copy(write.part("turned_keys", *place), keys.code))
+        if self.narrow:
+            self.add(write.copy(write.part("narrow_keys", *place), write.part("turned_keys", *place)))
+        self.depth -= 1
+        width = f"{factor(values.count)} * {factor(values.shape.columns)}"
+        self.add(write.new("kept_values", values.shape.rows, width, values.shape.dtype))
+        self.loop_over(values)
+        self.add_as_written(values.statements)
+        self.add(write.copy(self.value_tile(), values.code))
+        self.depth -= 1
+
+    def value_tile(self) -> str:
+        values = self.found.values
+        assert self.write is not None
+        columns = values.shape.columns
+        return self.write.part(
+            "kept_values", values.shape.rows, f"{values.variable} * {factor(columns)}", columns
+        )
+
+    def queries(self) -> None:
+        """Write the loop over several tiles of queries at a time."""
+        query, write = self.found.query, self.write
+        assert write is not None
+        self.tiles = _largest_divisor(query.count, self.most)
+        self.add(f"query_tiles = {self.tiles}")
+        self.add(f"key_columns = {_widest(self.all_keys, self.found.keys.shape.columns)}")
+        self.add(*write.filled("ones_row", "1", self.found.values.shape.rows, "1.0"))
+        self.add(*write.filled("ones_column", self.found.values.shape.rows, "1", "1.0"))
+        self.count_to("query_block", f"{factor(query.count)} // query_tiles")
+        self.width = f"query_tiles * {factor(query.shape.rows)}"
+        self.add(write.new("turned_query", query.shape.columns, self.width, query.shape.dtype))
+        self.add(write.new("shift", "1", self.width, write.float32))
+        self.count_to("query_part", "query_tiles")
+        self.shift_of_a_tile()
+        self.depth -= 1
+        self.mix()
+        self.count_to("query_part", "query_tiles")
+        self.result_of_a_tile()
+        self.depth -= 2
+
+    def query_part(self, name: str, rows: str) -> str:
+        width = self.found.query.shape.rows
+        assert self.write is not None
+        return self.write.part(name, rows, f"query_part * {factor(width)}", width)
+
+    def shift_of_a_tile(self) -> None:
+        """Write what turns a tile of queries, and finds the largest score of each."""
+        query, write = self.found.query, self.write
+        assert write is not None
+        rows, features = query.shape.rows, query.shape.columns
+        self.add(f"{query.variable} = query_block * query_tiles + query_part")
+        self.add_as_written(query.statements)
+        turned, code = self.query_part("turned_query", features), query.code
+        if query.turned:
+            self.add(*write.tile("query_psum", features, rows, query.shape.dtype, write.psum))
+            self.add(write.transpose("query_psum", code))
+            code = "query_psum"
+        self.add(
+            write.copy(turned, code)
+            if self.found.scale is None
+            else write.scale(turned, code, self.found.scale)
+        )
+        stationary, moving = turned, "turned_keys"
+        if self.narrow:
+            self.add(*write.tile("narrow_query", features, rows, write.bfloat16))
+            self.add(write.copy("narrow_query", turned, write.bfloat16))
+            stationary, moving = "narrow_query", "narrow_keys"
+        self.add(write.new("largest_scores", rows, f"{factor(self.all_keys)} // key_columns", write.float32))
+        self.count_to("key_block", f"{factor(self.all_keys)} // key_columns")
+        self.add(*write.tile("row_scores", rows, "key_columns", write.float32, write.psum))
+        some_keys = write.part(moving, features, "key_block * key_columns", "key_columns")
+        self.add(write.product("row_scores", stationary, some_keys))
+        self.add(write.largest(write.part("largest_scores", rows, "key_block", "1"), "row_scores"))
+        self.depth -= 1
+        self.add(*write.tile("largest_score", rows, "1", write.float32))
+        self.add(write.largest("largest_score", "largest_scores"))
+        self.add(*write.tile("shift_psum", "1", rows, write.float32, write.psum))
+        self.add(write.transpose("shift_psum", "largest_score"))
+        self.add(write.copy(self.query_part("shift", "1"), "shift_psum"))
+
+    def mix(self) -> None:
+        """Write the loop that multiplies the powers with the values, and adds them up."""
+        found, write = self.found, self.write
+        assert write is not None
+        keys, values = found.values.shape.rows, found.values
+        self.add(*write.tile("shift_rows_psum", keys, self.width, write.float32, write.psum))
+        self.add(write.product("shift_rows_psum", "ones_row", "shift"))
+        self.add(*write.tile("shift_rows", keys, self.width, write.float32))
+        self.add(write.copy("shift_rows", "shift_rows_psum"))
+        self.add(*write.sum_in_psum("turned_mixed", values.shape.columns, self.width))
+        # VectorE adds a tile in PSUM to one in SBUF twice as fast as two in SBUF.
+        self.add(*write.filled("powers_sum", keys, self.width, "0.0", write.psum))
+        self.add(f"for {values.variable} in {write.sequential}({values.count}):")
+        self.depth += 1
+        some_keys = write.part(
+            "turned_keys", found.keys.shape.rows, f"{values.variable} * {factor(keys)}", keys
+        )
+        self.add(*write.tile("turned_scores", keys, self.width, write.float32, write.psum))
+        self.add(write.product("turned_scores", some_keys, "turned_query"))
+        self.add(*write.tile("shifted_scores", keys, self.width, write.float32))
+        self.add(write.pair("shifted_scores", "subtract", "turned_scores", "shift_rows"))
+        self.add(*write.tile("turned_powers", keys, self.width, found.weights.dtype))
+        self.add(write.exp("turned_powers", "shifted_scores", found.weights.dtype))
+        self.add(write.product_added("turned_mixed", self.value_tile(), "turned_powers"))
+        whole = write.part("powers_sum", keys, "0", self.width)
+        self.add(write.pair(whole, "add", whole, "turned_powers"))
+        self.depth -= 1
+        self.add(*write.tile("mixed_rows", values.shape.columns, self.width, write.float32))
+        self.add(write.copy("mixed_rows", "turned_mixed"))
+        self.add(*write.tile("powers_rows", keys, self.width, write.float32))
+        self.add(write.copy("powers_rows", "powers_sum"))
+        self.add(*write.tile("total_psum", "1", self.width, write.float32, write.psum))
+        self.add(write.product("total_psum", "ones_column", "powers_rows"))
+        self.add(*write.tile("total_row", "1", self.width, write.float32))
+        self.add(write.copy("total_row", "total_psum"))
+
+    def result_of_a_tile(self) -> None:
+        """Write what turns the results back, and the statements that follow the product in the old loop."""
+        found, write = self.found, self.write
+        assert write is not None
+        rows, columns = found.query.shape.rows, found.values.shape.columns
+        self.add(f"{found.query.variable} = query_block * query_tiles + query_part")
+        self.add_as_written(self.needed_again())
+        self.add(*write.tile("total_column_psum", rows, "1", write.float32, write.psum))
+        self.add(write.transpose("total_column_psum", self.query_part("total_row", "1")))
+        self.add(*write.tile(found.total, rows, "1", write.float32))
+        self.add(write.copy(found.total, "total_column_psum"))
+        self.add(*write.tile("mixed_psum", rows, columns, write.float32, write.psum))
+        self.add(write.transpose("mixed_psum", self.query_part("mixed_rows", columns)))
+        self.add(*write.tile(found.mixed, rows, columns, write.float32))
+        if found.normalised:
+            self.add(*write.tile("inverse_total", rows, "1", write.float32))
+            self.add(write.reciprocal("inverse_total", found.total))
+            self.add(write.by_column(found.mixed, "mixed_psum", "inverse_total"))
+        else:
+            self.add(write.copy(found.mixed, "mixed_psum"))
+        self.add_as_written(found.after)
+
+    def needed_again(self) -> list[Statement]:
+        """Return the statements before the product whose results the ones after it read."""
+        read: set[str] = set().union(*(s.reads for s in self.found.after))
+        kept: list[Statement] = []
+        for statement in reversed(self.found.query.statements):
+            if statement.writes & read:
+                kept.insert(0, statement)
+                read |= statement.reads
+        return kept
+
+
+#: The names that the new loop has for its own tiles and numbers.
+_NAMES = (
+    "turned_keys", "narrow_keys", "kept_values", "query_tiles", "key_columns", "ones_row", "ones_column", "query_block",
+    "turned_query", "shift", "query_part", "query_psum", "narrow_query", "largest_scores", "key_block", "row_scores",
+    "largest_score", "shift_psum", "shift_rows_psum", "shift_rows", "turned_mixed", "powers_sum", "powers_rows",
+    "turned_scores", "shifted_scores", "turned_powers", "mixed_rows", "total_psum", "total_row", "total_column_psum",
+    "mixed_psum", "inverse_total",
+)  # fmt: skip
+
+
+def _largest_divisor(count: str, most: int) -> str:
+    """Return the largest power of two up to ``most`` that divides ``count``, as code."""
+    text, size = "1", 2
+    while size <= most:
+        text, size = f"{size} if {factor(count)} % {size} == 0 else {text}", size * 2
+    return text
+
+
+def _widest(columns: str, otherwise: str) -> str:
+    return f"{_WIDEST} if {factor(columns)} % {_WIDEST} == 0 else {otherwise}"
