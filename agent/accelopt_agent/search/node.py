@@ -137,8 +137,7 @@ class Node:
         times = [self.compared, other.compared]
         if self.changes_more != other.changes_more:
             times = [
-                n.together if n.changes_more else total([n.together, self.root.rest])
-                for n in (self, other)
+                n.together if n.changes_more else total([n.together, self.root.rest]) for n in (self, other)
             ]
         return times[0], times[1]
 
