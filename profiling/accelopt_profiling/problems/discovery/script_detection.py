@@ -71,8 +71,9 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
         if isinstance(target, ast.Name) and target.id in reaching
     ]
     if not recorded:  # private ones, and those that go through a class
-        recorded = [n for n in _with_arguments(functions, functions) if n in reaching and not is_driver(n)]
-    return OwnRuns(main, module, tests, recorded or sorted(nki))
+        found = _with_arguments(functions, functions)
+        recorded = [*(n for n in found if n in reaching and not is_driver(n)), *sorted(nki)]
+    return OwnRuns(main, module, tests, recorded)
 
 
 def _with_arguments(functions: Mapping[str, ast.FunctionDef], names: Iterable[str]) -> list[str]:
