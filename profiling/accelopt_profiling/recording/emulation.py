@@ -27,7 +27,7 @@ class RecordingEmulation:
     """A GPU that is emulated until the process ends. ``executed`` and ``skipped`` count launches."""
 
     def __init__(self, target: str) -> None:
-        self._context = emulated(target, "execute", lenient=True, dispatch=True)
+        self._context = emulated(target, "execute", lenient=True)
         self._session: CaptureSession = self._context.__enter__()
         self._session.driver.record = self._record
         self._seconds = 0.0

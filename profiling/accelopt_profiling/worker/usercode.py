@@ -117,9 +117,12 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         file, line = user_line(context, error)
         if _of_the_job(context, error.name or ""):
             raise StepFailedError(_not_among_sources(error, file, line)) from error
+        missing = (
+            f"The package {error.name!r} is not installed" if error.name else f"An import fails ({error})"
+        )
         message = (
-            f"The package {error.name!r} is not installed in {interpreter_in_use()}, where kernels run; install it "
-            "there or name another Python in the setting `python`, and save again."
+            f"{missing} in {interpreter_in_use()}, where kernels run; install it there or name another Python in the "
+            "setting `python`, and save again."
         )
         raise StepFailedError(StepError("missing-package", message, file, line)) from error
     except MemoryError as error:

@@ -58,6 +58,7 @@ PLAIN = {
     "nki-scalar-tensor-tensor": "adamw",
     "nki-combine-tensor-scalar": "matmul_add_rmsnorm",
     "nki-scale-after-product": "gqa_full",
+    "nki-value-in-psum": "mamba",
     "nki-turned-softmax": "gqa_full",
     "nki-divide-by-column": "bmm_softmax",
     "nki-balance-engines": "adamw",

@@ -142,7 +142,7 @@ async def test_a_host_that_stays_away_is_given_up_with_its_pauses_growing(tmp_pa
     server.start()
     box = server.host(first_pause=0.05)
     try:
-        task = asyncio.create_task(_all(RetryingHost(box, patience=0.5), job("import time\ntime.sleep(30)")))
+        task = asyncio.create_task(_all(RetryingHost(box, patience=3), job("import time\ntime.sleep(30)")))
         await until(lambda: steps(server))
         server.reboot()
         with pytest.raises(HostUnreachableError, match="refused") as gone:

@@ -271,3 +271,31 @@ def test_a_file_that_runs_itself_does_not_wait_for_large_products():
         torch.testing.assert_close(product, a[:, :1] + b[:1])
     with emulated("h100") as session:
         assert (a[:64] @ b)[0, 0] == 1024
+
+
+def test_code_that_asks_torch_for_its_accelerator_meets_the_gpu():
+    before = torch.get_device_module()
+    with emulated("h100"):
+        assert torch.get_device_module() is torch.get_device_module("cuda") is torch.cuda
+        assert torch.get_device_module("cpu") is torch.cpu
+        assert torch.accelerator.is_available()
+        assert torch.accelerator.current_accelerator().type == "cuda"
+        with torch.get_device_module().device(torch.empty(1, device="cuda").device):
+            torch.accelerator.synchronize()
+    assert torch.get_device_module() is before
+
+
+@pytest.mark.parametrize("device_types", [None, "cuda"])
+def test_an_operator_of_the_user_launches_for_the_gpu_in_every_session(device_types):
+    with emulated("h100") as session:
+
+        @torch.library.custom_op(f"captured::add_{device_types}", mutates_args=(), device_types=device_types)
+        def add(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+            out = torch.empty(x.shape, dtype=x.dtype, device="cuda")
+            kernels.add[(1,)](x, y, out, x.numel(), B=256)
+            return out
+
+        add(torch.randn(100, device="cuda"), torch.randn(100, device="cuda"))
+    with emulated("a100") as later:
+        add(torch.randn(50, device="cuda"), torch.randn(50, device="cuda"))
+    assert len(session.launches) == len(later.launches) == 1

@@ -239,6 +239,7 @@ def test_a_kernel_that_cannot_be_launched_says_so(warm):
     [
         (HEAD + "1 / 0\n", "user-error", "ZeroDivisionError"),
         (HEAD + "import nowhere_to_be_found\n", "missing-package", "nowhere_to_be_found"),
+        (HEAD + "raise ModuleNotFoundError('half of it is there')\n", "missing-package", "half of it is there"),
         (HEAD + "import sys\nsys.exit(3)\n", "exited", "exit 3"),
         (HEAD.replace("return [torch", "raise ValueError('no data'); return [torch") + "def run(x):\n    return x\n"
          "entry = 'run'\n", "problem-raised", "no data"),

@@ -89,4 +89,61 @@ def axolotl(batch=1, count=16, length=512, kept=128):
     mla_absorb_attn(q, keys, chosen, DQK**-0.5).sum().backward()
 
 
+def fastvideo_sla(length=1024, kept=4):
+    sys.path.insert(0, "fastvideo-kernel/python")  # where its sources lie, below the working folder
+    from fastvideo_kernel.triton_kernels.sla_triton import _attention
+
+    blocks = length // 64
+    chosen = torch.rand(1, 8, blocks, blocks, device="cuda").argsort(-1)[..., :kept].contiguous()
+    mask = torch.zeros(1, 8, blocks, blocks, dtype=torch.int8, device="cuda").scatter_(-1, chosen, 1)
+    _attention.apply(*heads(batch=1, count=8, length=length), mask, chosen, kept, 64, 64).sum().backward()
+
+
+def lmdeploy(length=512, count=8, shared=2, size=128):
+    from lmdeploy.pytorch.kernels.cuda.flashattention import flash_attn_varlen_func
+
+    q = torch.randn(2 * length, count, size, **OPTIONS)
+    k, v = (torch.randn(shared, 2 * length, size, **OPTIONS) for _ in range(2))
+    starts = torch.tensor([0, length, 2 * length], dtype=torch.int32, device="cuda")
+    flash_attn_varlen_func(q, k, v, starts, starts, max_seqlen_q=length, max_seqlen_k=length, causal=True)
+
+
+def lmdeploy_index(batch=16, count=64, size=128, length=2048, page=64):
+    from lmdeploy.pytorch.kernels.cuda.ds_index import fp8_index
+
+    pages = batch * length // page
+    q = torch.randn(batch, count, size, **OPTIONS).to(torch.float8_e4m3fn)
+    keys = torch.randn(pages, page, size, **OPTIONS).to(torch.float8_e4m3fn)
+    starts = torch.arange(batch + 1, dtype=torch.int32, device="cuda")
+    lengths = torch.full((batch,), length, dtype=torch.int32, device="cuda")
+    table = torch.arange(pages, dtype=torch.int32, device="cuda").view(batch, -1)
+    scales, others = torch.rand(batch, count, device="cuda"), torch.rand(pages, page, device="cuda")
+    fp8_index(q, scales, keys, others, starts, lengths, table, max_k_seqlen=length)
+
+
+def mlstm_tutorial():
+    from mlstm_kernels.baselines.flash_attention.triton_tutorial import attention_causal
+
+    attention_causal(*heads(batch=1, count=4, length=1024), 0.125).sum().backward()
+
+
+def modelopt(batch=2, length=512, count=8, size=64):
+    from modelopt.torch.kernels.common.attention.triton_fa import attention
+
+    q, k, v = (torch.randn(batch * length, count, size, **OPTIONS).requires_grad_() for _ in range(3))
+    starts = torch.arange(0, batch * length, length, dtype=torch.int32, device="cuda")
+    lengths = torch.full((batch,), length, dtype=torch.int32, device="cuda")
+    attention(q, k, v, starts, lengths, length).sum().backward()
+
+
+def sageattention_dense(batch=2, count=16, length=1024, size=64):
+    from sageattention.attn_qk_int8_per_block import forward
+
+    shape = (batch, count, length, size)
+    q, k = (torch.randint(-127, 127, shape, dtype=torch.int8, device="cuda") for _ in range(2))
+    scales_q = torch.rand(batch, count, length // 128, 1, device="cuda") / 100
+    scales_k = torch.rand(batch, count, length // 64, 1, device="cuda") / 100
+    forward(q, k, torch.randn(shape, device="cuda", dtype=torch.float16), scales_q, scales_k)
+
+
 globals()[sys.argv[1]]()

@@ -132,13 +132,15 @@ def _scale_parts(machine: Machine, scale: Tile, partitions: int, columns: int) -
         machine.fault("unsupported", f"Scales are uint8 or float8_e8m0fnu, not {scale.dtype}.")
     starts = range(0, partitions, _QUADRANT)
     needed = starts[-1] + _QUADRANT // _GROUP
-    if len(scale.dims) != 2 or scale.shape[0] < needed or prod(scale.shape[1:]) < columns:
+    free = scale.shape[1:]
+    if scale.shape[0] < needed or prod(free) < columns or (len(free) > 1 and prod(free) > columns):
         machine.fault(
             "out-of-bounds",
             f"The scales of {partitions} partitions and {columns} columns lie in the first four partitions of each 32; "
             f"their tile has the shape {scale.shape}.",
         )
-    return [scale.within(((at, at + _QUADRANT // _GROUP), (0, columns))) for at in starts]
+    columns_of = [(0, columns)] if len(free) == 1 else [(0, size) for size in free]
+    return [scale.within(((at, at + _QUADRANT // _GROUP), *columns_of)) for at in starts]
 
 
 def _as_scales(exponents: Array, dtype: np.dtype[Any]) -> Array:
@@ -149,6 +151,6 @@ def _as_scales(exponents: Array, dtype: np.dtype[Any]) -> Array:
 def _real(values: Array, scales: Sequence[Array]) -> Array:
     """Return the values of packed elements, ``[partitions, columns, 4]`` in float32, times their scales."""
     numbers = packed_values(values)
-    joined = np.concatenate(scales)
+    joined = np.concatenate([part.reshape(len(part), -1) for part in scales])
     factors = np.ldexp(np.float32(1), joined.astype(np.int32) - _BIAS) if joined.dtype == np.uint8 else joined
     return numbers * np.repeat(factors, _GROUP, axis=0)[:, :, None].astype(np.float32)

@@ -18,18 +18,22 @@ class Block:
     """Contiguous memory of one shape.
 
     ``storage`` is allocated by the first write; ``borrowed`` means that it is the caller's own array, copied before a
-    write. ``fill`` is the value of unwritten elements, and ``blank`` tells that nothing was written.
+    write. ``fill`` is the value of unwritten elements, and ``blank`` tells that nothing was written. ``copies`` hold
+    its bits as another type; such a copy has an ``original``, and is ``outdated`` when that is written again.
     """
 
     __slots__ = (
         "_bytes",
         "blank",
         "borrowed",
+        "copies",
         "coverage",
         "dims",
         "dtype",
         "fill",
         "info",
+        "original",
+        "outdated",
         "shape",
         "storage",
     )
@@ -42,6 +46,9 @@ class Block:
         self.coverage = WRITTEN if full else WriteCoverage(self.shape)
         self.dims = contiguous(self.shape)
         self._bytes: Any = None
+        self.copies: list[Block] = []
+        self.original: Block | None = None
+        self.outdated = False
 
     def writable(self) -> Array:
         """Return the memory, to be written to; allocated if it is not there yet."""

@@ -81,6 +81,11 @@ class Executor:
     def check_written(self, tile: Tile) -> None:
         """Report, once per block, that a tile is read of which not everything was written."""
         coverage = tile.block.coverage
+        if tile.block.outdated:
+            self.diagnostics.fault(
+                "unsupported",
+                f"{_describe(tile)} shows bits of a tensor that was written after this view was made.",
+            )
         if self.recorder.loops and coverage is not WRITTEN:
             self.recorder.access(tile.as_view(), False)
         if not coverage.full:
@@ -117,6 +122,13 @@ class Executor:
     ) -> None:
         """Write the result of a step, broadcast, to a tile, inside ``box`` and where the mask ``where`` is true."""
         block = tile.block
+        if block.original is not None:
+            self.diagnostics.fault(
+                "unsupported", "Writing through a view of a tensor's bits is not emulated."
+            )
+        for copy in block.copies:
+            copy.outdated = True
+        block.copies.clear()
         if tile.positions is not None:
             self.recorder.forbid_replay()
             block.coverage.write_positions(tile.positions)

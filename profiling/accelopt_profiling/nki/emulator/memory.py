@@ -180,29 +180,38 @@ class DeviceMemory:
         return tile.strided(0, contiguous(tuple(wanted)))
 
     def reinterpret(self, tile: Tile, dtype: np.dtype[Any]) -> Tile:
-        """Return the bits of an input as another type: a copy, which is the same while nothing writes to inputs.
+        """Return the bits of a tensor as another type: a copy, which holds until the tensor is written again.
 
         Raises:
-            KernelFaultError: the tensor is not a whole input, or its last dimension does not divide.
+            KernelFaultError: not all of the tensor was written yet, or its last dimension does not divide.
         """
         if dtype == tile.dtype:
             return tile
         item, other = tile.dtype.itemsize, dtype.itemsize
         *outer, last = tile.shape
-        if not tile.block.info.constant or not tile.covers_block() or last * item % other:
+        block = tile.block
+        if last * item % other or not block.coverage.holds(tile.box()):
             self._diagnostics.fault(
                 "unsupported",
-                f"A view of this tensor's bits as {dtype.name} is not emulated; whole inputs have one.",
+                f"A view of this tensor's bits as {dtype.name} is not emulated: it has to be written before, and its "
+                "rows have to be whole elements of that type.",
             )
         self._recorder.forbid_replay()
-        view = self.allocate(
-            (*outer, last * item // other), dtype, MemorySpace.HBM, tile.block.info.name, full=True
-        )
+        shape = (*outer, last * item // other)
+        info = block.info
+        if shape != block.shape or item != other:
+            info = self.describe_block(info.memory, shape, other, info.name, info.line, info.constant)
+        copy = Block(info, dtype, full=True)
+        copy.original = block
+        block.copies.append(copy)
+        view = self.tile_class(self._owner, copy, 0, copy.dims)
         if self._full:
-            shape = view.shape
-            step = ComputeStep(
-                lambda x: np.ascontiguousarray(x).view(dtype).reshape(shape), (tile.as_view(),)
-            )
+            source = tile.dtype
+
+            def bits(x: Array) -> Array:  # narrow floats come as float32
+                return np.ascontiguousarray(x.astype(source, copy=False)).view(dtype).reshape(shape)
+
+            step = ComputeStep(bits, (tile.as_view(),))
             step.target = view.as_view()
             self._deferred.steps.append(step)
         return view

@@ -125,3 +125,56 @@ def test_double_rows_of_other_operands_are_refused(dtype: Any, shape: tuple[int,
     kernel, a, b = double_rows(dtype, shape)
     with pytest.raises(KernelFaultError, match=says):
         kernel(a, b)
+
+
+def bits(kernel_of: str) -> Any:
+    """Return a kernel that copies bits of its argument: ``kernel_of`` makes ``out`` of the tile ``a`` in SBUF."""
+    text = (
+        "def kernel(x):\n"
+        "    a = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.sbuf)\n"
+        f"    {kernel_of}\n"
+        "    out = nl.ndarray(b.shape, dtype=b.dtype, buffer=nl.shared_hbm)\n"
+        "    nisa.dma_copy(dst=out, src=b)\n"
+        "    return out\n"
+    )
+    import nki
+    import nki.isa as nisa
+    import nki.language as nl
+
+    namespace = {"nl": nl, "nisa": nisa}
+    exec(text, namespace)  # noqa: S102
+    return nki.jit(namespace["kernel"])
+
+
+@pytest.mark.usefixtures("trn2")
+def test_bits_of_a_tile_are_read_as_another_type() -> None:
+    x = RNG.normal(size=(64, 8)).astype(np.float32)
+    load = "nisa.dma_copy(dst=a, src=x); "
+    np.testing.assert_array_equal(bits(f"{load}b = a.view(nl.uint16)")(x), x.view(np.uint16))
+    np.testing.assert_array_equal(bits(f"{load}b = a.view(nl.int32)")(x), x.view(np.int32))
+    np.testing.assert_array_equal(
+        bits(f"{load}b = a.ap([[8, 64], [1, 4]], dtype=nl.uint8)")(x[:, :2].copy()),
+        x[:, :1].copy().view(np.uint8),
+    )
+    half = x.astype(ml_dtypes.bfloat16)
+    np.testing.assert_array_equal(
+        bits(f"{load}b = a[:, 2:6].view(nl.uint8)")(half), half[:, 2:6].copy().view(np.uint8)
+    )
+
+
+@pytest.mark.usefixtures("trn2")
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("b = a.view(nl.uint16)", "has to be written before"),
+        (
+            "nisa.dma_copy(dst=a, src=x); b = a.view(nl.uint16); nisa.memset(a, 0.0)",
+            "was written after this view",
+        ),
+        ("nisa.dma_copy(dst=a, src=x); b = a.view(nl.uint16); nisa.memset(b, 0)", "Writing through a view"),
+        ("nisa.dma_copy(dst=a, src=x); b = a[:, 0:3].view(nl.float64)", "whole elements|float64"),
+    ],
+)
+def test_bits_that_would_change_are_refused(body: str, says: str) -> None:
+    with pytest.raises((KernelFaultError, AttributeError), match=says):
+        bits(body)(np.ones((64, 8), np.float32))
