@@ -43,6 +43,8 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 #: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
 SAMPLE = 4
 CHECK_SECONDS = 2.0
+#: Seconds of a launch, where nothing is compared, after which its long loops are sampled.
+LOOP_SECONDS = 5.0
 #: Seconds of processor time for the kernels that an inferred call does not launch, all of them together.
 APART_CPU_SECONDS = 15.0
 
@@ -206,7 +208,11 @@ class _Profile:
         if self._check is not None and not self._check.fits and not self._make_smaller(sizes):
             self._not_checked(self._check)
             return
-        with sizes.applied(), emulated(self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS) as session:
+        compared = self.params.problem is None or not self.params.problem.unreferenced
+        limit = None if compared else LOOP_SECONDS
+        with sizes.applied(), emulated(
+            self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS, loop_seconds=limit
+        ) as session:  # fmt: skip
             self._checked_at(session, sizes)
 
     def _make_smaller(self, sizes: ProblemSizes) -> bool:
@@ -273,8 +279,9 @@ class _Profile:
 
         seconds = CHECK_SECONDS if self.params.extent == "all" else 0.0
         with emulated(
-            self.target.name, sample=SAMPLE, seconds=seconds, lenient=True, observe=first_of_a_kernel
-        ) as session:
+            self.target.name, sample=SAMPLE, seconds=seconds, lenient=True, observe=first_of_a_kernel,
+            loop_seconds=LOOP_SECONDS,
+        ) as session:  # fmt: skip
             try:
                 module, problem = self._loaded()
                 with user_errors(self.context):

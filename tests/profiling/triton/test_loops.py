@@ -8,6 +8,7 @@ import triton
 import triton.language as tl
 
 from accelopt_profiling.triton import emulated
+from accelopt_profiling.triton.interpreter import loops
 from accelopt_profiling.triton.interpreter.loops import SAMPLED, sampled_iterations
 
 pytestmark = pytest.mark.triton
@@ -58,3 +59,21 @@ def test_the_sample_does_not_fall_into_step_with_what_happens_at_times():
     picked = sampled_iterations(SAMPLED * 8, SAMPLED)
     assert sorted(set(picked)) == picked
     assert len({n % 8 for n in picked}) > 4
+
+
+def test_a_launch_that_takes_too_long_is_sampled_from_there_on(monkeypatch):
+    now = iter(range(10**6))
+    monkeypatch.setattr(loops.time, "perf_counter", lambda: float(next(now)))
+    n = 16 * 1000
+    with emulated("h100", loop_seconds=100.0) as session:
+        x, y = torch.randn(n, device="cuda"), torch.empty(32, device="cuda")
+        walk[(1,)](x, y, n, B=16)
+    (execution,) = session.executions
+    assert execution.error is None
+    assert not execution.faults
+    assert execution.counts.loops_sampled
+    assert not execution.complete
+    assert next(now) < 500
+    loads = sorted(c.load_bytes for c in execution.counts.lines.values() if c.load_bytes)
+    assert loads == [pytest.approx(4 * n, rel=0.01)] * 2
+    assert y.isnan().all(), "what it wrote is not known"

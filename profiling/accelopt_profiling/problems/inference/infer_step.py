@@ -31,6 +31,9 @@ from accelopt_profiling.problems.loading.call import seed_everything
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
+#: Seconds of a launch of a tried call after which its long loops are sampled.
+LOOP_SECONDS = 2.0
+
 _ENTRIES = 8
 
 
@@ -104,7 +107,7 @@ class _TritonLoop(RepairLoop[_TritonRun]):
     def attempt(self, call: InferredCall, entry: EntryCandidate, hollow: bool = False) -> _TritonRun:
         from accelopt_profiling.triton.capture.session import emulated
 
-        with emulated(self._params.target, sample=1, seconds=0.0, hollow=hollow) as session:
+        with emulated(self._params.target, sample=1, hollow=hollow, loop_seconds=LOOP_SECONDS) as session:
             values, error = self.run_entry(call, "launch" if entry.kind == "kernel" else "returns")
         executions = [e for e in session.executions if not e.tuning]
         return _TritonRun(error, values, executions, self._context.kernel_path)

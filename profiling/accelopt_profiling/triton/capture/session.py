@@ -29,6 +29,7 @@ from accelopt_profiling.triton.interpreter.counting import LaunchCounts, Operati
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.footprint import Footprint, FootprintFinder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
+from accelopt_profiling.triton.interpreter.loops import LoopLimit
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, OutOfBounds, regions_of
 from accelopt_profiling.triton.interpreter.sampling import (
     InterpretationPlan,
@@ -90,6 +91,7 @@ class CaptureSession:
     seconds: float
     count: bool
     hollow: bool
+    loop_seconds: float | None = None
     driver: Any = None
     device: Any = None
     executions: list[LaunchExecution] = field(default_factory=list)
@@ -187,29 +189,42 @@ class CaptureSession:
         if coverage is not None:
             coverage.begin_launch()
         started = time.perf_counter()
+        loops = self._loop_limit(started)
         try:
             interpreter().run(
-                launch, sample.counted, counter=counter, coverage=coverage, memory=memory, sample_loops=self.hollow
-            )  # fmt: skip
+                launch, sample.counted, counter=counter, coverage=coverage, memory=memory, loops=loops
+            )
             each = (time.perf_counter() - started) / max(1, len(sample.counted))
             if counter is not None:
                 execution.counts = counter.finish()
                 execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
-            execution.complete = sample.complete
+            execution.complete = sample.complete and not loops.sampled
             if self.hollow:  # values do not matter, so neither do the programs that are not counted
                 return
             rest = list(sample.edges)
-            if not sample.complete and each * sample.programs <= self.seconds - self._spent:
+            fits = each * sample.programs <= self.seconds - self._spent
+            if fits and not sample.complete and not loops.sampled:
                 done = set(sample.counted)
                 rest = [p for p in sample_programs(launch.grid, None).counted if p not in done]
                 execution.complete = True
             if rest:
-                interpreter().run(launch, rest, coverage=coverage, memory=memory)
+                interpreter().run(launch, rest, coverage=coverage, memory=memory, loops=loops)
+                execution.complete = execution.complete and not loops.sampled
         finally:
             self._take_faults(execution, memory)
+        if loops.sampled:
+            self.coverage.doubt_launch()
         self.coverage.end_launch(execution.complete)
         if not execution.complete and not self.hollow:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
+
+    def _loop_limit(self, started: float) -> LoopLimit:
+        """Return the limit of a launch that began at ``started``; it may take what is left of ``seconds`` besides."""
+        if self.hollow:
+            return LoopLimit(0.0)
+        if self.loop_seconds is None:
+            return LoopLimit()
+        return LoopLimit(started + max(self.loop_seconds, self.seconds - self._spent))
 
     def _estimate_work(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
         """Run one program, and estimate from it what all take; those that run side by side share what surrounds each
@@ -289,7 +304,7 @@ def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
     programs = sample_programs(launch.grid, sample)
     counter = OperationCounter(launch.file, programs.programs, regions)
     try:
-        interpreter().run(launch, programs.counted, counter=counter, memory=memory, sample_loops=True)
+        interpreter().run(launch, programs.counted, counter=counter, memory=memory, loops=LoopLimit(0.0))
         execution.counts = counter.finish()
         execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
     except Exception as error:  # the kernel's own, or something that cannot run here
@@ -359,6 +374,7 @@ def emulated(
     count: bool = True,
     observe: Callable[[LaunchExecution], None] | None = None,
     plan: InterpretationPlan | None = None,
+    loop_seconds: float | None = None,
 ) -> Iterator[CaptureSession]:
     """Emulate ``target`` in this process until the block ends.
 
@@ -367,13 +383,17 @@ def emulated(
     launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
     are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` computes nothing on large
     tensors, and lets comparisons succeed once something is only partly known. ``observe`` is called with each launch.
-    With a ``plan`` "capture" interprets what it says, whatever time that takes, and counts nothing.
+    With a ``plan`` "capture" interprets what it says, whatever time that takes, and counts nothing. From
+    ``loop_seconds`` of a launch on, some iterations of its long loops stand for all, so that what it writes is not
+    known.
 
     Raises:
         UnknownTargetError: there is no such GPU.
     """
     gpu = load_gpu(target)
-    session = CaptureSession(gpu, mode, sample, seconds, count, hollow, observe=observe, plan=plan)
+    session = CaptureSession(
+        gpu, mode, sample, seconds, count, hollow, loop_seconds, observe=observe, plan=plan
+    )
     session.driver = StandInDriver(gpu, session.record)
     real_compile = triton.compiler.compile
 

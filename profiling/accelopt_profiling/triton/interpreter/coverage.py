@@ -109,6 +109,11 @@ class SampleCoverage:
         (self._unsure if self._tainted else self._written).extend(self._program)
         self._program = []
 
+    def doubt_launch(self) -> None:
+        """Take what the launch's programs wrote so far for unknown."""
+        self._unsure += self._written
+        self._written = []
+
     def end_launch(self, complete: bool, written: Mapping[int, WrittenItems] | None = None) -> None:
         """Mark what the programs wrote as known, and unless ``complete`` (all programs ran) the rest as unknown: what
         any program has ``written`` (see ``footprint``), or everything where that was not found.

@@ -17,6 +17,7 @@ from accelopt_profiling.triton.interpreter.batches import Batches
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
 from accelopt_profiling.triton.interpreter.language import Language
+from accelopt_profiling.triton.interpreter.loops import LoopLimit
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, regions_of
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 from accelopt_profiling.triton.interpreter.rewrite import rewrite
@@ -53,12 +54,12 @@ class Interpreter:
         counter: OperationCounter | None = None,
         coverage: SampleCoverage | None = None,
         memory: LaunchMemory | None = None,
-        sample_loops: bool = False,
+        loops: LoopLimit | None = None,
     ) -> LaunchMemory:
         """Interpret ``programs`` and return the memory with the accesses that went out of bounds.
 
         They are run one after another or, where the result is the same and nothing is counted, side by side. With
-        ``sample_loops`` only some iterations of long loops are run: for the counts, where values do not matter.
+        ``loops`` only some iterations of long loops are run: for the counts, where values do not matter.
 
         Raises:
             Exception: whatever the kernel's own code raises; ``UnsupportedOperationError`` for what cannot run here.
@@ -66,7 +67,7 @@ class Interpreter:
         builder = self.builder
         memory = memory if memory is not None else LaunchMemory(regions_of(named_arguments(launch)))
         builder.counter, builder.coverage = counter, coverage
-        builder.sample_loops = sample_loops
+        builder.loops = loops or LoopLimit()
         with self.launched(launch, memory) as call:
             if counter is None and (coverage is None or coverage.side_by_side):
                 programs = Batches(builder, call, coverage).run(programs)

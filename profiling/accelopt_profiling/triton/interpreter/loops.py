@@ -1,12 +1,15 @@
 """Loops of interpreted kernels: ``range`` and ``tl.range`` give scalars of Triton's types, as in compiled code.
 
-Where only the cost matters, some iterations of a long loop stand for all of them: one from each of equal strata, at a
-place that differs from stratum to stratum, so that what happens every so many iterations is met as often as it happens.
+Where only the cost matters, or a launch takes too long, some iterations of a long loop stand for all that are left: one
+from each of equal strata, at a place that differs from stratum to stratum, so that what happens every so many
+iterations is met as often as it happens.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
@@ -31,8 +34,22 @@ _SPREAD = 0.6180339887
 
 class _CountingBuilder(Protocol):
     counter: OperationCounter | None
-    sample_loops: bool
+    loops: LoopLimit
     meter: WorkMeter
+
+
+@dataclass
+class LoopLimit:
+    """When long loops of a launch begin to be sampled: from ``until`` on (of ``time.perf_counter``), at once where that
+    is 0, never where it is None. ``sampled`` tells that one was: what the launch computed since is wrong.
+    """
+
+    until: float | None = None
+    sampled: bool = False
+
+    @property
+    def reached(self) -> bool:
+        return self.until is not None and time.perf_counter() >= self.until
 
 
 class InterpretedRange:
@@ -72,15 +89,9 @@ class InterpretedRange:
         builder, counter = self._builder, self._builder.counter
         if counter is None or not counter.enabled:
             counter = None
-        picked = range(len(self._values))
-        if builder.sample_loops and len(self._values) > SAMPLED_ABOVE:
-            picked = sampled_iterations(len(self._values), SAMPLED)
         before = counter.weight if counter is not None else 1.0
         try:
-            if counter is not None and len(picked) < len(self._values):
-                counter.weight = before * len(self._values) / len(picked)
-                counter.counts.loops_sampled = True
-            for number in picked:
+            for number in self._picked(counter):
                 builder.meter.spend(0)
                 if counter is not None:
                     counter.begin_iteration()
@@ -88,6 +99,22 @@ class InterpretedRange:
         finally:
             if counter is not None:
                 counter.weight = before
+
+    def _picked(self, counter: OperationCounter | None) -> Iterator[int]:
+        """Give the numbers of the iterations to run: all, and from the limit on some with as much more weight."""
+        for number in range(len(self._values)):
+            left = len(self._values) - number
+            if left > SAMPLED_ABOVE and self._builder.loops.reached:
+                break
+            yield number
+        else:
+            return
+        self._builder.loops.sampled = True
+        if counter is not None:
+            counter.weight *= left / SAMPLED
+            counter.counts.loops_sampled = True
+        for further in sampled_iterations(left, SAMPLED):
+            yield number + further
 
     def _value(self, number: int) -> Any:
         if self._starts is None:

@@ -21,6 +21,7 @@ from accelopt_profiling.triton.interpreter.lockstep import (
     spread,
     varies,
 )
+from accelopt_profiling.triton.interpreter.loops import LoopLimit
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, Region
 
 Handle = Any
@@ -45,8 +46,8 @@ class MemoryBuilder(LockstepBuilder):
     """Adds the memory operations: every access is checked against its tensor, counted, and noted by the coverage.
 
     With a ``log`` stores can be undone, and operations that cannot be undone raise ``LockstepError``. ``widest`` is the
-    number of lanes of the largest access so far. With ``sample_loops`` only some iterations of long loops run: what
-    they compute is wrong then, and only the counts are of use.
+    number of lanes of the largest access so far. Where ``loops`` lets only some iterations of long loops run, what they
+    compute is wrong, and only the counts are of use.
     """
 
     def __init__(self) -> None:
@@ -56,7 +57,7 @@ class MemoryBuilder(LockstepBuilder):
         self.file = ""
         self.log: StoreLog | None = None
         self.widest = 0
-        self.sample_loops = False
+        self.loops = LoopLimit()
 
     def _access(self, kind: str, pointers: Handle, mask: Handle) -> tuple[Any, Region | None]:
         """Check, count and note an access; return the mask of the lanes that really access memory, and their region."""
@@ -82,7 +83,7 @@ class MemoryBuilder(LockstepBuilder):
             allowed = self.memory.allowed(addresses, active, itemsize, region)
             if allowed is not None:
                 bad = active & ~allowed
-                if bad.any():
+                if bad.any() and not (self.loops.until and self.loops.sampled):
                     if self.log is not None:
                         raise LockstepError("an access out of bounds")
                     line = source_line(self.file)
@@ -93,7 +94,7 @@ class MemoryBuilder(LockstepBuilder):
     @property
     def checks_hints(self) -> bool:
         """Tell that values are those that a device would have: nothing is counted or left out."""
-        return self.counter is None and not self.sample_loops
+        return self.counter is None and self.loops.until is None
 
     def create_assume(self, condition: Handle) -> None:
         if self.checks_hints and not condition:
