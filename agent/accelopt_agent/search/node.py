@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.whole_time import AT_SCALE, REST, REST_AT_SCALE, total
+from accelopt_agent.evaluation.whole_time import AT_SCALE, REST, REST_AT_SCALE, time_of, total
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known
@@ -105,25 +105,31 @@ class Node:
             return self.measurement.latency
         return Latency(found.value, found.low, found.high, found.known)
 
+    @property
+    def together(self) -> Latency:
+        """The time that stands beside one of all that is launched: that of all launches of the kernel."""
+        return self.compared if self.changes_more or self.compared_at_scale else time_of(self.measurement)
+
     def original_compared(self, plain: bool = False) -> Latency:
         """Return the original's time that ``compared`` stands beside: of the kernel, or of all that is launched;
         ``plain``: that of the launch in any case."""
         root = self.root
-        own = root.measurement.latency if plain else root.compared
         scaled = root.compared_at_scale and not plain
         rest = self.measurement.quantities.get(REST_AT_SCALE if scaled else REST)
         if rest is None:
-            return own
+            return root.measurement.latency if plain else root.compared
+        own = root.compared if scaled else time_of(root.measurement)
         return total([own, Latency(rest.value, rest.low, rest.high, rest.known)])
 
     @property
     def us(self) -> float:
         """The time by which it is ranked, in microseconds; infinite when unknown. Once a version was measured as a
         whole, the others have the time of the original's other kernels added."""
-        us = self.compared.us
+        rest = self.root.rest.us
+        us = (self.compared if rest is None else self.together).us
         if us is None:
             return float("inf")
-        return us if self.changes_more else us + (self.root.rest.us or 0.0)
+        return us if self.changes_more else us + (rest or 0.0)
 
     def beside(self, other: Node) -> tuple[Latency, Latency]:
         """Return the times of this version and of ``other`` that can be compared: of the kernel, or where one of them
@@ -131,8 +137,7 @@ class Node:
         times = [self.compared, other.compared]
         if self.changes_more != other.changes_more:
             times = [
-                t if n.changes_more else total([t, self.root.rest])
-                for n, t in zip((self, other), times, strict=True)
+                n.together if n.changes_more else total([n.together, self.root.rest]) for n in (self, other)
             ]
         return times[0], times[1]
 

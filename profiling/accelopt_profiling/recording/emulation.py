@@ -13,6 +13,7 @@ from typing import Any
 
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.capture.session import CaptureSession, captured_launch, emulated, interpreter
+from accelopt_profiling.triton.interpreter.loops import LoopLimit
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, regions_of
 from accelopt_profiling.triton.interpreter.sampling import sample_programs
 
@@ -54,11 +55,14 @@ class RecordingEmulation:
         memory = LaunchMemory(regions, regions_of(pointed_to))
         programs = sample_programs(launch.grid, None).counted
         started, done, size = time.thread_time(), 0, 1
+        loops = LoopLimit(started + LAUNCH_SECONDS)
         try:
             while done < len(programs):
                 part = programs[done : done + size]
                 before = time.thread_time()
-                interpreter().run(launch, part, memory=memory)
+                interpreter().run(launch, part, memory=memory, loops=loops)
+                if loops.sampled:
+                    return False
                 now = time.thread_time()
                 done += len(part)
                 rest = (now - before) / len(part) * (len(programs) - done)

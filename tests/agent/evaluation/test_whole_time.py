@@ -62,6 +62,24 @@ def test_a_fused_version_is_compared_with_all_that_it_stands_for(us: float, outc
     assert [t.us for t in narrow.beside(root)] == [5.0, 10.0]
 
 
+def test_all_launches_of_a_kernel_stand_beside_all_that_is_launched() -> None:
+    """A file launches both of its kernels twice: a version of one, measured as a whole, is no slower for that."""
+
+    def twice(name: str, us: float) -> KernelMeasurement:
+        made = measured(name, us)
+        made.quantities[ALL_LAUNCHES] = estimated(2 * us, us, 4 * us, "us")
+        return made
+
+    base = text_of("a", "b")
+    root = Node(base, find_kernels(base).kernels[0], twice("a", 7.0))
+    trial = Trial(Candidate("a", base + "# quicker\n", "rule:x", "Quicker"), root, "f")
+    made = whole([twice("a", 5.0), twice("b", 7.0)], "a", [twice("b", 7.0)])
+    node = node_of_trial(trial, made, root, VersionTexts(base, "a"), "h100")
+    assert (node.us, root.us, node.original_compared().us) == (24.0, 28.0, 28.0)
+    assert [t.us for t in root.beside(node)] == [28.0, 24.0]
+    assert candidate_outcome(node, "h100") == "faster"
+
+
 def test_one_wrong_kernel_makes_the_whole_wrong() -> None:
     made = whole([measured("a", 4.0), measured("b", 3.0, "failed")], "a", [])
     assert made.name == "a"

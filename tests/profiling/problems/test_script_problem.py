@@ -150,6 +150,24 @@ def test_methods_of_unittest_are_tests_that_may_be_expected_to_fail() -> None:
     assert module.__dict__["ran"] == ["k"]
 
 
+@pytest.mark.parametrize(
+    ("more", "recorded"),
+    [
+        ("", ["double"]),
+        ("def again(x):\n    return double(x)\n", ["again"]),
+        ("@@_double\ndef test_double(x):\n    _double(x)\ndef bench(x):\n    _double(x)\n", ["_double"]),
+        ("@@_double\nclass Double:\n    def run(self, x):\n        return _double(x)\ndef twice(x):\n    return Double().run(x)\n", ["_double", "twice"]),
+        ("@@_double\ndef no_arguments():\n    return _double(1)\n", ["_double"]),
+    ],
+    ids=["public", "the outer of two", "private", "through a class", "without arguments"],
+)  # fmt: skip
+def test_calls_of_functions_that_reach_a_kernel_are_recorded(more: str, recorded: list[str]) -> None:
+    private = more.startswith("@@")
+    text = SELFRUN.replace("def double(", "def _double(") if private else SELFRUN
+    text += more.removeprefix("@@_double")
+    assert own_runs(try_parse(text), find_kernels(text)).recorded == recorded
+
+
 def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path: Path) -> None:
     text = "def double(x):\n    return x + x\n\nassert double(3) == 6\nassert double(4.5) == 8\ndouble(7)\n"
     context = context_of(tmp_path, {"k.py": text})

@@ -48,6 +48,11 @@ def test_the_systems_own_program_knows_the_same_gpu():
         assert subprocess.check_output(asked, text=True).startswith("NVIDIA H100")
         assert subprocess.check_output(asked, text=True).strip().endswith(", 9.0, [N/A]")
         assert subprocess.run(["nvidia-smi"], capture_output=True, check=True).stdout
+        clock, memory = triton.testing.nvsmi(["clocks.max.sm", "memory.total"])
+        assert 1000 < clock < 2500
+        assert 70_000 < memory < 90_000
+        query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader"]
+        assert subprocess.check_output(query, text=True).strip() == f"{memory} MiB"
     before = os.environ["PATH"]
     with emulated("mi300x"):
         assert os.environ["PATH"] == before

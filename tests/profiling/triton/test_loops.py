@@ -7,6 +7,7 @@ import torch
 import triton
 import triton.language as tl
 
+from accelopt_profiling.recording.emulation import RecordingEmulation
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.interpreter import loops
 from accelopt_profiling.triton.interpreter.loops import SAMPLED, sampled_iterations
@@ -63,7 +64,7 @@ def test_the_sample_does_not_fall_into_step_with_what_happens_at_times():
 
 def test_a_launch_that_takes_too_long_is_sampled_from_there_on(monkeypatch):
     now = iter(range(10**6))
-    monkeypatch.setattr(loops.time, "perf_counter", lambda: float(next(now)))
+    monkeypatch.setattr(loops.time, "thread_time", lambda: float(next(now)))
     n = 16 * 1000
     with emulated("h100", loop_seconds=100.0) as session:
         x, y = torch.randn(n, device="cuda"), torch.empty(32, device="cuda")
@@ -77,3 +78,16 @@ def test_a_launch_that_takes_too_long_is_sampled_from_there_on(monkeypatch):
     loads = sorted(c.load_bytes for c in execution.counts.lines.values() if c.load_bytes)
     assert loads == [pytest.approx(4 * n, rel=0.01)] * 2
     assert y.isnan().all(), "what it wrote is not known"
+
+
+def test_a_launch_that_would_take_too_long_is_recorded_and_given_up_in_its_loop(monkeypatch):
+    now = iter(range(10**6))
+    monkeypatch.setattr(loops.time, "thread_time", lambda: float(next(now)))
+    emulation = RecordingEmulation("h100")
+    try:
+        x, y = torch.randn(16 * 1000, device="cuda"), torch.empty(32, device="cuda")
+        walk[(1,)](x, y, x.numel(), B=16)
+    finally:
+        emulation._context.__exit__(None, None, None)
+    assert (emulation.executed, emulation.skipped) == (0, 1)
+    assert next(now) < 500

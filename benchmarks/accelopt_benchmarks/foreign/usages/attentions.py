@@ -124,7 +124,8 @@ def lmdeploy_index(batch=16, count=64, size=128, length=2048, page=64):
 def mlstm_tutorial():
     from mlstm_kernels.baselines.flash_attention.triton_tutorial import attention_causal
 
-    attention_causal(*heads(batch=1, count=4, length=1024), 0.125).sum().backward()
+    q, k, v = (t.detach().half().requires_grad_() for t in heads(batch=1, count=4, length=1024))
+    attention_causal(q, k, v, 0.125).sum().backward()
 
 
 def modelopt(batch=2, length=512, count=8, size=64):

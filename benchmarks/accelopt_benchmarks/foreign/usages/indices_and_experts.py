@@ -33,7 +33,7 @@ def xformers_select(tokens=4096, hidden=2048, kept=1024):
 
 
 def xformers_products(size=512):
-    from xformers.ops import tiled_matmul
+    from xformers.ops.tiled_matmul import tiled_matmul
 
     a, b = ([[torch.randn(size, size, **OPTIONS) for _ in range(2)] for _ in range(2)] for _ in range(2))
     tiled_matmul(a, b)

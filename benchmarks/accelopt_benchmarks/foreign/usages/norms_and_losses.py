@@ -60,7 +60,7 @@ def trl_logprobs(tokens=512, vocabulary=32000):
 
 
 def xformers_norm(hidden=4096):
-    from xformers.ops import rms_norm, rms_norm_add
+    from xformers.ops.rmsnorm import rms_norm, rms_norm_add
 
     weight = torch.randn(hidden, **OPTIONS)
     x, y = (one.detach() for one in rows(hidden=hidden, of=2))

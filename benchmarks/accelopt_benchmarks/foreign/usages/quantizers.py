@@ -60,10 +60,9 @@ def gemlite_scales(tokens=512, hidden=4096):
 
 
 def gemlite_product(tokens=16, hidden=4096, group=128):
-    from gemlite import DType, GemLiteLinearTriton, core
+    from gemlite import DType, GemLiteLinearTriton
     from gemlite.triton_kernels import gemm_splitK_persistent
 
-    core.GEMLITE_TRITON_MAPPING["GEMM_SPLITK"] = gemm_splitK_persistent  # in the place of the other split
     layer = GemLiteLinearTriton(
         W_nbits=4, group_size=group, in_features=hidden, out_features=hidden, input_dtype=DType.FP16,
         output_dtype=DType.FP16,
@@ -71,7 +70,10 @@ def gemlite_product(tokens=16, hidden=4096, group=128):
     weight = integers(hidden, hidden, dtype=torch.uint8, low=0, high=15)
     scales, zeros = (torch.rand(hidden * hidden // group, 1, **HALF) for _ in range(2))
     layer.pack(weight, scales, zeros, bias=None)
-    layer.forward_manual(torch.randn(tokens, hidden, **HALF), matmul_type="GEMM_SPLITK")
+    kind = DType.FP16.value * 100 + layer.W_nbits
+    options = (*layer.get_meta_args()[1:-1], layer.data_contiguous, kind)
+    x = torch.randn(tokens, hidden, **HALF)
+    gemm_splitK_persistent.forward(x, *layer.get_tensor_args()[:3], torch.ones(1, device="cuda"), *options)
 
 
 def gptqmodel_nvfp4(tokens=512, hidden=4096):

@@ -188,30 +188,40 @@ class DeviceMemory:
         if dtype == tile.dtype:
             return tile
         item, other = tile.dtype.itemsize, dtype.itemsize
-        *outer, last = tile.shape
-        block = tile.block
-        if last * item % other or not block.coverage.holds(tile.box()):
+        block, first, last = tile.block, tile.shape[0], tile.shape[-1]
+
+        def top(view: Tile) -> Tile:
+            part = ((0, rows), *((0, size) for size in view.shape[1:]))
+            return view if rows == first else view.within(part)
+
+        rows = first  # of which the first ones are written at least
+        while rows and not block.coverage.holds(top(tile).box()):
+            rows -= 1
+        if last * item % other or not rows or (rows < first and len(tile.shape) == 1):
             self._diagnostics.fault(
                 "unsupported",
                 f"A view of this tensor's bits as {dtype.name} is not emulated: it has to be written before, and its "
                 "rows have to be whole elements of that type.",
             )
         self._recorder.forbid_replay()
-        shape = (*outer, last * item // other)
+        shape = (*tile.shape[:-1], last * item // other)
         info = block.info
         if shape != block.shape or item != other:
             info = self.describe_block(info.memory, shape, other, info.name, info.line, info.constant)
-        copy = Block(info, dtype, full=True)
+        copy = Block(info, dtype, full=rows == first)
         copy.original = block
         block.copies.append(copy)
         view = self.tile_class(self._owner, copy, 0, copy.dims)
+        if rows < first:
+            copy.coverage.write(top(view).box())
         if self._full:
             source = tile.dtype
+            target = top(view)
 
             def bits(x: Array) -> Array:  # narrow floats come as float32
-                return np.ascontiguousarray(x.astype(source, copy=False)).view(dtype).reshape(shape)
+                return np.ascontiguousarray(x.astype(source, copy=False)).view(dtype).reshape(target.shape)
 
-            step = ComputeStep(bits, (tile.as_view(),))
-            step.target = view.as_view()
+            step = ComputeStep(bits, (top(tile).as_view(),))
+            step.target = target.as_view()
             self._deferred.steps.append(step)
         return view

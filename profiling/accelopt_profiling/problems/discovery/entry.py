@@ -133,6 +133,11 @@ def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:
     return [n for n in functions if n in public and n not in inner]
 
 
+def is_driver(name: str) -> bool:
+    """Return whether a function of this name calls others to test, time or compare them."""
+    return name.startswith(tuple(n for n in _NOT_ENTRIES if n != "_"))
+
+
 def reaching(tree: ast.Module, kernels: set[str]) -> list[str]:
     """Return the top-level functions that name a kernel, or something that does: a class, an alias, a function."""
     used: dict[str, set[str]] = {}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from accelopt_profiling.kernels import Discovery
-from accelopt_profiling.problems.discovery.entry import called_names, launchable_kernels, launchers
+from accelopt_profiling.problems.discovery.entry import called_names, is_driver, launchable_kernels, launchers
 from accelopt_profiling.source_text import ParsedPython, is_main_guard
 
 
@@ -59,9 +60,7 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
         if name in reaching and name.startswith(("test", "bench")) and _runs_alone(node)
     ]
     tests += [f"{name}.{test}" for name, node in classes.items() for test in _test_methods(node)]
-    recorded = [
-        n for n in launchers(tree, set(kernels)) if functions[n].args.args or functions[n].args.vararg
-    ]
+    recorded = _with_arguments(functions, launchers(tree, set(kernels)))
     recorded += [  # ``attention = Attention.apply`` of an autograd function
         target.id
         for node in tree.body
@@ -71,7 +70,14 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
         for target in node.targets
         if isinstance(target, ast.Name) and target.id in reaching
     ]
-    return OwnRuns(main, module, tests, recorded or sorted(nki))
+    if not recorded:  # private ones, and those that go through a class
+        found = _with_arguments(functions, functions)
+        recorded = [*(n for n in found if n in reaching and not is_driver(n)), *sorted(nki)]
+    return OwnRuns(main, module, tests, recorded)
+
+
+def _with_arguments(functions: Mapping[str, ast.FunctionDef], names: Iterable[str]) -> list[str]:
+    return [n for n in names if functions[n].args.args or functions[n].args.vararg]
 
 
 def _called_by(statement: ast.stmt) -> set[str]:

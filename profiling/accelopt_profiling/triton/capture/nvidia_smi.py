@@ -24,12 +24,14 @@ for argument in "$@"; do
 done
 [ -n "$fields" ] || {{ echo "GPU 0: "{name}" (emulated)"; exit; }}
 case "$*" in *noheader*) ;; *) echo "$fields" ;; esac
+case "$*" in *nounits*) mib= mhz= ;; *) mib=' MiB' mhz=' MHz' ;; esac
 line= IFS=,
 for field in $fields; do
     case $field in
     name | gpu_name) value={name} ;;
     compute_cap) value={capability} ;;
-    memory.total) value={memory} ;;
+    memory.total) value={memory}$mib ;;
+    clocks.max.sm | clocks.max.graphics | clocks.sm | clocks.gr) value={clock}$mhz ;;
     index | gpu_index) value=0 ;;
     count) value=1 ;;
     *) value='[N/A]' ;;
@@ -46,7 +48,8 @@ def program(target: GpuTarget) -> str:
     return _PROGRAM.format(
         name=shlex.quote(target.title),
         capability=f"{arch // 10}.{arch % 10}",
-        memory=shlex.quote(f"{int(target.get('dram_bytes', 80e9)) >> 20} MiB"),
+        memory=int(target.get("dram_bytes", 80e9)) >> 20,
+        clock=round(float(target.get("clock_hz", 1.7e9)) / 1e6),
     )
 
 

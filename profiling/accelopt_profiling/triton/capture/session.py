@@ -189,7 +189,7 @@ class CaptureSession:
         if coverage is not None:
             coverage.begin_launch()
         started = time.perf_counter()
-        loops = self._loop_limit(started)
+        loops = self._loop_limit()
         try:
             interpreter().run(
                 launch, sample.counted, counter=counter, coverage=coverage, memory=memory, loops=loops
@@ -218,13 +218,13 @@ class CaptureSession:
         if not execution.complete and not self.hollow:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 
-    def _loop_limit(self, started: float) -> LoopLimit:
-        """Return the limit of a launch that began at ``started``; it may take what is left of ``seconds`` besides."""
+    def _loop_limit(self) -> LoopLimit:
+        """Return the limit of a launch that begins now; it may take what is left of ``seconds`` besides."""
         if self.hollow:
             return LoopLimit(0.0)
         if self.loop_seconds is None:
             return LoopLimit()
-        return LoopLimit(started + max(self.loop_seconds, self.seconds - self._spent))
+        return LoopLimit(time.thread_time() + max(self.loop_seconds, self.seconds - self._spent))
 
     def _estimate_work(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
         """Run one program, and estimate from it what all take; those that run side by side share what surrounds each

@@ -40,8 +40,9 @@ class _CountingBuilder(Protocol):
 
 @dataclass
 class LoopLimit:
-    """When long loops of a launch begin to be sampled: from ``until`` on (of ``time.perf_counter``), at once where that
-    is 0, never where it is None. ``sampled`` tells that one was: what the launch computed since is wrong.
+    """When long loops of a launch begin to be sampled: from ``until`` on (of ``time.thread_time``, so that other work
+    matters little), at once where that is 0, never where it is None. ``sampled`` tells that one was: what the launch
+    computed since is wrong.
     """
 
     until: float | None = None
@@ -49,7 +50,7 @@ class LoopLimit:
 
     @property
     def reached(self) -> bool:
-        return self.until is not None and time.perf_counter() >= self.until
+        return self.until is not None and time.thread_time() >= self.until
 
 
 class InterpretedRange:

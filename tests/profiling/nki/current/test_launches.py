@@ -156,6 +156,10 @@ def test_bits_of_a_tile_are_read_as_another_type() -> None:
         bits(f"{load}b = a.ap([[8, 64], [1, 4]], dtype=nl.uint8)")(x[:, :2].copy()),
         x[:, :1].copy().view(np.uint8),
     )
+    part = bits("nisa.dma_copy(dst=a[:40], src=x[:40]); b = a.view(nl.int32)[:40]")(x)
+    np.testing.assert_array_equal(part, x[:40].view(np.int32))
+    vector = bits("b = x.view(nl.int32)")(x[:, 0].copy())
+    np.testing.assert_array_equal(vector, x[:, 0].copy().view(np.int32))
     half = x.astype(ml_dtypes.bfloat16)
     np.testing.assert_array_equal(
         bits(f"{load}b = a[:, 2:6].view(nl.uint8)")(half), half[:, 2:6].copy().view(np.uint8)

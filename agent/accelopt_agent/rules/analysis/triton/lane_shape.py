@@ -88,7 +88,7 @@ class Shapes:
         return [*edits, *started]
 
     def _plain(self) -> bool:
-        """Return whether no control flow and no subscript depends on the row or on lanes."""
+        """Return whether no control flow depends on the row, and nothing is subscripted."""
         kernel = self.kernel
         for statement in kernel.flow.statements:
             node = statement.node
@@ -99,9 +99,19 @@ class Shapes:
             if any(kernel.flow.variables(test) & self.depends for test in tests):
                 return False
         for below in kernel.source.below(kernel.function.body):
-            if isinstance(below, (cst.Subscript, cst.Return, cst.IfExp, cst.BooleanOperation, cst.Assert)):
+            if isinstance(below, (cst.Subscript, cst.Assert)):
+                return False
+            if isinstance(below, cst.Return) and not self._ends(below):
+                return False
+            choice = below.test if isinstance(below, cst.IfExp) else below
+            if isinstance(below, (cst.IfExp, cst.BooleanOperation)) and self._is_dependent(choice):
                 return False
         return True
+
+    def _ends(self, node: cst.Return) -> bool:
+        """Return whether it is the kernel's last statement, and gives nothing back."""
+        last = self.kernel.function.body.body[-1]
+        return node.value is None and isinstance(last, cst.SimpleStatementLine) and node in last.body
 
     def _call(self, call: cst.Call, limit: str) -> list[ByteEdit] | None:
         """Return what becomes of a call; None for one that has no meaning on tiles."""
