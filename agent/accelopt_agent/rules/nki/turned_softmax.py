@@ -4,7 +4,7 @@ Scores with keys down and queries across are the product with its operands swapp
 512 queries at a time. Their powers are the first operand's other side of the second product as they are. What a row of
 scores has to be shifted by, its maximum, is found by a product in the old layout whose values go no further; as a
 softmax is the same for any shift, that one may be of bfloat16 operands, which TensorE passes over once instead of four
-times.
+times. It is off by up to 2^-8 of a score then, and a power of more than 88 overflows: scores have to stay below 20,000.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
             continue
         for narrow in (True, False):
             if (edit := _Turning(kernel, found, narrow).edit()) is not None:
-                how = " (the shift in bfloat16)" if narrow else ""
+                how = " (its shift in bfloat16, so for scores below 20,000)" if narrow else ""
                 summary = f"Compute the weights of {found.mixed} transposed instead of transposing them{how}."
                 yield Rewrite((edit,), summary)
 
