@@ -239,6 +239,34 @@ def test_hybrid_goes_on_with_the_rules_where_a_remembered_change_leads_nowhere_e
     assert hybrid.fastest.us == 40
 
 
+def test_hybrid_gives_a_rule_its_turn_that_only_an_older_version_has_room_for() -> None:
+    """However many places of another rule were tried in vain on the fastest version."""
+    root = made(None, 100, 0)
+    hybrid = Hybrid(root, ["rules"], target="trn1", depth=16, patience=3)
+    (first,) = asks(hybrid, 1)
+    keep, block = _by(made(root, 60, 1), "rule:keep"), _by(made(root, 90, 2), "rule:block")
+    answer(hybrid, first, keep)
+    hybrid.observe(ProposalsReceived(AskProposer(root, "rules"), [_trial(block)]))
+    (about_keep,) = asks(hybrid, 1)
+    assert about_keep.node is keep
+    answer(hybrid, about_keep, *(_by(made(keep, 60, k), "rule:engine") for k in range(3, 13)))
+    assert block in hybrid.nodes
+    assert hybrid.choose(Capacity(proposals=False)) is None
+
+
+def _by(node: Node, rule: str) -> Node:
+    assert node.candidate is not None
+    node.candidate = replace(node.candidate, origin=rule, steps=(rule,))
+    node.step = (rule, node.candidate.summary)
+    return node
+
+
+def _trial(node: Node) -> Trial:
+    assert node.candidate is not None
+    assert node.parent is not None
+    return Trial(node.candidate, node.parent, node.fingerprint)
+
+
 def test_hybrid_tries_once_more_what_promises_nothing_after_each_paid_answer() -> None:
     root, patience = made(None, 100, 0), 3
     hybrid = Hybrid(root, ["rules", "model"], target="trn1", least_gain=-1.0, patience=patience)

@@ -62,6 +62,10 @@ class Experience:
         self._ratios.setdefault(trial.step, []).append((ratio, trial.parent.measurement.bound))
         self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
 
+    def tries(self, trial: Trial) -> int:
+        """Return how often the rule of ``trial`` was tried."""
+        return len(self._of_rule.get(trial.candidate.origin, []))
+
     def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
         """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
         ``by_catalogue``: as if nothing were known from earlier searches."""
@@ -130,9 +134,10 @@ class Hybrid(Frontier):
     nothing promises anything any more and a remembered change led to the fastest version, the search goes on with the
     fastest one that rules alone led to, as if nothing had been remembered.
 
-    What promises nothing is tried too, the least unpromising first, before anybody is paid: until ``patience`` tries
-    of rules in a row have brought no faster version, and once more after each paid answer. It waits until nothing else
-    runs, so that no proof and no suggestion comes later for it.
+    What promises nothing is tried too, before anybody is paid, since a rule that pays on a slow version only may open
+    the way to a fast one: the rule that was tried least first, until ``patience`` such tries in a row have brought no
+    faster version, and once more after each paid answer. It waits until nothing else runs, so that no proof and no
+    suggestion comes later for it.
     """
 
     def __init__(
@@ -155,6 +160,7 @@ class Hybrid(Frontier):
         self.least_gain, self.repairs, self.patience = least_gain, repairs, patience
         self.model_share = model_share if set(sources) - PAID else 1.0
         self._fruitless_tries = self._choices = self._paid_tries = self._unanswered = 0
+        self._explores = False  # whether the idea chosen last promised nothing
         self._left = math.inf
         self.experience = Experience(prior, target)
         self._plain_experience = Experience(prior, target)  # of what no remembered change led to
@@ -166,7 +172,8 @@ class Hybrid(Frontier):
         if isinstance(result, CandidateMeasured):
             self._paid_tries += not repeats(result.trial.step)
             gained = result.node.may_be_built_upon and result.node.us < self.fastest.us * (1 - WORTHWHILE)
-            self._fruitless_tries = 0 if gained else self._fruitless_tries + _by_rule(result.trial)
+            tried_in_vain = self._explores and _by_rule(result.trial)
+            self._fruitless_tries = 0 if gained else self._fruitless_tries + tried_in_vain
         super().observe(result)
         if isinstance(result, ProposalsReceived):
             self.experience.add_proposals(result.trials)
@@ -205,12 +212,18 @@ class Hybrid(Frontier):
         if not open_ideas:
             return None
         first = self._choices == 0
-        promise, k = min((i.parent.us * self.experience.ratio(i, first), k) for k, i in enumerate(open_ideas))
+        promises = [(i.parent.us * self.experience.ratio(i, first), k) for k, i in enumerate(open_ideas)]
+        promise, k = min(promises)
         chosen: Trial | None = open_ideas[k]
+        self._explores = False
         if promise >= fastest.us:
             if not self._all_asked():
                 return None
-            chosen = self._plain_idea() or (chosen if self._fruitless_tries < self.patience else None)
+            chosen = self._plain_idea()
+            if chosen is None and self._fruitless_tries < self.patience:
+                tries = self.experience.tries
+                _, _, k = min((tries(open_ideas[k]), promise, k) for promise, k in promises)
+                chosen, self._explores = open_ideas[k], True
         self._choices += chosen is not None
         return chosen
 
