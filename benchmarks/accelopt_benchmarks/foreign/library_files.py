@@ -124,13 +124,16 @@ async def profile_library_files(
 
 
 def copy_package(top: Path, copy: Path) -> Path:
-    """Copy the package ``top`` to ``copy``, without compiled code."""
+    """Copy the package ``top`` to ``copy``, with links to its compiled code."""
 
-    def large(folder: str, names: list[str]) -> set[str]:
-        paths = [Path(folder, name) for name in names]
-        return {p.name for p in paths if p.name == "__pycache__" or (p.is_file() and p.suffix == ".so")}
+    def copy_or_link(source: str, target: str) -> None:
+        if source.endswith(".so"):
+            os.symlink(source, target)
+        else:
+            shutil.copy2(source, target)
 
-    shutil.copytree(top, copy, ignore=large, ignore_dangling_symlinks=True)
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(top, copy, ignore=ignored, copy_function=copy_or_link, ignore_dangling_symlinks=True)
     return copy
 
 

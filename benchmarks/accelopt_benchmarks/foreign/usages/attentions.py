@@ -147,4 +147,20 @@ def sageattention_dense(batch=2, count=16, length=1024, size=64):
     forward(q, k, torch.randn(shape, device="cuda", dtype=torch.float16), scales_q, scales_k)
 
 
+def fbgemm_jagged(batch=64, longest=256, size=128):
+    from fbgemm_gpu.sll.triton.triton_dense_jagged_cat_jagged_out import dense_jagged_cat_jagged_out
+
+    offsets = torch.arange(0, batch * longest + 1, longest, device="cuda")
+    values = torch.randint(0, 1000, (batch * longest,), device="cuda")
+    dense_jagged_cat_jagged_out(torch.randint(0, 1000, (batch,), device="cuda"), values, offsets, longest)
+
+
+def fbgemm_jagged_to_dense(batch=64, longest=256, size=128):
+    from fbgemm_gpu.triton.jagged.triton_jagged_tensor_ops import jagged_to_dense
+
+    offsets = torch.arange(0, batch * longest + 1, longest, device="cuda")
+    values = torch.randn(batch * longest, size, device="cuda").requires_grad_()
+    jagged_to_dense(values, [offsets], [longest]).sum().backward()
+
+
 globals()[sys.argv[1]]()
