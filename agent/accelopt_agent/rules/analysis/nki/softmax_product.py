@@ -400,7 +400,10 @@ def _in_order(kernel: NkiKernel, part: cst.BaseExpression, variable: str, width:
 def _without_positions(kernel: NkiKernel, node: cst.BaseExpression) -> str:
     """Return an index with 0 for what ``nl.arange`` makes."""
     source = kernel.source
-    calls = [s for s in source.walk(node, cst.Subscript) if isinstance(s.value, cst.Call)]
     names = [n for n in source.walk(node, cst.Name) if n.value in kernel.index_variables]
-    made = [c for c in calls if kernel.path(c.value.func) == f"{NL}.arange"]  # type: ignore[attr-defined]
+    made = [
+        s
+        for s in source.walk(node, cst.Subscript)
+        if isinstance(s.value, cst.Call) and kernel.path(s.value.func) == f"{NL}.arange"
+    ]
     return source.edited(node, *(source.replace(n, "0") for n in [*made, *names]))
