@@ -9,7 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-settings.register_profile("patient", deadline=None)  # Hypothesis's own is too short on a busy machine
+# Hypothesis's own deadline is too short on a busy machine. In CI it draws the same examples each time.
+settings.register_profile(
+    "patient", settings.get_profile("ci" if os.environ.get("CI") else "default"), deadline=None
+)
 settings.load_profile("patient")
 
 # Python keeps what it compiled, whatever the environment says: the tests start hundreds of processes, and each would

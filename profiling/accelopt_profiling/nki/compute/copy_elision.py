@@ -2,7 +2,8 @@
 
 Most instructions of a kernel move data: loads, transposes through TensorE, copies out of PSUM. Only their values matter
 here. A view of a copy is replaced by a view of the original as long as neither has been written since, so the numbers
-that are read, and the results, are bit for bit the same.
+that are read are bit for bit the same. So are the results, but for the last bits of a product: BLAS rounds by the
+layout of the operands too.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Collects the computations of a run and does them later, in one go.
 
-The steps keep the program's order, so the result is bit for bit that of computing each instruction at once. Knowing all
-steps first allows three things: copies can be left out, a block's memory can be freed after its last use, and Python's
+The steps keep the program's order, so the result is that of computing each instruction at once. Knowing all steps
+first allows three things: copies can be left out, a block's memory can be freed after its last use, and Python's
 bookkeeping stays out of the way of the arithmetic.
 """
 
