@@ -194,7 +194,9 @@ class _Sharing:
     def keep_repeats_that_are_too_many(self, room: int) -> None:
         """Make again what would not fit if all of it were kept: loads, broadcast rows, and results of VectorE of which
         there are many."""
-        kinds = {p: kind for s in self.steps for p, _ in s.writes if p in self.instead and (kind := self._kind(s))}
+        kinds = {
+            p: kind for s in self.steps for p, _ in s.writes if p in self.instead and (kind := self._kind(s))
+        }
         limits = {"load": room, "row": room, "tensor_tensor": _KEPT_RESULTS}
         spans: dict[BlockInfo, list[int]] = {}
         kept = {self.instead[p]: p for p in kinds}

@@ -73,15 +73,16 @@ def waits(plan: Schedule, engine: str) -> list[Wait]:
     """Return the waits of ``engine``, longest first."""
     order = plan.residency.order
     mine = sorted((n for n, step in enumerate(order) if step.engine == engine), key=plan.start.__getitem__)
-    free = 0.0
+    free: dict[str, float] = defaultdict(float)  # by lane: an engine of each core
     idle_ns: dict[tuple[int, str, int, str], float] = defaultdict(float)
     for n in mine:
-        idle = plan.start[n] - free
+        idle = plan.start[n] - free[order[n].lane]
         cause, why = plan.cause[n], plan.why[n]
         if idle > 0.0 and cause >= 0 and why in (OPERAND, ROOM):
             other = order[cause]
-            idle_ns[order[n].line, other.engine, other.line, "room" if why == ROOM else "operand"] += idle
-        free = max(free, plan.end[n])
+            what = "room" if why == ROOM else "operand"
+            idle_ns[order[n].line, other.engine, other.line, what] += idle / plan.cores
+        free[order[n].lane] = max(free[order[n].lane], plan.end[n])
     return sorted(
         (Wait(engine, line, by, cause_line, why, ns) for (line, by, cause_line, why), ns in idle_ns.items()),
         key=lambda wait: -wait.ns,
@@ -122,7 +123,7 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
     """
     plan = schedule(prepare(trace.instructions, hardware, compiler), hardware)
     us = (plan.total + hardware.launch_ns) / 1000
-    roofline = roofline_us(trace, hardware)
+    roofline = roofline_us(trace, hardware) / plan.cores
     busiest = max(plan.busy, key=lambda e: plan.busy[e])
     latency = dict.fromkeys(COMPUTE_ENGINES, hardware.semaphore_ns) | {DMA: hardware.dma_latency_ns}
     bound = "memory" if busiest == DMA else busiest
