@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, Trace
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule, prepare, schedule
+from accelopt_profiling.nki.time_model.work import needed_flops
 
 #: Parts of the critical path that no engine runs: the time from an end until the result can be used.
 TRANSFER_LATENCY, SEMAPHORE = "DMA latency", "semaphore"
@@ -138,10 +139,9 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
 
 
 def roofline_us(trace: Trace, hardware: Hardware) -> float:
-    """Return the least time by HBM bandwidth for inputs and outputs once, and by TensorE's peak for the
-    useful products."""
+    """Return the least time by HBM bandwidth for inputs and outputs once, and by TensorE's peak for the products that
+    are needed."""
     memory = (trace.input_bytes + trace.output_bytes) / hardware.hbm_gbps / 1000
-    narrow = sum(i.flops for i in trace.instructions if not i.transpose and i.itemsize < 4)
-    wide = sum(i.flops for i in trace.instructions if not i.transpose and i.itemsize >= 4)
+    wide, narrow = needed_flops(trace.instructions)
     product = wide / hardware.fp32_tflops / 1e6 + narrow / hardware.bf16_tflops / 1e6
     return max(memory, product)
