@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -179,3 +180,30 @@ def test_a_reference_with_nothing_to_compare_checks_nothing(answer: Any, words: 
     verdict = check_outputs(cast(Problem, _Problem(answer)), [x], [answer(x)])
     assert (verdict.status, verdict.checked) == ("not checked", 0.0)
     assert words in verdict.detail
+
+
+def softmax_of_product(a: Array, b: Array) -> Array:
+    return softmax(a @ b)
+
+
+def softmax(x: Array) -> Array:
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def coarse(x: Array) -> Array:
+    return x.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_one_run_nearby_does_not_decide_about_thousands_of_badly_conditioned_rows(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    a = (30 * generator.standard_normal((16384, 64))).astype(np.float32)
+    b = (4 * generator.standard_normal((64, 16))).astype(np.float32)
+    honest = np.zeros((len(a), 16), np.float32)
+    for k in range(64):
+        honest += a[:, k : k + 1] * b[k : k + 1]
+    parts = coarse(a) @ coarse(b) + coarse(a - coarse(a)) @ coarse(b) + coarse(a) @ coarse(b - coarse(b))
+    for product, status in ((honest, "passed"), (parts, "failed"), (coarse(a) @ coarse(b), "failed")):
+        correctness = checked(_Problem(softmax_of_product), [a, b], [softmax(product)])
+        assert correctness.status == status, correctness.detail
