@@ -49,7 +49,7 @@ class ScheduledStep:
 
     def __init__(self, opcode: str, line: int, number: int, engine: str, core: int = 0) -> None:
         self.opcode, self.line, self.number, self.engine = opcode, line, number, engine
-        self.core, self.lane = core, f"{engine} of core {core}" if core else engine
+        self.core, self.lane = core, f"{engine} {core}" if core else engine
         self.instruction = None
         self.reads: list[Region] = []
         self.writes: list[Region] = []

@@ -137,5 +137,5 @@ def test_each_core_has_its_own_memory() -> None:
 
 def test_the_timeline_has_lanes_of_both() -> None:
     found = timeline(estimate(split(2, tiles=4), TRN2).schedule)
-    assert found.lanes == [VECTOR, DMA, f"{VECTOR} of core 1", f"{DMA} of core 1"]
+    assert found.lanes == [VECTOR, DMA, f"{VECTOR} 1", f"{DMA} 1"]
     assert set(found.spans.lane) == {0, 1, 2, 3}
