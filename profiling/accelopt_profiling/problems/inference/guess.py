@@ -277,7 +277,7 @@ def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
         return "None", "optional"
     if annotation.endswith("| None"):
         return "None", "optional"
-    if use.choices and annotation in ("", "str"):
+    if use.choices and (annotation in ("", "str") or "constexpr" in annotation):
         return repr(use.choices[0]), f"one of {', '.join(use.choices[:4])}"
     if annotation == "bool" or (use.flag and not use.whole and not usual and not annotation):
         return "False", "a flag"
