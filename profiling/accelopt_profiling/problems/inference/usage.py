@@ -139,9 +139,11 @@ def _own_uses(node: ast.FunctionDef, kernel: bool, helpers: Mapping[str, ast.Fun
             parameters[name].single = name in alone
             parameters[name].byte_type = types.get(name, "")
         whole = integer_scalars(node)
-        for comparison in ast.walk(node):
-            if isinstance(comparison, ast.Compare):
-                _read_choices(comparison, parameters)
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Compare):
+                _read_choices(inner, parameters)
+            elif isinstance(inner, (ast.If, ast.IfExp)):
+                _read_flags(inner.test, parameters)
         for parameter in parameters.values():
             parameter.whole = not parameter.tensor and parameter.name in whole
             parameter.scalar = not parameter.tensor and "constexpr" not in parameter.annotation
@@ -291,6 +293,14 @@ def _read_comparison(node: ast.Compare, parameters: dict[str, ParameterUse]) -> 
             use.rank = use.rank or rank
             use.dims = use.dims or [""] * rank
             use.line = use.line or node.lineno
+
+
+def _read_flags(test: ast.expr, parameters: dict[str, ParameterUse]) -> None:
+    """Note the constants of a kernel that a condition takes as they are: no float may stand there."""
+    for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+        use = _parameter(part.operand if isinstance(part, ast.UnaryOp) else part, parameters)
+        if use and "constexpr" in use.annotation:
+            use.flag = True
 
 
 def _read_choices(node: ast.Compare, parameters: dict[str, ParameterUse]) -> None:
