@@ -30,7 +30,7 @@ Masks = Mapping[int, Array]
 NO_REFERENCE = (
     "The problem has no reference; add `reference`, which takes the inputs and returns the right outputs."
 )
-#: Inputs nearby are eight roundings off: a run on them allows about so much more than the native one, which rounds once.
+#: Inputs nearby are eight roundings off: a run on them allows about so much more than the native one, of one rounding.
 _NARROW = 8.0
 _NOT_NUMBERS = {
     "not-finite": "NaN or infinity where there should be a number: ",
