@@ -20,6 +20,7 @@ _JIT: dict[str, Dialect] = {
     "nki.compiler.jit": "nki",
     "neuronxcc.nki.trace": "nki",
     "torch_neuronx.nki_jit": "nki",
+    "torch_neuronx.xla_impl.ops.nki_jit": "nki",
     "neuronxcc.nki.baremetal": "nki",
     "neuronxcc.nki.benchmark": "nki",
     "neuronxcc.nki.profile": "nki",
@@ -28,6 +29,8 @@ _JIT: dict[str, Dialect] = {
     "nki.benchmark": "nki",
     "nki.profile": "nki",
 }
+#: Instructions that only NeuronCore-v4 has.
+_MICROSCALING = frozenset({"quantize_mx", "nc_matmul_mx"})
 _JIT_NAMES = frozenset(dotted.rpartition(".")[2] for dotted in _JIT)
 
 
@@ -52,6 +55,7 @@ class Kernel:
     arguments: tuple[str, ...] = ()
     made_by: str = ""
     device_function: bool = False
+    microscaling: bool = False
 
     @property
     def beta1(self) -> bool:
@@ -154,6 +158,7 @@ def kernels_in(source: ParsedPython) -> Discovery:
     kernels: list[Kernel] = []
     findings: list[Finding] = []
     called = _called_inside([node for node, _, _ in definitions])
+    microscaling = _reaching_names(tree, _MICROSCALING)
     for node, qualified, maker in definitions:
         seen[qualified] = seen.get(qualified, 0) + 1
         name = qualified if seen[qualified] == 1 else f"{qualified}#{seen[qualified]}"
@@ -166,6 +171,7 @@ def kernels_in(source: ParsedPython) -> Discovery:
             Kernel(
                 name, _JIT[maker], node.lineno, first, node.end_lineno or node.lineno, content_hash(node),
                 arguments, maker, node.name in called or (_JIT[maker] == "triton" and _returns_a_value(node)),
+                node.name in microscaling,
             )
         )  # fmt: skip
     return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in definitions}))
@@ -222,6 +228,23 @@ def _returns_a_value(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
         elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
             waiting += ast.iter_child_nodes(node)
     return False
+
+
+def _reaching_names(tree: ast.Module, wanted: frozenset[str]) -> set[str]:
+    """Return the functions of a file that name one of ``wanted``, or another function of the file that does."""
+    named = {
+        n.name: {
+            m.attr if isinstance(m, ast.Attribute) else m.id
+            for m in ast.walk(n)
+            if isinstance(m, (ast.Attribute, ast.Name))
+        }
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef)
+    }
+    reached = {name for name, names in named.items() if names & wanted}
+    while reached and (more := {name for name, names in named.items() if names & reached} - reached):
+        reached |= more
+    return reached
 
 
 def _rest_hash(tree: ast.Module, kernels: set[int]) -> str:

@@ -41,6 +41,8 @@ SPELLINGS = {
     "nki beta 1 whole": ("import neuronxcc.nki", "@neuronxcc.nki.jit", "nki"),
     "nki beta 1 from": ("from neuronxcc import nki", "@nki.jit(mode='baremetal')", "nki"),
     "nki benchmark": ("from neuronxcc.nki import benchmark", "@benchmark(warmup=5)", "nki"),
+    "nki of torch_neuronx": ("from torch_neuronx import nki_jit", "@nki_jit()", "nki"),
+    "nki of its operators": ("from torch_neuronx.xla_impl.ops import nki_jit", "@nki_jit", "nki"),
     "nki current": ("import nki", "@nki.jit", "nki"),
     "nki platform": ("import nki", "@nki.jit(platform_target='trn2')", "nki"),
 }

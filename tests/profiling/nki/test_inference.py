@@ -174,6 +174,26 @@ KERNELS: dict[str, tuple[str, str]] = {
         "    nisa.core_barrier(out, (0, 1))\n    return out",
         "x.ndim == 2",
     ),
+    "numbers of loops, two tensors": (
+        "def k(x, y):\n    tiles, wide = 9, 256\n"
+        "    out = nl.ndarray((tiles, 64, 512), dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    tile = nl.ndarray((64, wide), dtype=x.dtype, buffer=nl.sbuf)\n"
+        "    for i in range(tiles):\n        for j in range(512 // wide):\n"
+        "            nisa.dma_copy(dst=tile, src=x[i, 0:64, nl.ds(j * wide, wide)])\n"
+        "            nisa.dma_copy(dst=tile, src=y[i * 2 + j, 0:64, 0:wide])\n"
+        "            nisa.dma_copy(dst=out[i, 0:64, nl.ds(j * wide, wide)], src=tile)\n    return out",
+        "x.shape == (9, 64, 512) and y.shape == (18, 64, 256)",
+    ),
+    "a shape that a check states": (
+        "def k(x, gain):\n    rows, columns = x.shape\n    g = gain\n    right = len({g.shape, (1, columns)}) == 1\n"
+        "    kernel_assert(right, f'shape of g: expected {[1, columns]}, got {g.shape}')\n"
+        + COPY.format(shape="(rows, columns)", of="x", source="x")[1:],
+        "gain.shape == (1, x.shape[1])",
+    ),
+    "a number in arithmetic": (
+        "def k(x, offset_at):\n    rows = offset_at * 2\n" + COPY.format(shape="x.shape", of="x", source="x")[1:],
+        "isinstance(offset_at, (int, float))",
+    ),
     "a grid": (
         "def k(x):\n    b = nl.program_id(0)\n    assert nl.program_ndim() == 1 and nl.num_programs(0) == x.shape[0]\n"
         "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    nisa.dma_copy(dst=out[b], src=x[b])\n"

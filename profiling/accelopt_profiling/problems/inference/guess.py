@@ -25,6 +25,8 @@ _BY_RANK = {
     3: ["batch", "rows", "columns"],
     4: ["batch", "heads", "rows", "columns"],
 }
+#: Names of sizes that a tensor has by its rank alone.
+GUESSED_SIZES = frozenset(size for sizes in _BY_RANK.values() for size in sizes)
 _LIKE_MAIN = re.compile(
     r"(d|grad_?)?(o|y|out|output|x|input|inp|hidden_states|residual|r|res|z)(_ptr|put)?|do|dy|dx|grad\w*"
 )
