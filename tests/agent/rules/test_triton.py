@@ -100,6 +100,23 @@ def test_tiles_do_not_shrink_for_a_launch_that_is_too_small_to_tell() -> None:
         assert [c.summary for c in found] == [f"Launch with BLOCK={n} instead of 256." for n in sizes]
 
 
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [(256, ["min(4, max(1, size // 256))"]), (1024, []), (8192, ["min(16, max(1, size // 256))"])],
+)
+def test_warps_follow_a_row_as_far_as_it_was_measured(length: int, expected: list[str]) -> None:
+    text = IMPORTS + ADD.replace(
+        "    n = x.numel()", "    n = x.numel()\n    size = triton.next_power_of_2(n)"
+    )
+    text = text.replace("cdiv(n, 256)", "cdiv(n, size)").replace("BLOCK=256", "BLOCK=size")
+    (kernel,) = find_kernels(text).kernels
+    measured = KernelMeasurement(
+        kernel.name, kernel.line, "triton", "h100", configuration=f"BLOCK={length}, num_warps=4, num_stages=3"
+    )
+    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    assert found == [text.replace("num_warps=4", f"num_warps={count}") for count in expected]
+
+
 def test_a_computed_block_of_a_loop_is_bounded_with_its_warps() -> None:
     text = IMPORTS + ROWS.replace("BLOCK=64", "BLOCK=min(LIMIT, n), num_warps=16 if n > 99 else 8")
     (kernel,) = find_kernels(text).kernels
