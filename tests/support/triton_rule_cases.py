@@ -63,7 +63,15 @@ CASES = [
         ADD.replace("cdiv(n, 256)", "cdiv(n, size)")
         .replace("    n = x.numel()", "    n = x.numel()\n    size = triton.next_power_of_2(x.shape[1])")
         .replace("BLOCK=256, num_warps=4", "BLOCK=size"),
-        {"BLOCK=size": "BLOCK=size, num_warps=min(4, max(1, size // 256))"},
+        {"BLOCK=size": "BLOCK=size, num_warps=min(4, triton.cdiv(size, 256))"},
+    ),
+    Case(
+        "triton-fitting-warps",
+        "leaves a name that the file gives to something else",
+        ADD.replace("cdiv(n, 256)", "cdiv(n, size)")
+        .replace("    n = x.numel()", "    n = x.numel()\n    min = 2\n    size = triton.next_power_of_2(n)")
+        .replace("BLOCK=256", "BLOCK=size"),
+        None,
     ),
     Case("triton-fitting-warps", "leaves products alone", MATMUL, None),
     Case(

@@ -14,7 +14,7 @@ from support.triton_memory_cases import MEMORY_CASES, ROWS
 from support.triton_product_cases import PRODUCT_CASES
 from support.triton_rule_cases import CASES as OTHER_CASES
 from support.triton_rule_cases import Case
-from support.triton_rule_kernels import ADD, IMPORTS
+from support.triton_rule_kernels import ADD, IMPORTS, TUNED
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
@@ -102,7 +102,7 @@ def test_tiles_do_not_shrink_for_a_launch_that_is_too_small_to_tell() -> None:
 
 @pytest.mark.parametrize(
     ("length", "expected"),
-    [(256, ["min(4, max(1, size // 256))"]), (1024, []), (8192, ["min(16, max(1, size // 256))"])],
+    [(256, ["min(4, triton.cdiv(size, 256))"]), (1024, []), (8192, ["min(16, triton.cdiv(size, 256))"])],
 )
 def test_warps_follow_a_row_as_far_as_it_was_measured(length: int, expected: list[str]) -> None:
     text = IMPORTS + ADD.replace(
@@ -115,6 +115,23 @@ def test_warps_follow_a_row_as_far_as_it_was_measured(length: int, expected: lis
     )
     found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
     assert found == [text.replace("num_warps=4", f"num_warps={count}") for count in expected]
+
+
+def test_the_chosen_configuration_is_tried_with_the_warps_that_its_lanes_fill() -> None:
+    configs = "[triton.Config({'BLOCK': b}) for b in (64, 256)]"
+    text = IMPORTS + TUNED.replace('[triton.Config({"BLOCK": 256}, num_warps=4)]', configs)
+    (kernel,) = find_kernels(text).kernels
+    for length, warps in ((64, "1"), (256, "1"), (1024, None)):
+        measured = KernelMeasurement(
+            kernel.name,
+            kernel.line,
+            "triton",
+            "h100",
+            configuration=f"BLOCK={length}, num_warps=4, num_stages=3",
+        )
+        found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+        added = f' + [triton.Config({{"BLOCK": {length}}}, num_warps={warps})]'
+        assert found == ([] if warps is None else [text.replace(configs, configs + added)])
 
 
 def test_a_computed_block_of_a_loop_is_bounded_with_its_warps() -> None:

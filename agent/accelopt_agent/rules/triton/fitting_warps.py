@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import libcst as cst
@@ -9,28 +10,36 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.block_size import passed
+from accelopt_agent.rules.analysis.triton.config_list import OPTIONS, config_text, open_configs
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.launch_sizes import measured_setting, option
 
 #: Elements for a warp: a lane moves 32 bytes of them in float32, 16 in half precision.
 _PER_WARP = 256
-#: Triton's default, and what a program of one row may have at most.
+#: Triton's default, and what a program may have at most where its row is long.
 _WARPS, _MOST = 4, 16
+#: A tile has no more axes than this, one for each range of another length.
+_AXES = 3
 #: What gives a value more lanes, or fewer, than its ranges have.
 _SHAPED = ("dot", "reshape", "view", "expand_dims", "broadcast_to", "join", "cat", "trans", "permute")
 
 
 def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
-    if kernel.is_autotuned or not kernel.launches or kernel.calls(*_SHAPED):
-        return
     extents = {
         kernel.source.code(c.args[-1].value): c.args[-1].value for c in kernel.calls("arange") if c.args
     }
-    if not extents or any(option(la, "num_warps", _WARPS) is None for la in kernel.launches):
+    if kernel.calls(*_SHAPED) or not 0 < len(extents) <= _AXES:
         return
-    several = _has_axes(kernel)
+    names = list(extents)
+    if len(names) == 1 and _has_axes(kernel):
+        names *= 2
+    if kernel.is_autotuned:
+        yield from _more_configs(kernel, names)
+        return
+    if not kernel.launches or any(option(la, "num_warps", _WARPS) is None for la in kernel.launches):
+        return
     for most in (None, _MOST):
-        counts = [_warps(kernel, launch, extents, several, most) for launch in kernel.launches]
+        counts = [_warps(kernel, launch, extents, names, most) for launch in kernel.launches]
         edits: list[ByteEdit] = []
         for launch, count in zip(kernel.launches, counts, strict=True):
             if count is not None and launch.call.args and count != str(option(launch, "num_warps", _WARPS)):
@@ -46,44 +55,47 @@ def _has_axes(kernel: TritonKernel) -> bool:
     return any(n.value == "None" for i in indices for e in i.slice for n in kernel.source.walk(e, cst.Name))
 
 
+def _fitting(lanes: int, most: int) -> int:
+    return min(most, math.ceil(lanes / _PER_WARP))
+
+
+def _measured_lanes(kernel: TritonKernel, names: list[str]) -> int | None:
+    sizes = [int(n) if n.isdigit() else measured_setting(kernel.subject, n) for n in names]
+    return math.prod(n or 0 for n in sizes) if all(sizes) else None
+
+
 def _warps(
     kernel: TritonKernel,
     launch: KernelLaunch,
     extents: dict[str, cst.BaseExpression],
-    several: bool,
+    names: list[str],
     most: int | None,
 ) -> str | None:
     """Return the warps for a launch as text: a number where its ranges have fixed lengths, else what follows from the
-    one length that it computes. None where that is not known, or nothing changes in the profiled case."""
+    lengths that it computes. None where those are not known, or nothing changes in the profiled case."""
     present = option(launch, "num_warps", _WARPS) or _WARPS
-    most = most or present
-    numbers = [
-        integer(extent) or integer(passed(kernel, launch, name) if name in kernel.constexprs else None)
-        for name, extent in extents.items()
-    ]
-    if all(numbers):
-        lanes = 1
-        for number in numbers:
-            lanes = lanes * (number or 1) if several else max(lanes, number or 1)
-        if several and len(numbers) == 1:
-            lanes *= lanes
-        return str(min(most, max(1, lanes // _PER_WARP)))
-    name = next(iter(extents))
-    given = launch.arguments.get(name)
-    if (
-        several
-        or len(extents) != 1
-        or name not in kernel.constexprs
-        or given is None
-        or not _plain(kernel, given)
-    ):
-        return None
-    measured = measured_setting(kernel.subject, name)
-    if measured is not None and (measured // _PER_WARP > present) is (most == present):
+    number, texts = 1, list[str]()
+    for name in names:
+        given = launch.arguments.get(name)
+        fixed = integer(extents[name]) or integer(
+            passed(kernel, launch, name) if name in kernel.constexprs else None
+        )
+        if fixed is not None:
+            number *= fixed
+        elif name in kernel.constexprs and given is not None and _plain(kernel, given):
+            texts.append(kernel.source.code(given))
+        else:
+            return None
+    if not texts:
+        return str(_fitting(number, most or present))
+    lanes = _measured_lanes(kernel, names)
+    if kernel.hides("min") or (lanes is not None and (lanes // _PER_WARP > present) is (most is None)):
         return None  # the other bound says the same, or more
-    if measured is not None and min(most, max(1, measured // _PER_WARP)) == present:
+    most = most or present
+    if lanes is not None and _fitting(lanes, most) == present:
         return None
-    return f"min({most}, max(1, {kernel.source.code(given)} // {_PER_WARP}))"
+    product = " * ".join([*texts, *([str(number)] if number > 1 else [])])
+    return f"min({most}, {kernel.names.spelled('triton.cdiv')}({product}, {_PER_WARP}))"
 
 
 def _plain(kernel: TritonKernel, given: cst.BaseExpression) -> bool:
@@ -91,3 +103,27 @@ def _plain(kernel: TritonKernel, given: cst.BaseExpression) -> bool:
     if isinstance(given, cst.Call):
         return kernel.names.path(given.func) == "triton.next_power_of_2"
     return isinstance(given, (cst.Name, cst.Attribute, cst.Subscript))
+
+
+def _more_configs(kernel: TritonKernel, names: list[str]) -> Iterator[Rewrite]:
+    """Let the autotuner try the configuration that it chose in the profiled case with the warps that its lanes fill."""
+    listed, lanes = open_configs(kernel), _measured_lanes(kernel, names)
+    present = measured_setting(kernel.subject, "num_warps")
+    if (
+        listed is None
+        or lanes is None
+        or present is None
+        or any("num_warps" in c.others for c in listed.configs)
+    ):
+        return
+    warps = _fitting(lanes, present)
+    sized = [c for c in listed.configs if c.complete]
+    tried = {n for c in sized for n in c.numbers.get("num_warps", (_WARPS,))}
+    for config in sized:
+        sizes = {n: v for n, v in config.numbers.items() if n not in OPTIONS}
+        if warps in tried or not all(measured_setting(kernel.subject, n) in v for n, v in sizes.items()):
+            continue
+        like = {n: s for n in sizes if (s := measured_setting(kernel.subject, n)) is not None}
+        text = config_text(kernel, config, {**like, "num_warps": warps})
+        yield Rewrite((), f"Let the autotuner try {text} as well.", tuple(listed.added([text])))
+        return

@@ -66,7 +66,14 @@ def _smaller_blocks(subject: RuleContext, launched: LaunchSizes, name: str) -> I
     given, warps = launch.arguments.get(name), launch.keyword("num_warps")
     size, count = measured_setting(subject, name), measured_setting(subject, "num_warps")
     keyword = launch.keyword(name)
-    if given is None or keyword is None or warps is None or size is None or count is None:
+    if (
+        given is None
+        or keyword is None
+        or warps is None
+        or size is None
+        or count is None
+        or kernel.hides("min")
+    ):
         return
     for parts in _PARTS:
         block, fewer = size // parts, count // parts

@@ -183,6 +183,17 @@ class TritonKernel:
             return assign.value
         return launch.grid
 
+    def hides(self, *names: str) -> bool:
+        """Return whether the file gives one of these names of built-in functions to something of its own."""
+        source = self.source
+        bound = [f.name for f in source.walk(source.module, cst.FunctionDef)]
+        bound += [p.name for p in source.walk(source.module, cst.Param)]
+        targets = [t.target for t in source.walk(source.module, cst.AssignTarget)]
+        imported = [
+            a.asname.name if a.asname else a.name for a in source.walk(source.module, cst.ImportAlias)
+        ]
+        return any(isinstance(n, cst.Name) and n.value in names for n in (*bound, *targets, *imported))
+
     def keyword_edits(self, call: cst.Call, name: str, value: str) -> list[ByteEdit]:
         """Set a keyword argument of a call that has arguments: change it, or add it after the last one."""
         present = next((a for a in call.args if a.keyword is not None and a.keyword.value == name), None)
