@@ -51,6 +51,12 @@ CASES = [
     Case("triton-fitting-warps", "counts fixed lanes", ADD, {"num_warps=4": "num_warps=1"}),
     Case(
         "triton-fitting-warps",
+        "reads annotations that are text",
+        ADD.replace(": tl.constexpr", ': "tl.constexpr"'),
+        {"num_warps=4": "num_warps=1"},
+    ),
+    Case(
+        "triton-fitting-warps",
         "counts the lanes of a tile",
         SCALE.replace("tl.arange(0, BLOCK)", "tl.sum(tl.arange(0, BLOCK)[:, None] * 1, axis=1)").replace(
             "BLOCK=64", "BLOCK=32, num_warps=8"

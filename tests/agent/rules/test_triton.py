@@ -117,6 +117,17 @@ def test_warps_follow_a_row_as_far_as_it_was_measured(length: int, expected: lis
     assert found == [text.replace("num_warps=4", f"num_warps={count}") for count in expected]
 
 
+def test_warps_that_a_variable_says_are_bounded() -> None:
+    text = IMPORTS + ADD.replace("    n = x.numel()", "    n = x.numel()\n    warps = 8 if n > 4096 else 4")
+    text = text.replace("num_warps=4", "num_warps=warps")
+    (kernel,) = find_kernels(text).kernels
+    measured = KernelMeasurement(
+        kernel.name, kernel.line, "triton", "h100", configuration="BLOCK=256, num_warps=4, num_stages=3"
+    )
+    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    assert found == [text.replace("num_warps=warps", "num_warps=min(warps, 1)")]
+
+
 def test_the_chosen_configuration_is_tried_with_the_warps_that_its_lanes_fill() -> None:
     configs = "[triton.Config({'BLOCK': b}) for b in (64, 256)]"
     text = IMPORTS + TUNED.replace('[triton.Config({"BLOCK": 256}, num_warps=4)]', configs)

@@ -36,15 +36,13 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     if kernel.is_autotuned:
         yield from _more_configs(kernel, names)
         return
-    if not kernel.launches or any(option(la, "num_warps", _WARPS) is None for la in kernel.launches):
-        return
     for most in (None, _MOST):
         counts = [_warps(kernel, launch, extents, names, most) for launch in kernel.launches]
         edits: list[ByteEdit] = []
         for launch, count in zip(kernel.launches, counts, strict=True):
-            if count is not None and launch.call.args and count != str(option(launch, "num_warps", _WARPS)):
+            if count is not None and launch.call.args and count != _written(kernel, launch):
                 edits += kernel.keyword_edits(launch.call, "num_warps", count)
-        if None not in counts and edits:
+        if counts and None not in counts and edits:
             texts = " and ".join(dict.fromkeys(f"num_warps={count}" for count in counts))
             yield Rewrite((), f"Launch with {texts}, a warp for each {_PER_WARP} elements.", tuple(edits))
 
@@ -53,6 +51,14 @@ def _has_axes(kernel: TritonKernel) -> bool:
     """Return whether ranges become axes of a tile, as in ``rows[:, None]``."""
     indices = kernel.source.walk(kernel.function.body, cst.Subscript)
     return any(n.value == "None" for i in indices for e in i.slice for n in kernel.source.walk(e, cst.Name))
+
+
+def _written(kernel: TritonKernel, launch: KernelLaunch) -> str | None:
+    """Return what a launch says for its warps as text; None for an expression that cannot stand in another."""
+    keyword = launch.keyword("num_warps")
+    if keyword is None:
+        return str(_WARPS)
+    return kernel.source.code(keyword.value) if isinstance(keyword.value, (cst.Integer, cst.Name)) else None
 
 
 def _fitting(lanes: int, most: int) -> int:
@@ -73,7 +79,10 @@ def _warps(
 ) -> str | None:
     """Return the warps for a launch as text: a number where its ranges have fixed lengths, else what follows from the
     lengths that it computes. None where those are not known, or nothing changes in the profiled case."""
-    present = option(launch, "num_warps", _WARPS) or _WARPS
+    written = _written(kernel, launch)
+    present = option(launch, "num_warps", _WARPS) or measured_setting(kernel.subject, "num_warps")
+    if written is None or present is None:
+        return None
     number, texts = 1, list[str]()
     for name in names:
         given = launch.arguments.get(name)
@@ -86,16 +95,19 @@ def _warps(
             texts.append(kernel.source.code(given))
         else:
             return None
-    if not texts:
-        return str(_fitting(number, most or present))
-    lanes = _measured_lanes(kernel, names)
-    if kernel.hides("min") or (lanes is not None and (lanes // _PER_WARP > present) is (most is None)):
+    lanes = _measured_lanes(kernel, names) if texts else number
+    if lanes is not None and (lanes // _PER_WARP > present) is (most is None):
         return None  # the other bound says the same, or more
-    most = most or present
-    if lanes is not None and _fitting(lanes, most) == present:
+    if lanes is not None and _fitting(lanes, most or present) == present:
         return None
+    if not texts and written.isdigit():
+        return str(_fitting(number, most or present))
+    if kernel.hides("min"):
+        return None
+    if not texts:
+        return f"min({written}, {_fitting(number, _MOST)})"
     product = " * ".join([*texts, *([str(number)] if number > 1 else [])])
-    return f"min({most}, {kernel.names.spelled('triton.cdiv')}({product}, {_PER_WARP}))"
+    return f"min({most or written}, {kernel.names.spelled('triton.cdiv')}({product}, {_PER_WARP}))"
 
 
 def _plain(kernel: TritonKernel, given: cst.BaseExpression) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,6 +47,9 @@ class TritonKernel:
         found = set()
         for param in self.source.walk(self.function.params, cst.Param):
             annotation = param.annotation.annotation if param.annotation else None
+            if isinstance(annotation, cst.SimpleString):
+                with contextlib.suppress(cst.ParserSyntaxError):
+                    annotation = cst.parse_expression(str(annotation.evaluated_value))
             if annotation is not None and self.names.path(annotation) == f"{TL}.constexpr":
                 found.add(param.name.value)
         return found
