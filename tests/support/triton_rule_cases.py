@@ -34,6 +34,22 @@ CASES = [
     ),
     Case(
         "triton-num-warps",
+        "changes the variable behind it",
+        ADD.replace("    n = x.numel()", "    n = x.numel()\n    warps = 4").replace(
+            "num_warps=4", "num_warps=warps"
+        ),
+        {"warps = 4": "warps = 8"},
+    ),
+    Case(
+        "triton-num-warps",
+        "leaves a variable that depends on something",
+        ADD.replace(
+            "    n = x.numel()", "    n = x.numel()\n    warps = 4\n    if n > 4096:\n        warps = 8"
+        ).replace("num_warps=4", "num_warps=warps"),
+        None,
+    ),
+    Case(
+        "triton-num-warps",
         "leaves a number that it does not know",
         ADD.replace("num_warps=4", "num_warps=warps(n)"),
         None,
