@@ -20,6 +20,7 @@ _JIT: dict[str, Dialect] = {
     "nki.compiler.jit": "nki",
     "neuronxcc.nki.trace": "nki",
     "torch_neuronx.nki_jit": "nki",
+    "torch_neuronx.xla_impl.ops.nki_jit": "nki",
     "neuronxcc.nki.baremetal": "nki",
     "neuronxcc.nki.benchmark": "nki",
     "neuronxcc.nki.profile": "nki",
@@ -28,6 +29,8 @@ _JIT: dict[str, Dialect] = {
     "nki.benchmark": "nki",
     "nki.profile": "nki",
 }
+#: Instructions that only NeuronCore-v4 has.
+_MICROSCALING = frozenset({"quantize_mx", "nc_matmul_mx"})
 _JIT_NAMES = frozenset(dotted.rpartition(".")[2] for dotted in _JIT)
 
 
@@ -38,7 +41,8 @@ class Kernel:
     ``name`` is the qualified name; where two kernels of a file share one, later ones get ``#2``, ``#3``.
     ``line`` is the line of ``def`` and ``first_line`` that of its first decorator, both 1-based.
     ``content_hash`` changes with the kernel's tokens, not with comments, blank lines or its place in the file.
-    ``device_function`` tells that another kernel of the file calls it: it is launched by no host code.
+    ``device_function`` tells that another kernel of the file calls it, or that it returns a value, which no kernel of
+    Triton may: it is launched by no host code.
     ``made_by`` is the dotted path of the decorator or call that makes it a kernel.
     """
 
@@ -51,6 +55,7 @@ class Kernel:
     arguments: tuple[str, ...] = ()
     made_by: str = ""
     device_function: bool = False
+    microscaling: bool = False
 
     @property
     def beta1(self) -> bool:
@@ -153,6 +158,7 @@ def kernels_in(source: ParsedPython) -> Discovery:
     kernels: list[Kernel] = []
     findings: list[Finding] = []
     called = _called_inside([node for node, _, _ in definitions])
+    microscaling = _reaching_names(tree, _MICROSCALING)
     for node, qualified, maker in definitions:
         seen[qualified] = seen.get(qualified, 0) + 1
         name = qualified if seen[qualified] == 1 else f"{qualified}#{seen[qualified]}"
@@ -164,7 +170,8 @@ def kernels_in(source: ParsedPython) -> Discovery:
         kernels.append(
             Kernel(
                 name, _JIT[maker], node.lineno, first, node.end_lineno or node.lineno, content_hash(node),
-                arguments, maker, node.name in called,
+                arguments, maker, node.name in called or (_JIT[maker] == "triton" and _returns_a_value(node)),
+                node.name in microscaling,
             )
         )  # fmt: skip
     return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in definitions}))
@@ -208,6 +215,36 @@ def _called_inside(kernels: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set
     calls = (n for kernel in kernels for n in ast.walk(kernel) if isinstance(n, ast.Call))
     named = (part for c in calls for part in (c.func, *c.args, *(k.value for k in c.keywords)))
     return {part.id for part in named if isinstance(part, ast.Name)}
+
+
+def _returns_a_value(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a ``return`` of the function itself has a value other than None."""
+    waiting: list[ast.AST] = list(kernel.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            if not (isinstance(node.value, ast.Constant) and node.value.value is None):
+                return True
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            waiting += ast.iter_child_nodes(node)
+    return False
+
+
+def _reaching_names(tree: ast.Module, wanted: frozenset[str]) -> set[str]:
+    """Return the functions of a file that name one of ``wanted``, or another function of the file that does."""
+    named = {
+        n.name: {
+            m.attr if isinstance(m, ast.Attribute) else m.id
+            for m in ast.walk(n)
+            if isinstance(m, (ast.Attribute, ast.Name))
+        }
+        for n in ast.walk(tree)
+        if isinstance(n, ast.FunctionDef)
+    }
+    reached = {name for name, names in named.items() if names & wanted}
+    while reached and (more := {name for name, names in named.items() if names & reached} - reached):
+        reached |= more
+    return reached
 
 
 def _rest_hash(tree: ast.Module, kernels: set[int]) -> str:

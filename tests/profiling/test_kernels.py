@@ -41,6 +41,8 @@ SPELLINGS = {
     "nki beta 1 whole": ("import neuronxcc.nki", "@neuronxcc.nki.jit", "nki"),
     "nki beta 1 from": ("from neuronxcc import nki", "@nki.jit(mode='baremetal')", "nki"),
     "nki benchmark": ("from neuronxcc.nki import benchmark", "@benchmark(warmup=5)", "nki"),
+    "nki of torch_neuronx": ("from torch_neuronx import nki_jit", "@nki_jit()", "nki"),
+    "nki of its operators": ("from torch_neuronx.xla_impl.ops import nki_jit", "@nki_jit", "nki"),
     "nki current": ("import nki", "@nki.jit", "nki"),
     "nki platform": ("import nki", "@nki.jit(platform_target='trn2')", "nki"),
 }
@@ -150,3 +152,20 @@ def test_text_that_does_not_parse_gives_one_finding(text: str) -> None:
 @given(st.text())
 def test_no_text_raises(text: str) -> None:
     find_kernels("import triton\n" + text)
+
+
+@pytest.mark.parametrize(
+    ("body", "device"),
+    [
+        ("return x", True),
+        ("if x:\n        return x, x", True),
+        ("return", False),
+        ("return None", False),
+        ("def inner():\n        return x", False),
+    ],
+)
+def test_what_returns_a_value_is_called_by_kernels(body: str, device: bool) -> None:
+    (kernel,) = find_kernels(f"import triton\n@triton.jit\ndef f(x):\n    {body}\n").kernels
+    assert kernel.device_function is device
+    (kernel,) = find_kernels(f"from neuronxcc import nki\n@nki.jit\ndef f(x):\n    {body}\n").kernels
+    assert not kernel.device_function  # these return their outputs

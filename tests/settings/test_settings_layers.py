@@ -360,3 +360,12 @@ def test_the_default_target_follows_the_package_of_the_kernels(
         kernels = find_kernels(text).kernels
         assert load().targets(kernels)["nki"] == expected
         assert load(flags={"target.nki": "trn3"}).targets(kernels)["nki"] == "trn3"
+
+
+def test_microscaling_kernels_are_for_the_core_that_has_it(load: Load) -> None:
+    head = "import nki\nimport nki.isa as nisa\n\n\ndef turn(x):\n    nisa.quantize_mx(x, x, x)\n\n\n"
+    text = f"{head}@nki.jit\ndef both(x):\n    turn(x)\n\n\n@nki.jit\ndef plain(x):\n    return x\n"
+    both, plain_kernel = find_kernels(text).kernels
+    assert load().targets([both])["nki"] == "trn3"
+    assert load().targets([plain_kernel])["nki"] == "trn2"
+    assert load(flags={"target.nki": "trn2"}).targets([both])["nki"] == "trn2"

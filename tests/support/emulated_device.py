@@ -55,7 +55,7 @@ class InProcess:
         return HostFacts("local", devices=[{"name": WallDevice.name, "driver_version": "1"}])
 
     async def run(self, job):
-        from accelopt_profiling.triton.capture.session import emulated
+        from accelopt_profiling.triton.capture.install import emulated
         from accelopt_profiling.worker.usercode import enter_sources
 
         self.jobs += 1

@@ -216,6 +216,72 @@ def get_inputs(n=4096):
     return [torch.randn(n), torch.randn(n), torch.empty(n), n, 128]
 """
 
+#: As much of tritonbench as an operator uses; its own refuses modules outside of its package, too.
+_TRITON_OP = """
+import argparse
+
+def register_benchmark(baseline=False, enabled=True):
+    def decorator(function):
+        assert "tritonbench.operators." in function.__module__, function.__module__
+        return lambda self, *args, **kwargs: function(self, *args, **kwargs)
+    return decorator
+
+class Counting(type):
+    def __call__(cls, *args):
+        made = super().__call__(*args)
+        made.count_example_inputs()
+        return made
+
+class BenchmarkOperator(metaclass=Counting):
+    def __init__(self, tb_args, extra_args=None):
+        self.tb_args, self.device = tb_args, tb_args.device
+        assert argparse.Namespace in type(tb_args).__mro__ and tb_args.cudagraph is None
+
+    def count_example_inputs(self):
+        raise RuntimeError("draws all inputs")
+"""
+_OPERATOR = """
+import torch
+import triton
+from tritonbench.utils.triton_op import BenchmarkOperator, register_benchmark
+from .kernels import scale_kernel
+
+def scaled(x, w):
+    y = torch.empty_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 128),)](x, w, y, x.numel(), BLOCK=128)
+    return y
+
+class Operator(BenchmarkOperator):
+    @register_benchmark(baseline=True)
+    def eager(self, x, w):
+        return lambda: x * w
+
+    @register_benchmark()
+    def with_a_buffer(self, x, w):
+        return lambda: {"output": scaled(x, w), "buffer": torch.zeros(2)}
+
+    @register_benchmark()
+    def in_place(self, x, w):
+        def inner():
+            scaled(x, w)
+        return inner
+
+    @register_benchmark(enabled=False)
+    def of_another_package(self, x, w):
+        raise RuntimeError
+
+    def get_input_iter(self):
+        for size in (130, 512):
+            yield torch.randn(size, device=self.device), torch.randn(size, device=self.device)
+"""
+_IN_THE_OPERATOR = _OPERATOR.replace("from .kernels import scale_kernel\n", _LAUNCH)
+
+_TRITONBENCH = {
+    "tritonbench/__init__.py": "", "tritonbench/utils/__init__.py": "",
+    "tritonbench/utils/triton_op.py": _TRITON_OP, "tritonbench/operators/__init__.py": "",
+    "tritonbench/operators/scale/__init__.py": "from .operator import Operator\n",
+}  # fmt: skip
+
 
 @dataclass(frozen=True)
 class ProblemCase:
@@ -275,6 +341,19 @@ KINDS = {
          "eval.py": "raise SystemExit(1)\n"},
         ("BLOCK=128", "BLOCK=256"), ("tl.load(w + at,", "0.9 * tl.load(w + at,"),
         "scale/task.yml", "scale/submissions/k.py", "scale_kernel", "h100",
+    ),
+    "tritonbench": ProblemCase(
+        {**_TRITONBENCH, "tritonbench/operators/scale/operator.py": _OPERATOR,
+         "tritonbench/operators/scale/kernels.py": _LAUNCH},
+        ("tl.load(x + at, mask=at < n) * tl.load(w + at, mask=at < n)",
+         "tl.load(w + at, mask=at < n) * tl.load(x + at, mask=at < n)"),
+        ("mask=at < n) * tl", "mask=at < n) * 0.9 * tl"),
+        "tritonbench/operators/scale/operator.py", "tritonbench/operators/scale/kernels.py", "scale_kernel", "h100",
+    ),
+    "tritonbench, kernels in the operator": ProblemCase(
+        {**_TRITONBENCH, "tritonbench/operators/scale/operator.py": _IN_THE_OPERATOR},
+        ("BLOCK=128)", "BLOCK=256)"), ("mask=at < n) * tl", "mask=at < n) * 0.9 * tl"),
+        "tritonbench/operators/scale/operator.py", "tritonbench/operators/scale/operator.py", "scale_kernel", "h100",
     ),
     "without a reference": ProblemCase(
         {"k.py": _NKI, "k_problem.py": _INPUTS}, _FASTER, _WRONG, "k_problem.py", checks=False

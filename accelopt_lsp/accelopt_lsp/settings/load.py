@@ -156,11 +156,15 @@ class Settings:
 
     def targets(self, kernels: Iterable[Kernel]) -> dict[Dialect, str]:
         """Return the target per dialect for a file with these kernels. Where the settings name none for NKI it follows
-        the package that its NKI kernels are written for."""
+        the package that its NKI kernels are written for, and the instructions that they use."""
         from accelopt_profiling.targets.target import default_neuron_target
 
-        beta1 = all(kernel.beta1 for kernel in kernels if kernel.dialect == "nki")
-        return {"triton": self.target.triton, "nki": self.target.nki or default_neuron_target(beta1=beta1)}
+        of_nki = [kernel for kernel in kernels if kernel.dialect == "nki"]
+        usual = default_neuron_target(
+            beta1=all(kernel.beta1 for kernel in of_nki),
+            microscaling=any(kernel.microscaling for kernel in of_nki),
+        )
+        return {"triton": self.target.triton, "nki": self.target.nki or usual}
 
     @property
     def memory_path(self) -> Path:

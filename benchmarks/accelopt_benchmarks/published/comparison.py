@@ -85,7 +85,7 @@ def _row(group: dict[str, Any], row: dict[str, Any]) -> PublishedRow:
 
 
 def _estimate(group: dict[str, Any], shape: dict[str, Any], tile: list[int]) -> Any:
-    from accelopt_profiling.triton.capture.session import emulated
+    from accelopt_profiling.triton.capture.install import emulated
     from accelopt_profiling.triton.compilation.compile import compile_launch
     from accelopt_profiling.triton.estimation.estimate import estimate
 

@@ -88,7 +88,7 @@ def compare(data_csv: Path, liger_path: Path, kernels: Iterable[str] = ()) -> li
 
 def _row(entry: dict[str, str], liger_path: Path) -> PublishedTiming:
     from accelopt_profiling.targets import load_gpu
-    from accelopt_profiling.triton.capture.session import emulated
+    from accelopt_profiling.triton.capture.install import emulated
     from accelopt_profiling.triton.compilation.compile import compile_launch
     from accelopt_profiling.triton.estimation.estimate import estimate
 

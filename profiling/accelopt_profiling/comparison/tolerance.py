@@ -10,9 +10,10 @@ o = |native - e| + |nearby - e| shows how well the problem is conditioned at the
 an honest kernel may be off by a few times as much; the element's own o counts too, since in a row that grows, as a
 scan's may, nearly all of o lies at its end. ``native`` is the reference run in the inputs' own dtype; ``nearby`` is e
 for inputs that are each off by up to ``NEARBY`` of their size (eight roundings of float32): a stable kernel is exact
-for inputs nearby. Where one of them was not run its part is zero. 5 r: the largest of a million normal errors is about
-five times their rms. ``absolute`` is the problem's, and at least the least number that the dtype holds: below it an
-honest kernel gives zero, however large the error is beside the number.
+for inputs nearby. Where that moves a row by more than r ||e||, the farthest of several such runs counts. Where one of
+them was not run its part is zero. 5 r: the largest of a million normal errors is about five times their rms.
+``absolute`` is the problem's, and at least the least number that the dtype holds: below it an honest kernel gives zero,
+however large the error is beside the number.
 
 Whole numbers have to be equal, but where they were rounded from floats (int8 of a quantisation): so many elements may
 be off by one as are off by one for inputs ``FURTHER`` times as far off as those nearby.

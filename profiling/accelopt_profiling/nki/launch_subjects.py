@@ -14,10 +14,12 @@ from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import Handle, taken
+from accelopt_profiling.nki.index_reach import subscript_reach
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
 from accelopt_profiling.problems.inference.conditions import ConditionSolver
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError, failure_sites
+from accelopt_profiling.problems.inference.guess import GUESSED_SIZES
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 from accelopt_profiling.problems.inference.usage import FunctionUse
 
@@ -105,6 +107,30 @@ class _Place:
                 return self.subjects.resize_dimension(argument, shape.index(size), wanted, self._why)
         return None
 
+    def spread(self, size: int, last: int) -> str | None:
+        """Give an argument that was guessed, and that the statement indexes beyond ``size``, the dimensions that the
+        loops around the statement end with."""
+        for node in self._site.expressions():
+            argument = (
+                self.subjects.argument_of(self._value(node.value))
+                if isinstance(node, ast.Subscript)
+                else None
+            )
+            if argument is None or not isinstance(node, ast.Subscript):
+                continue
+            reach, shape = subscript_reach(self._site, node), self.subjects.call.shape(argument)
+            guessed = _is_guessed(argument)
+            ends = [end for end in reach if end is not None]
+            beyond = any(e >= last for e, n in zip(ends, shape, strict=False) if n == size)
+            if not beyond or len(ends) != len(reach) or not (guessed or len(ends) == len(shape)):
+                continue
+            goal = [
+                end + 1 if end >= n or (guessed and not dim.isdigit()) else n
+                for end, n, dim in zip(ends, shape, argument.dims, strict=False)
+            ]
+            return self.subjects.set_dims(argument, goal, f"shape from {self._line}", plain=True)
+        return None
+
     def index(self, rank: int, wanted: int) -> str | None:
         """Give an argument of so many dimensions that the statement indexes as many as it has indices for."""
         for node in self._site.expressions():
@@ -145,6 +171,18 @@ class _Place:
         for node in (*self._numbers(0), *quotients):
             if made := self._solver.set_number(node, 0, 1):
                 return made
+        return None
+
+    def number_operand(self) -> str | None:
+        """Pass a number in place of a tensor that the statement computes with."""
+        for operation in self._site.expressions():
+            sides = (operation.left, operation.right) if isinstance(operation, ast.BinOp) else ()
+            for node in sides:
+                argument = (
+                    self.subjects.argument_of(self._value(node)) if isinstance(node, ast.Name) else None
+                )
+                if argument is not None and not argument.firm:
+                    return self.subjects.make_value(argument.name, f"a number in {self._line}")
         return None
 
     def replace_tensor(self, value: str) -> str | None:
@@ -198,6 +236,11 @@ class _Place:
                 )
 
 
+def _is_guessed(argument: InferredArgument) -> bool:
+    """Tell whether a tensor has nothing but the sizes of its rank, which neither code nor documentation gave it."""
+    return all(d.isdigit() or d.removesuffix("_2") in GUESSED_SIZES for d in argument.dims)
+
+
 def _beyond(matched: re.Match[str], place: _Place) -> str | None:
     stop, size = int(matched["stop"]), int(matched["size"])
     return place.resize(size, stop) or place.resize(stop, size)
@@ -208,7 +251,12 @@ def _covers(matched: re.Match[str], place: _Place) -> str | None:
     beyond = last + 1 - size
     if beyond >= _TILE and size % beyond == 0:
         last = 2 * size - 1  # the next tile of a loop that has more of them
-    return place.widen(size, last + 1) or place.resize(size, last + 1) or place.resize(last + 1, size)
+    return (
+        place.spread(size, last)
+        or place.widen(size, last + 1)
+        or place.resize(size, last + 1)
+        or place.resize(last + 1, size)
+    )
 
 
 def _indexed(matched: re.Match[str], place: _Place) -> str | None:
@@ -249,6 +297,11 @@ def _flag(matched: re.Match[str], place: _Place) -> str | None:
     return place.replace_tensor("False")
 
 
+def _operand(matched: re.Match[str], place: _Place) -> str | None:
+    """A tensor stands in arithmetic, which today's tensors have not."""
+    return place.number_operand()
+
+
 def _half(matched: re.Match[str], place: _Place) -> str | None:
     """The kernel computes in bfloat16 what it takes for its arguments' type."""
     return place.set_types("float32", "bfloat16")
@@ -263,6 +316,7 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"shape \((?P<shape>[^)]*)\) has no elements|by zero", _empty),
     (r"(?P<own>[\d, ]+)\)? (?:cannot be reshaped to|elements cannot have the shape) \((?P<shape>[\d, ]+)\)", _reshaped),
     (r"no truth value", _flag),
+    (r"Tensors have no operator", _operand),
     (r"slice (?P<start>\d+):(?P<stop>\d+) leaves dimension \d+ of size (?P<size>\d+)", _beyond),
     (r"index covers \d+ to (?P<last>\d+); the dimension has size (?P<size>\d+)", _covers),
     (r"An index reaches (?P<last>\d+); dimension \d+ has size (?P<size>\d+)", _covers),

@@ -35,7 +35,8 @@ class ProblemError(Exception):
 #: "model": a KernelBench class, built from its own arguments and then called; "script": the file runs itself;
 #: "launch": a kernel that is launched on a grid, and leaves its outputs in its arguments;
 #: "recorded": calls that were recorded, one after another.
-CallStyle = Literal["returns", "destination", "model", "script", "launch", "recorded"]
+#: "operator": benchmarks of a tritonbench operator.
+CallStyle = Literal["returns", "destination", "model", "script", "launch", "recorded", "operator"]
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,8 @@ class Call:
     parameter_seed: int = 0
     buffers: int = 0
     own_check: str = ""
+    methods: list[str] = field(default_factory=list)
+    member: str = ""
 
     @property
     def writes(self) -> bool:

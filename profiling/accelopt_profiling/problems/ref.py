@@ -9,7 +9,15 @@ from typing import Any, Literal
 from accelopt_profiling.measurement import Finding
 
 ProblemKind = Literal[
-    "module", "nkibench", "kernelbench", "flashinfer", "gpumode", "recording", "selfrun", "inferred"
+    "module",
+    "nkibench",
+    "kernelbench",
+    "flashinfer",
+    "gpumode",
+    "tritonbench",
+    "recording",
+    "selfrun",
+    "inferred",
 ]
 
 

@@ -128,11 +128,11 @@ def _build(data: Mapping[str, Any]) -> Target:
     return Target(data["name"], data["kind"], data["title"], aliases, figures, data)
 
 
-def default_neuron_target(*, beta1: bool) -> str:
+def default_neuron_target(*, beta1: bool, microscaling: bool = False) -> str:
     """Return the NeuronCore that NKI kernels are meant for where nothing else is said: trn1 for Beta 1
     (``neuronxcc.nki``), whose published times are of it; trn2 for today's ``nki``, whose FAQ (2.33.1) names only
-    Trainium2 and Trainium3."""
-    return "trn1" if beta1 else "trn2"
+    Trainium2 and Trainium3; trn3 where they use microscaling instructions, which no other has."""
+    return "trn3" if microscaling else "trn1" if beta1 else "trn2"
 
 
 def target_names(kind: str | None = None) -> list[str]:

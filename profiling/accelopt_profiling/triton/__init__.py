@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def emulated(
     target: str, mode: Literal["capture", "execute"] = "capture", **options: Any
 ) -> AbstractContextManager[CaptureSession]:
-    """``session.emulated``, which see; imported only now because it needs torch and triton."""
-    from accelopt_profiling.triton.capture import session
+    """``install.emulated``, which see; imported only now because it needs torch and triton."""
+    from accelopt_profiling.triton.capture import install
 
-    return session.emulated(target, mode, **options)
+    return install.emulated(target, mode, **options)

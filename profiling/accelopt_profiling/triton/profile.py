@@ -28,7 +28,8 @@ from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
-from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, emulated, interpreter
+from accelopt_profiling.triton.capture.install import emulated
+from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, interpreter
 from accelopt_profiling.triton.check_size import CheckSize, check_size
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts

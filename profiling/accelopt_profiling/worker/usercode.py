@@ -16,11 +16,11 @@ from contextlib import AbstractContextManager, contextmanager
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 from accelopt_profiling.jobs import Source, StepError
-from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES
+from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES, imported_names
 from accelopt_profiling.problems.inference.failure_site import error_text, failed_check
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.environment import interpreter_in_use
@@ -54,9 +54,12 @@ def load_module(
     full = context.source_path(relative)
     with user_errors(context):
         member = member_name(context.source, relative) if name is None else None
+        root = str(Path(context.source.name).parents[member.count(".")]) if member else ""
+        if member is None and name is None and (member := _shipped_member(context.source, relative)):
+            root = str(full.parents[member.count(".")])
         if member is None:
             return _load_file(context, relative, name, own_check)
-        refused = None if member in sys.modules else enter_package(context.source, member, full, own_check)
+        refused = None if member in sys.modules else enter_package(root, member, full, own_check)
         try:
             module = importlib.import_module(member)
         except Exception:
@@ -206,11 +209,21 @@ def member_name(source: Source, relative: str) -> str | None:
     return ".".join(reversed(names))
 
 
-def enter_package(source: Source, name: str, file: Path, own_check: str = "") -> Exception | None:
-    """Import the packages above the member ``name``; from then on importing it gives ``file``. Return what they raised:
-    the file itself may do without what they want. A package that raises is entered without its ``__init__``.
+def _shipped_member(source: Source, relative: str) -> str | None:
+    """Return the dotted name of a file that imports its own package by name, where that package came with the job."""
+    path = PurePosixPath(relative)
+    imported = {n.split(".")[0] for n, level in imported_names(source.files.get(relative, "")) if not level}
+    for depth, folder in enumerate(path.parts[:-1], 1):
+        if folder in imported and f"{'/'.join(path.parts[:depth])}/__init__.py" in source.files:
+            return ".".join([*path.parts[depth - 1 : -1], path.stem])
+    return None
+
+
+def enter_package(root: str, name: str, file: Path, own_check: str = "") -> Exception | None:
+    """Import the packages above the member ``name``; from then on importing it gives ``file``. ``root`` is the folder
+    that they lie in. Return what they raised: the file itself may do without what they want. A package that raises is
+    entered without its ``__init__``.
     """
-    root = str(Path(source.name).parents[name.count(".")])
     sys.path[:] = [
         root,
         *(p for p in sys.path if p != root),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 import pytest
 
-from accelopt_profiling.comparison.outputs import check_outputs
-from accelopt_profiling.comparison.reference import widen
+from accelopt_profiling.comparison import reference as reference_module
+from accelopt_profiling.comparison.outputs import check_outputs, narrowly_refused
+from accelopt_profiling.comparison.reference import ReferenceRuns, widen
 from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
 
 Array = np.ndarray[Any, Any]
@@ -179,3 +181,53 @@ def test_a_reference_with_nothing_to_compare_checks_nothing(answer: Any, words: 
     verdict = check_outputs(cast(Problem, _Problem(answer)), [x], [answer(x)])
     assert (verdict.status, verdict.checked) == ("not checked", 0.0)
     assert words in verdict.detail
+
+
+def softmax_of_product(a: Array, b: Array) -> Array:
+    return softmax(a @ b)
+
+
+def softmax(x: Array) -> Array:
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def coarse(x: Array) -> Array:
+    return x.astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+@pytest.mark.parametrize("seed", [0, 4])
+def test_one_run_nearby_does_not_decide_about_thousands_of_badly_conditioned_rows(seed: int) -> None:
+    generator = np.random.default_rng(seed)
+    a = (30 * generator.standard_normal((16384, 64))).astype(np.float32)
+    b = (4 * generator.standard_normal((64, 16))).astype(np.float32)
+    honest = np.zeros((len(a), 16), np.float32)
+    for k in range(64):
+        honest += a[:, k : k + 1] * b[k : k + 1]
+    parts = coarse(a) @ coarse(b) + coarse(a - coarse(a)) @ coarse(b) + coarse(a) @ coarse(b - coarse(b))
+    for product, status in ((honest, "passed"), (parts, "failed"), (coarse(a) @ coarse(b), "failed")):
+        correctness = checked(_Problem(softmax_of_product), [a, b], [softmax(product)])
+        assert correctness.status == status, correctness.detail
+
+
+def test_of_large_inputs_a_run_nearby_is_made_for_what_is_narrowly_refused_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reference_module, "_NEARBY_BYTES", 1 << 20)
+    generator = np.random.default_rng(1)
+    a = (30 * generator.standard_normal((16384, 64))).astype(np.float32)
+    b = (4 * generator.standard_normal((64, 16))).astype(np.float32)
+    honest = np.zeros((len(a), 16), np.float32)
+    for k in range(64):
+        honest += a[:, k : k + 1] * b[k : k + 1]
+    exact = softmax_of_product(a.astype(np.float64), b.astype(np.float64))
+    for product, narrow, status in ((honest, True, "passed"), (coarse(a) @ coarse(b), False, "failed")):
+        problem = _Problem(softmax_of_product)
+        runs = ReferenceRuns(cast(Problem, problem), lambda: [a, b], [])
+        assert runs.large
+        assert narrowly_refused(runs, [softmax(product)]) is narrow
+        assert checked(problem, [a, b], [softmax(product)]).status == status
+    problem = _Problem(softmax_of_product)
+    runs = ReferenceRuns(cast(Problem, problem), lambda: [a, b], [])
+    assert not narrowly_refused(runs, [exact.astype(np.float32)])
+    assert problem.runs == [["float64", "float64"]], "a right output asks for nothing more"

@@ -174,6 +174,26 @@ KERNELS: dict[str, tuple[str, str]] = {
         "    nisa.core_barrier(out, (0, 1))\n    return out",
         "x.ndim == 2",
     ),
+    "numbers of loops, two tensors": (
+        "def k(x, y):\n    tiles, wide = 9, 256\n"
+        "    out = nl.ndarray((tiles, 64, 512), dtype=x.dtype, buffer=nl.shared_hbm)\n"
+        "    tile = nl.ndarray((64, wide), dtype=x.dtype, buffer=nl.sbuf)\n"
+        "    for i in range(tiles):\n        for j in range(512 // wide):\n"
+        "            nisa.dma_copy(dst=tile, src=x[i, 0:64, nl.ds(j * wide, wide)])\n"
+        "            nisa.dma_copy(dst=tile, src=y[i * 2 + j, 0:64, 0:wide])\n"
+        "            nisa.dma_copy(dst=out[i, 0:64, nl.ds(j * wide, wide)], src=tile)\n    return out",
+        "x.shape == (9, 64, 512) and y.shape == (18, 64, 256)",
+    ),
+    "a shape that a check states": (
+        "def k(x, gain):\n    rows, columns = x.shape\n    g = gain\n    right = len({g.shape, (1, columns)}) == 1\n"
+        "    kernel_assert(right, f'shape of g: expected {[1, columns]}, got {g.shape}')\n"
+        + COPY.format(shape="(rows, columns)", of="x", source="x")[1:],
+        "gain.shape == (1, x.shape[1])",
+    ),
+    "a number in arithmetic": (
+        "def k(x, offset_at):\n    rows = offset_at * 2\n" + COPY.format(shape="x.shape", of="x", source="x")[1:],
+        "isinstance(offset_at, (int, float))",
+    ),
     "a grid": (
         "def k(x):\n    b = nl.program_id(0)\n    assert nl.program_ndim() == 1 and nl.num_programs(0) == x.shape[0]\n"
         "    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)\n    nisa.dma_copy(dst=out[b], src=x[b])\n"
@@ -209,3 +229,35 @@ def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
     assert not problem.complete
     assert "not on this machine" in problem.remaining
     assert "# Still to be mended" in problem.text
+
+
+MAKER = """
+def make(rows, feature_dim):
+    wide = max(rows, 32)
+
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((4, wide), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((4, wide), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[0:4, 0:wide])
+        nisa.dma_copy(dst=out, src=tile)
+        return out
+
+    return kernel, feature_dim
+"""
+
+
+def test_a_function_that_makes_its_kernel_gets_numbers_and_the_kernel_tensors(tmp_path: Path) -> None:
+    text = HEAD.replace("@nki.jit\n", "") + MAKER
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/kernel_file.py").write_text(text)
+    context = StepContext(tmp_path, Source("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
+    problem = infer_nki(context, InferParams(list(find_kernels(text).kernels), "trn2"))
+    assert (problem.complete, problem.entry, problem.launched) == (True, "make", ["kernel"]), (
+        problem.remaining
+    )
+    namespace: dict[str, Any] = {}
+    exec(compile(problem.text, "problem", "exec"), namespace)  # noqa: S102
+    sys.modules.pop("kernel_file")
+    rows, dimension, x = namespace["get_inputs"]()
+    assert (type(rows), type(dimension), x.ndim) == (int, int, 2)

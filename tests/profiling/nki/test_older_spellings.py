@@ -36,6 +36,14 @@ def test_hints_to_the_compiler_and_annotations_change_nothing(hint: str) -> None
     assert nki_source.run("with nki.compiler.no_reorder():\n    b = a\nreturn b", A, head=head).fault is None
 
 
+def test_an_annotated_argument_is_written_in_its_place() -> None:
+    head = nki_source.HEAD.replace("{arguments}", "a: nt.tensor[nt.mutable]")
+    head = head.replace("@nki.jit", "import neuronxcc.nki.typing as nt\n\n\n@nki.jit")
+    given = A.copy()
+    assert nki_source.run("nl.store(a, nl.add(nl.load(a), 1.0))\nreturn a", given, head=head).fault is None
+    np.testing.assert_array_equal(given, A + 1)
+
+
 REDUCED = """
 out = nl.ndarray((128, 64), dtype=np.float32, buffer=nl.shared_hbm)
 column = nl.ndarray((nl.par_dim(128), 1), dtype=np.float32)

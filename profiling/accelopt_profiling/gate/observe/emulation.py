@@ -145,7 +145,7 @@ def emulation(
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)
     elif dialect == "triton":
-        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+        from accelopt_profiling.triton.capture.install import emulated as emulated_triton
 
         mode: Literal["capture", "execute"] = "execute" if plan is None else "capture"
         with (
@@ -186,7 +186,7 @@ def neutralised(
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
-        from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+        from accelopt_profiling.triton.capture.install import emulated as emulated_triton
 
         with (
             emulated_triton(target, mode="capture", count=False, plan=plan) as session,
@@ -208,7 +208,7 @@ def neutralised(
 @contextmanager
 def hollow_draws(target: str) -> Iterator[None]:
     """As ``emulation`` of Triton kernels, with zeros for random numbers: memory that nobody looks at costs nothing."""
-    from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+    from accelopt_profiling.triton.capture.install import emulated as emulated_triton
 
     with emulated_triton(target, mode="capture", hollow=True, count=False):
         yield
@@ -220,7 +220,7 @@ def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
     take to interpret whole, in elements, and what was seen. What they compute is of no use.
     """
     from accelopt_profiling.gate.observe.launch_coverage import RaceCoverage
-    from accelopt_profiling.triton.capture.session import emulated as emulated_triton
+    from accelopt_profiling.triton.capture.install import emulated as emulated_triton
 
     work: list[int] = []
     with emulated_triton(

@@ -192,10 +192,9 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
     if len(tile.dims) != 2:
         machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
     swapped = tile.strided(tile.offset, (tile.dims[1], tile.dims[0]))
+    machine.executor.check_range(tile, None)
     if mask is not None or tile.out_of_range:
-        machine.fault(
-            "unsupported", "nl.load_transpose2d with a mask or an index out of range is not emulated."
-        )
+        machine.fault("unsupported", "nl.load_transpose2d with a mask is not emulated.")
     return machine.transfers.load(swapped, data_type_or_none(dtype), None)
 
 
@@ -264,6 +263,20 @@ def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **un
     return result
 
 
+def rms_norm(
+    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, **unused: Any
+) -> Tile:
+    """``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``: square, sum, scale, rsqrt, two
+    products."""
+    machine = current()
+    total = reduce(machine, "add", elementwise.activation("square", x), axis, None, None, True)
+    mean = binary(machine, "add", binary(machine, "multiply", total, 1.0 / n), epsilon)
+    normed = binary(machine, "multiply", x, elementwise.activation("rsqrt", mean))
+    result = binary(machine, "multiply", normed, w, dtype)
+    assert isinstance(result, Tile)
+    return result
+
+
 def var(x: Any, axis: Any = None, **unused: Any) -> Any:
     """Compute the variance along free dimensions."""
     centred = binary(current(), "subtract", x, _mean(x, axis, keepdims=True))
@@ -299,7 +312,8 @@ def names() -> dict[str, Any]:
         empty_like=empty_like, shared_constant=shared_constant, affine_range=affine_range,
         sequential_range=sequential_range, static_range=sequential_range, load=load, store=store,
         load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, loop_reduce=loop_reduce,
-        matmul=matmul, transpose=transpose, where=where, softmax=softmax, static_cast=static_cast,
+        matmul=matmul, transpose=transpose, where=where, softmax=softmax, rms_norm=rms_norm,
+        static_cast=static_cast,
         program_ndim=program_ndim, tensor=KernelTensor, shared_identity_matrix=shared_identity_matrix, rand=rand, nc=nc,
         spmd_dim=spmd_dim, gather_flattened=gather_flattened,
     )  # fmt: skip

@@ -10,13 +10,11 @@ from __future__ import annotations
 from contextlib import nullcontext
 from typing import Any
 
-import numpy as np
-
 from accelopt_profiling.nki.beta1 import isa, language
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.memory_space import PSUM, SBUF, Buffer
 from accelopt_profiling.nki.emulator.machine import Machine, running_machine
-from accelopt_profiling.nki.frontend.handle import KernelTensor, handing_all, mutable_tensor
+from accelopt_profiling.nki.frontend.handle import TYPING, KernelTensor, handing_all
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
@@ -44,10 +42,7 @@ def modules(launch: Launcher) -> dict[str, Any]:
         "neuronxcc.nki.language.constants", {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize}
     )
     nl.__dict__["constants"] = sizes
-    typing = Namespace(
-        "neuronxcc.nki.typing",
-        {"tensor": KernelTensor, "mutable_tensor": mutable_tensor, "scalar": np.generic},
-    )
+    typing = Namespace("neuronxcc.nki.typing", {"tensor": KernelTensor, **TYPING})
     compiler = Namespace("neuronxcc.nki.compiler", _compiler_names())
     nki = Namespace(
         "neuronxcc.nki",

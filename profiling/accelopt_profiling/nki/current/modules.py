@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from accelopt_profiling.nki.current import isa, language
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor
 from accelopt_profiling.nki.current.versions import change, emulated_version, table
-from accelopt_profiling.nki.frontend.handle import handing_all, mutable_tensor
+from accelopt_profiling.nki.frontend.handle import TYPING, handing_all
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
@@ -32,9 +30,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
     nl = _module("nki.language", handing_all(language.names(), WITHOUT_TENSORS), emulated)
     nisa = _module("nki.isa", handing_all(isa.names()), emulated)
     constants = constants_of("nki.isa", nisa)
-    typing = Namespace(
-        "nki.typing", {"tensor": KernelNkiTensor, "mutable_tensor": mutable_tensor, "scalar": np.generic}
-    )
+    typing = Namespace("nki.typing", {"tensor": KernelNkiTensor, **TYPING})
     nki = _module(
         "nki",
         {

@@ -166,11 +166,23 @@ class KernelTensor(Handle):
 
     __slots__ = ()
 
+    def __class_getitem__(cls, kind: Any) -> type[KernelTensor]:
+        """Return the annotation ``nt.tensor[nt.mutable]``."""
+        return mutable_tensor if kind is mutable else cls
+
 
 class mutable_tensor(KernelTensor):  # its name in nki.typing
     """The annotation of an argument that the kernel writes to."""
 
     __slots__ = ()
+
+
+class mutable:  # its name in nki.typing
+    """Makes ``nt.tensor[nt.mutable]`` the annotation of an argument that the kernel writes to."""
+
+
+#: What ``nki.typing`` has in both dialects.
+TYPING = {"mutable_tensor": mutable_tensor, "mutable": mutable, "scalar": np.generic}
 
 
 @represents(BlockArray, "shape", "ndim", "dtype", "buffer", methods=("__getitem__", "__setitem__"))

@@ -102,23 +102,34 @@ class EmulatedKernel:
         return returned
 
     @functools.cached_property
-    def _returned(self) -> list[ast.expr] | None:
-        """What the kernel returns, as expressions; None where its text is not at hand."""
+    def _returned(self) -> set[str] | None:
+        """The names that the kernel returns, with those of what it assigned to them, and "" for anything else that it
+        returns; None where its text is not at hand."""
         try:
             tree = ast.parse(textwrap.dedent(inspect.getsource(self.function)))
         except (OSError, SyntaxError, TypeError):
             return None
         values = [n.value for n in ast.walk(tree) if isinstance(n, ast.Return) and n.value is not None]
-        return [e for v in values for e in (v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v])]
+        parts = [e for v in values for e in (v.elts if isinstance(v, (ast.Tuple, ast.List)) else [v])]
+        nothing = {id(e) for e in parts if isinstance(e, ast.Constant) and e.value is None}
+        names = {e.id if isinstance(e, ast.Name) else "" for e in parts if id(e) not in nothing}
+        given = [
+            (target.id, n.value.id)
+            for n in ast.walk(tree)
+            if isinstance(n, ast.Assign) and isinstance(n.value, ast.Name)
+            for target in n.targets
+            if isinstance(target, ast.Name)
+        ]
+        while more := {source for target, source in given if target in names} - names:
+            names |= more
+        return names
 
     def _writes(self, name: str, version: str) -> bool:
-        """Return whether an argument may be an output in its own place: in today's dialect one that the kernel returns,
-        in Beta 1 any of a kernel that returns nothing."""
+        """Return whether an argument may be an output in its own place: one of a kernel that returns nothing, and in
+        today's dialect one that the kernel returns, maybe by another name."""
         if self._returned is None:
             return False
-        if not version:
-            return not self._returned
-        return any(isinstance(e, ast.Name) and e.id == name for e in self._returned)
+        return not self._returned or (bool(version) and name in self._returned)
 
     def _argument(self, machine: Machine, value: Any, name: str) -> Any:
         """Return an argument as the kernel gets it: an array as a tensor in HBM, also inside of a sequence, a
@@ -126,7 +137,7 @@ class EmulatedKernel:
         if _is_array(value):
             array = value if isinstance(value, np.ndarray) else _from_torch(value)
             annotation = getattr(self.function, "__annotations__", {}).get(name)
-            mutable = "mutable_tensor" in getattr(annotation, "__name__", str(annotation))
+            mutable = "mutable" in getattr(annotation, "__name__", str(annotation))  # also one that is text
             writable = self.writes_arguments or mutable or self._writes(name, machine.version)
             return handed_out(machine.argument(array, writable))
         if not _holds_arrays(value):

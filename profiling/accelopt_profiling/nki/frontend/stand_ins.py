@@ -77,5 +77,6 @@ def _parallel_layers() -> dict[str, Any]:
 
 _NAMES: dict[str, Callable[[], dict[str, Any]]] = {
     "torch_xla": _torch_xla, "torch_xla.core.xla_model": _xla_model, "torch_neuronx": _torch_neuronx,
+    "torch_neuronx.xla_impl.ops": _torch_neuronx,
     "neuronx_distributed.parallel_layers": _parallel_layers,
 }  # fmt: skip

@@ -1,8 +1,8 @@
 """Find the problem of a kernel file, by syntax only: nothing is imported and nothing is run.
 
-Nine ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
+Ten ways, the first that matches wins: named by a comment or the settings; ``get_inputs`` and ``reference``
 in the file or in ``<stem>_problem.py``, where ``get_inputs`` is enough; a recording, ``<stem>_recording.json``;
-NKIBench; KernelBench; FlashInfer-Bench; GPU MODE; the file runs itself; none.
+NKIBench; KernelBench; FlashInfer-Bench; GPU MODE; tritonbench; the file runs itself; none.
 """
 
 from __future__ import annotations
@@ -31,6 +31,12 @@ from accelopt_profiling.problems.discovery.locations import (
 )
 from accelopt_profiling.problems.discovery.problem_files import Recognised, recognise_json, recognise_python
 from accelopt_profiling.problems.discovery.script_detection import own_runs
+from accelopt_profiling.problems.discovery.tritonbench import (
+    OPERATOR_FILE,
+    benchmarked_operator,
+    dotted_name,
+    names_from,
+)
 from accelopt_profiling.problems.ref import ProblemKind, ProblemLookup, ProblemRef
 from accelopt_profiling.recording.recorded_call import recording_path
 from accelopt_profiling.source_text import ParsedPython, UnreadableFileError, read_text, try_parse
@@ -81,7 +87,8 @@ class _ProblemSearch:
         recorded = recording_path(self.path)
         if os.path.lexists(recorded):
             return self._file(recorded, f"recorded, in {recorded.name}", self.line, None)
-        for way in (self._nkibench, self._kernelbench, self._flashinfer, self._gpumode, self._selfrun):
+        for way in (self._nkibench, self._kernelbench, self._flashinfer, self._gpumode, self._tritonbench,
+                    self._selfrun):  # fmt: skip
             if lookup := way():
                 return lookup
         if self.own.unreferenced:
@@ -97,6 +104,8 @@ class _ProblemSearch:
             )
             return self._fault("problem-invalid", line, message)
         if named.path == self.path:
+            if lookup := self._operator_in(self.path, self.source, origin):
+                return lookup
             own = recognise_python(self.source)
             if own.kind is None:
                 return self._fault(
@@ -122,6 +131,8 @@ class _ProblemSearch:
             ending = "; create it or correct the name" if error.code == "problem-missing" else ""
             return self._fault(error.code, line, f"The problem {name} {error.why}{ending}.")
         source = try_parse(text) if file.suffix == ".py" else None
+        if source and (lookup := self._operator_in(file, source, origin)):
+            return lookup
         recognised = recognise_python(source) if source else recognise_json(text)
         if recognised.kind is None:
             where = f" (line {recognised.line})" if recognised.line > 1 else ""
@@ -220,6 +231,37 @@ class _ProblemSearch:
         others = {file: content for file, content in beside.items() if file != reference}
         return self._lookup("gpumode", reference, origin, text, also=others, options=options)
 
+    def _tritonbench(self) -> ProblemLookup | None:
+        """Return the tritonbench operator in the kernel file, or in ``operator.py`` beside it."""
+        origin = f"tritonbench operator {self.path.parent.name}"
+        if lookup := self._operator_in(self.path, self.source, origin):
+            return lookup
+        beside = self.path.with_name(OPERATOR_FILE)
+        if beside == self.path or not beside.is_file():
+            return None
+        try:
+            source = try_parse(read_text(beside))
+        except UnreadableFileError:
+            return None
+        return self._operator_in(beside, source, origin)
+
+    def _operator_in(self, file: Path, source: ParsedPython, origin: str) -> ProblemLookup | None:
+        own = file == self.path
+        kernels = {k.name.split(".")[-1] for k in self.discovery.kernels}
+        if not own:
+            kernels = names_from(source.tree, self.path.stem)
+        found = None if source.fault else benchmarked_operator(source.tree, kernels)
+        if found is None:
+            return None
+        member, above = dotted_name(file)
+        options = {**asdict(found), "member": "" if own else member}
+        if not found.baseline:
+            options["unreferenced"] = True
+        return self._lookup(
+            "tritonbench", None if own else file, origin, source.text, options=options, above=above,
+            imports=source.imports,
+        )  # fmt: skip
+
     def _selfrun(self) -> ProblemLookup | None:
         runs = own_runs(self.source, self.discovery)
         if not runs:
@@ -239,6 +281,13 @@ class _ProblemSearch:
             message = f"The problem in this file cannot be used: {self.own.fault}."
             findings.append(Finding("problem-invalid", self.own.line, "warning", message))
         stem = self.path.stem
+        if all(k.device_function for k in self.discovery.kernels):
+            names = ", ".join(k.name for k in self.discovery.kernels[:4])
+            message = f"Nothing here is launched: kernels call {names}, so profile a file with such a kernel."
+            return ProblemLookup(
+                None, findings=[*findings, Finding("no-problem", self.line, "information", message)],
+                root=self._root([]),
+            )  # fmt: skip
         message = (
             f"No problem was found, so nothing says what to run {self.discovery.kernels[0].name} with. "
             f"Add get_inputs() and reference() here or in {stem}_problem.py; `accelopt problem` writes a first version."
@@ -262,9 +311,10 @@ class _ProblemSearch:
         workloads: Path | None = None,
         options: dict[str, Any] | None = None,
         imports: Imports | None = None,
+        above: Path | None = None,
     ) -> ProblemLookup:
         texts = {**({file: text} if file else {}), **(also or {})}
-        root = self._root(list(texts))
+        root = self._root(list(texts), above)
         if root is None:
             return self._fault(
                 "problem-invalid", self.line, f"The problem {file} lies outside the project; move it into it."
@@ -281,12 +331,13 @@ class _ProblemSearch:
         ref = ProblemRef(kind, path, entry, origin, digest, options)
         return ProblemLookup(ref, files, root=root, imports={path: imports} if path and imports else {})
 
-    def _root(self, files: list[Path]) -> Path | None:
-        """Return the folder that paths of the job are relative to; None when a file lies outside the project."""
+    def _root(self, files: list[Path], above: Path | None = None) -> Path | None:
+        """Return the folder that paths of the job are relative to, ``above`` or around it where that is given; None
+        when a file lies outside the project."""
         if self.project_root:
             return self.project_root if all(f.is_relative_to(self.project_root) for f in files) else None
         around = _imported_from(self.path, self.source)
-        return Path(os.path.commonpath([around, *(f.parent for f in files)]))
+        return Path(os.path.commonpath([around, *([above] if above else []), *(f.parent for f in files)]))
 
 
 #: What stands in a file that was to be its own problem; a `forward` alone is any library's.

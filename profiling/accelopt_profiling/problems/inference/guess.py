@@ -25,6 +25,8 @@ _BY_RANK = {
     3: ["batch", "rows", "columns"],
     4: ["batch", "heads", "rows", "columns"],
 }
+#: Names of sizes that a tensor has by its rank alone.
+GUESSED_SIZES = frozenset(size for sizes in _BY_RANK.values() for size in sizes)
 _LIKE_MAIN = re.compile(
     r"(d|grad_?)?(o|y|out|output|x|input|inp|hidden_states|residual|r|res|z)(_ptr|put)?|do|dy|dx|grad\w*"
 )
@@ -277,8 +279,10 @@ def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
         return "None", "optional"
     if annotation.endswith("| None"):
         return "None", "optional"
-    if use.choices and annotation in ("", "str"):
+    if use.choices and (annotation in ("", "str") or "constexpr" in annotation):
         return repr(use.choices[0]), f"one of {', '.join(use.choices[:4])}"
+    if use.flag and "constexpr" in annotation and usual and not re.fullmatch(r"True|False|None|-?\d+", usual):
+        return "False", "a flag that a kernel tests"
     if annotation == "bool" or (use.flag and not use.whole and not usual and not annotation):
         return "False", "a flag"
     if use.dtype_like or annotation.endswith("dtype"):

@@ -73,7 +73,7 @@ def infer(context: StepContext, params: InferParams) -> InferredProblem:
     Raises:
         StepFailedError: the file cannot be loaded, or has nothing that could be called.
     """
-    from accelopt_profiling.triton.capture.session import emulated
+    from accelopt_profiling.triton.capture.install import emulated
 
     with emulated(params.target, sample=1):
         module = load_module(context)
@@ -105,7 +105,7 @@ class _TritonLoop(RepairLoop[_TritonRun]):
         return dict(zip((a.name for a in call.arguments), namespace["get_inputs"](), strict=True))
 
     def attempt(self, call: InferredCall, entry: EntryCandidate, hollow: bool = False) -> _TritonRun:
-        from accelopt_profiling.triton.capture.session import emulated
+        from accelopt_profiling.triton.capture.install import emulated
 
         with emulated(self._params.target, sample=1, hollow=hollow, loop_seconds=LOOP_SECONDS) as session:
             values, error = self.run_entry(call, "launch" if entry.kind == "kernel" else "returns")

@@ -143,14 +143,25 @@ def _nothing(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) 
     """Give a number or a tensor where None stands in its place."""
     items = "subscriptable" in matched[0] or "iterable" in matched[0] or "len()" in matched[0]
     for node in site.expressions():
-        if isinstance(node, ast.Name) and site.frame.f_locals.get(node.id, 0) is None:
+        name = _absent(site, node)
+        if name is not None:
             why = f"needed in line {site.statement.lineno}"
             give = subjects.make_tensor if items or "Tensor" in matched[0] else subjects.make_value
-            made = give(node.id, why)
+            made = give(name, why)
             if made and not made.endswith("is None"):
                 return made
-            if made := subjects.make_value(node.id, why, "1"):
+            if made := subjects.make_value(name, why, "1"):
                 return made
+    return None
+
+
+def _absent(site: FailureSite, node: ast.expr) -> str | None:
+    """Return the name of a variable, or of an object's attribute, that is None; None for anything else."""
+    if isinstance(node, ast.Name):
+        return node.id if site.frame.f_locals.get(node.id, 0) is None else None
+    if isinstance(node, ast.Attribute):
+        with suppress(NoValueError):
+            return node.attr if site.value(node) is None else None
     return None
 
 
@@ -184,6 +195,23 @@ def _sizes(matched: re.Match[str], site: FailureSite | None, subjects: CallSubje
     return subjects.resize(
         int(matched[1]), int(matched[2]), "sizes that an operation wants equal"
     ) or subjects.resize(int(matched[2]), int(matched[1]), "sizes that an operation wants equal")
+
+
+def _stated_shape(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
+    """Give a tensor the shape that a check of the code says it expected: one that the message names, or the only one of
+    the shape that it got."""
+    wanted, present = ([int(n) for n in re.findall(r"\d+", part)] for part in matched.groups())
+    alike = [t for t in subjects.call.tensors if list(subjects.call.shape(t)) == present]
+    there = site.frame.f_locals if site is not None else {}
+    words = set(re.findall(r"\w+", matched.string))
+    named = [subjects.argument_of(value) for name, value in there.items() if name in words]
+    named += [t for t in alike if t.name in words]
+    chosen = [t for t in named if t is not None and any(t is a for a in alike)] or (
+        alike if len(alike) == 1 else []
+    )
+    return (
+        subjects.set_dims(chosen[0], wanted, "the shape that a check expects", plain=True) if chosen else None
+    )
 
 
 def _view(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
@@ -320,6 +348,8 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"expanded size of the tensor \((\d+)\) must match the existing size \((\d+)\)", _sizes),
     (r"[Ee]xpected size (\d+) but got size (\d+)", _sizes),
     (r"incompatible dimensions at index \d+: (\d+) and (\d+)", _sizes),
+    (r"[Ee]xpected:?(?: shape:?)? [\[(](\d+(?:, ?\d+)*,?)[\])],? "
+     r"(?:but )?got:?(?: shape:?)? [\[(](\d+(?:, ?\d+)*,?)[\])]", _stated_shape),
     (r"shape '\[([^\]]*)\]' is invalid for input of size (\d+)", _view),
     (r"sum exactly to (\d+).*split_sizes=\[([^\]]*)\]", _split),
     (r"expected scalar type (\w+) but found (\w+)", _wanted_dtype),
@@ -331,4 +361,4 @@ _TABLE: list[tuple[str, _Mend]] = [
 ]  # fmt: skip
 
 #: Those that need no statement of the user's files: a kernel that is launched itself has none.
-_OF_THE_MESSAGE = (_decided, _dot_dtype, _missing, _sizes)
+_OF_THE_MESSAGE = (_decided, _dot_dtype, _missing, _sizes, _stated_shape)

@@ -12,6 +12,8 @@ from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.discovery.kernel_makers import call_made
+from accelopt_profiling.problems.loading.operator_call import call_operator
 from accelopt_profiling.problems.loading.parameters import redraw
 from accelopt_profiling.problems.loading.recorded_calls import repeat_calls
 from accelopt_profiling.problems.problem import Call, OutputSpec, ProblemError
@@ -54,6 +56,12 @@ def call_entry(
     if call.style == "recorded":
         with around():
             return repeat_calls(module, call, arguments, file)
+    if call.style == "operator":
+        with around():
+            outputs = call_operator(module, call, arguments, {} if built is None else built)
+        if not outputs:
+            raise ProblemError("problem-empty", "The operator's benchmarks returned nothing.", file)
+        return outputs
     function: Any = module
     for part in call.function.split("."):  # ``Softmax.apply`` of an autograd function
         function = getattr(function, part, None)
@@ -78,7 +86,7 @@ def call_entry(
         with around():
             if call.backward:
                 return with_gradients(function, positional, named)
-            result = function(*positional, **named)
+            result = call_made(function, positional, named)
         if call.style == "launch" and triton:
             result = None  # what a launch returns is the compiled kernel
     if result is None:

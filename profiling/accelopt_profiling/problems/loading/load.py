@@ -32,6 +32,10 @@ def load_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleTyp
         from accelopt_profiling.problems.loading.gpumode import load_gpumode_problem
 
         return load_gpumode_problem(context, ref, kernel_module)
+    if ref.kind == "tritonbench":
+        from accelopt_profiling.problems.loading.tritonbench import load_tritonbench_problem
+
+        return load_tritonbench_problem(context, ref, kernel_module)
     if ref.kind == "recording":
         from accelopt_profiling.problems.loading.recording_problem import load_recording_problem
 

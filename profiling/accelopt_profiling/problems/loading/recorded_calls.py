@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.loading.operator_call import comparable
 from accelopt_profiling.problems.problem import Call, ProblemError
 from accelopt_profiling.recording.value_encoding import decode
 
@@ -23,7 +24,7 @@ def repeat_calls(module: ModuleType, call: Call, storages: list[Any], file: str 
         count = int(recorded["storages"])
         try:
             result = _made(module, recorded, storages[first : first + count], file)
-            outputs += _comparable(result)
+            outputs += comparable(result)
         except Exception as error:  # the kernels of the other calls are still to be measured
             failure = failure or error
         first += count
@@ -50,13 +51,3 @@ def _made(module: ModuleType, recorded: dict[str, Any], storages: list[Any], fil
         function[tuple(recorded["grid"])](*values[:split], **named)
         return None  # what a launch returns is the compiled kernel
     return function(*values[:split], **named)
-
-
-def _comparable(value: Any) -> list[Any]:
-    """Return the tensors and numbers in what a call returned, however deep."""
-    if isinstance(value, dict):
-        return _comparable(list(value.values()))
-    if isinstance(value, (list, tuple)):
-        return [inner for v in value for inner in _comparable(v)]
-    tensor = hasattr(value, "dtype") and hasattr(value, "shape")
-    return [value] if tensor or type(value) in (int, float) else []

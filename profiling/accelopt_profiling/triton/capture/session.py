@@ -1,28 +1,18 @@
-"""Run the user's own code for a GPU that is not there, and keep the kernel launches that it makes."""
+"""Keep the kernel launches that the user's own code makes, and interpret each of them, or a sample of it."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, Literal
 
 import torch
-import triton
-import triton.compiler
-import triton.testing
-from triton.runtime.autotuner import Autotuner
 from triton.runtime.jit import get_jit_fn_file_line
 
-from accelopt_profiling.targets import GpuTarget, load_gpu
-from accelopt_profiling.triton.capture.benchmarks import run_once, sizes_of
-from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operators_on_cpu
-from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
+from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
-from accelopt_profiling.triton.capture.nvidia_smi import nvidia_smi
-from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
 from accelopt_profiling.triton.interpreter.batches import LANES
 from accelopt_profiling.triton.interpreter.compiler_hints import StaticAssertionError
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
@@ -347,105 +337,3 @@ def captured_launch(
         fn, name, file, line, (x, y, z), tuple(args), dict(source.signature), constants, options,
         dict(source.attrs), source, metadata,
     )  # fmt: skip
-
-
-def _lenient(comparison: Callable[..., Any], session: CaptureSession) -> Callable[..., Any]:
-    def compare(*arguments: Any, **options: Any) -> Any:
-        return True if session.coverage.sampled else comparison(*arguments, **options)
-
-    return compare
-
-
-def _try_all(tuner: Any, key: Any, configs: Any, bench: Callable[[], None]) -> bool:
-    """Stand in for ``Autotuner.check_disk_cache``: a choice kept on disk is of real times, and its key runs ptxas."""
-    bench()
-    return False
-
-
-@contextmanager
-def emulated(
-    target: str,
-    mode: Mode = "capture",
-    *,
-    sample: int | None = 4,
-    seconds: float = 0.0,
-    hollow: bool = False,
-    lenient: bool = False,
-    count: bool = True,
-    observe: Callable[[LaunchExecution], None] | None = None,
-    plan: InterpretationPlan | None = None,
-    loop_seconds: float | None = None,
-) -> Iterator[CaptureSession]:
-    """Emulate ``target`` in this process until the block ends.
-
-    "execute" interprets every program of every launch at once, so that the user's code gets real results; an error in
-    a kernel, or an access out of bounds, is raised from the launch. "capture" interprets ``sample`` programs of each
-    launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
-    are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` computes nothing on large
-    tensors, and lets comparisons succeed once something is only partly known. ``observe`` is called with each launch.
-    With a ``plan`` "capture" interprets what it says, whatever time that takes, and counts nothing. From
-    ``loop_seconds`` of a launch on, some iterations of its long loops stand for all, so that what it writes is not
-    known.
-
-    Raises:
-        UnknownTargetError: there is no such GPU.
-    """
-    gpu = load_gpu(target)
-    session = CaptureSession(
-        gpu, mode, sample, seconds, count, hollow, loop_seconds, observe=observe, plan=plan
-    )
-    session.driver = StandInDriver(gpu, session.record)
-    real_compile = triton.compiler.compile
-
-    def deferred(src: Any, target: Any = None, options: Any = None, **rest: Any) -> DeferredKernel:
-        return DeferredKernel(
-            src, dict(options or {}), lambda: real_compile(src, target=target, options=options, **rest)
-        )
-
-    try_one = Autotuner._bench
-
-    def tried(tuner: Any, *arguments: Any, config: Any, **rest: Any) -> Any:
-        session.tuners[id(tuner)] = tuner
-        tuner.__dict__["do_bench"] = session.driver.benchmark_of(
-            tuner, config
-        )  # kept from another session else
-        return try_one(tuner, *arguments, config=config, **rest)
-
-    replaced: list[tuple[Any, str, Any]] = [
-        (Autotuner, "_bench", tried),
-        (Autotuner, "check_disk_cache", _try_all),
-        (triton.compiler, "compile", deferred),
-        (triton.testing, "do_bench", run_once),
-        (triton.testing, "do_bench_cudagraph", run_once),
-        (triton.testing.Mark, "run", sizes_of(session)),
-    ]
-    if lenient:
-        comparisons = ((torch, "allclose"), (torch, "equal"), (torch.testing, "assert_close"))
-        replaced += [
-            (o, n, _lenient(getattr(o, n), session))
-            for o, n in (*comparisons, (triton.testing, "assert_close"))
-        ]
-    cublas = getattr(getattr(triton._C.libtriton, "nvidia", None), "cublas", None)
-    if cublas is not None:
-        replaced.append((cublas, "CublasLt", CublasOnCpu))
-
-    with ExitStack() as stack:
-        stack.callback(session.forget_choices)
-        session.device = stack.enter_context(
-            gpu_on_cpu(gpu, hollow=hollow, poison=mode == "execute" or not hollow)
-        )
-        if lenient:
-            session.device.skipped = partial(setattr, session.coverage, "sampled", True)
-        stack.enter_context(backward_on_gpu(session.device))
-        stack.enter_context(nvidia_smi(gpu))
-        stack.enter_context(operators_on_cpu(session.device))
-        for owner, name, value in replaced:
-            stack.callback(setattr, owner, name, getattr(owner, name))
-            setattr(owner, name, value)
-        previous = triton.runtime.driver._active
-        stack.callback(triton.runtime.driver.set_active, previous)
-        triton.runtime.driver.set_active(session.driver)
-        if plan is not None:
-            interpreter().builder.meter = WorkMeter(most=plan.most)
-            stack.callback(setattr, interpreter().builder, "meter", WorkMeter())
-        yield session

@@ -53,6 +53,7 @@ EXPRESSIONS = {
     "nl.max(a, axis=[1])": A.max(1, keepdims=True),
     "nl.mean(a, axis=1)": A.mean(1, keepdims=True),
     "nl.softmax(a, axis=1)": np.exp(A) / np.exp(A).sum(1, keepdims=True),
+    "nl.rms_norm(a, b, axis=1, n=64, epsilon=0.01)": A / np.sqrt((A * A).mean(1, keepdims=True) + 0.01) * B,
     "nl.where(nl.greater(a, 0.0), a, b)": np.where(A > 0, A, B),
     "nl.broadcast_to(d, shape=(128, 64))": np.broadcast_to(ROW, (128, 64)),
     "d.broadcast_to((128, 64))": np.broadcast_to(ROW, (128, 64)),
