@@ -41,7 +41,8 @@ class Kernel:
     ``name`` is the qualified name; where two kernels of a file share one, later ones get ``#2``, ``#3``.
     ``line`` is the line of ``def`` and ``first_line`` that of its first decorator, both 1-based.
     ``content_hash`` changes with the kernel's tokens, not with comments, blank lines or its place in the file.
-    ``device_function`` tells that another kernel of the file calls it: it is launched by no host code.
+    ``device_function`` tells that another kernel of the file calls it, or that it returns a value, which no kernel of
+    Triton may: it is launched by no host code.
     ``made_by`` is the dotted path of the decorator or call that makes it a kernel.
     """
 
@@ -169,7 +170,8 @@ def kernels_in(source: ParsedPython) -> Discovery:
         kernels.append(
             Kernel(
                 name, _JIT[maker], node.lineno, first, node.end_lineno or node.lineno, content_hash(node),
-                arguments, maker, node.name in called, node.name in microscaling,
+                arguments, maker, node.name in called or (_JIT[maker] == "triton" and _returns_a_value(node)),
+                node.name in microscaling,
             )
         )  # fmt: skip
     return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in definitions}))
@@ -213,6 +215,19 @@ def _called_inside(kernels: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set
     calls = (n for kernel in kernels for n in ast.walk(kernel) if isinstance(n, ast.Call))
     named = (part for c in calls for part in (c.func, *c.args, *(k.value for k in c.keywords)))
     return {part.id for part in named if isinstance(part, ast.Name)}
+
+
+def _returns_a_value(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Return whether a ``return`` of the function itself has a value other than None."""
+    waiting: list[ast.AST] = list(kernel.body)
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, ast.Return) and node.value is not None:
+            if not (isinstance(node.value, ast.Constant) and node.value.value is None):
+                return True
+        elif not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+            waiting += ast.iter_child_nodes(node)
+    return False
 
 
 def _reaching_names(tree: ast.Module, wanted: frozenset[str]) -> set[str]:

@@ -152,3 +152,20 @@ def test_text_that_does_not_parse_gives_one_finding(text: str) -> None:
 @given(st.text())
 def test_no_text_raises(text: str) -> None:
     find_kernels("import triton\n" + text)
+
+
+@pytest.mark.parametrize(
+    ("body", "device"),
+    [
+        ("return x", True),
+        ("if x:\n        return x, x", True),
+        ("return", False),
+        ("return None", False),
+        ("def inner():\n        return x", False),
+    ],
+)
+def test_what_returns_a_value_is_called_by_kernels(body: str, device: bool) -> None:
+    (kernel,) = find_kernels(f"import triton\n@triton.jit\ndef f(x):\n    {body}\n").kernels
+    assert kernel.device_function is device
+    (kernel,) = find_kernels(f"from neuronxcc import nki\n@nki.jit\ndef f(x):\n    {body}\n").kernels
+    assert not kernel.device_function  # these return their outputs

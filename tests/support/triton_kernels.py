@@ -213,3 +213,11 @@ def hinted(out, n, k, EQUAL: tl.constexpr, B: tl.constexpr):
     keep = tl.max_constancy(at < k, EQUAL)
     tl.assume(n > 15)
     tl.store(out + start + at, at, mask=keep)
+
+
+@triton.jit
+def members(x, out, n: tl.constexpr):
+    value = tl.load(x + tl.arange(0, n))
+    tl.store(out, value.sum())
+    tl.store(out + 1, value.max(axis=0))
+    tl.store(out + 2, tl.where((value > 0).to(tl.int32).sum() > 1, 1.0, 0.0))

@@ -73,12 +73,29 @@ def node_of_trial(
 
 def _clearly_faster(node: Node, target: str) -> bool:
     """Return whether ``node`` may be offered in the place of the original: what gains as a part of a larger launch must
-    not lose in the profiled case, and the other way round."""
+    not lose in the profiled case, and the other way round; and no other launch of the run may lose either."""
     ways = {
         direction(node.original_compared(), node.compared, target),
         direction(node.original_compared(plain=True), node.measurement.latency, target),
     }
-    return "faster" in ways and "slower" not in ways
+    return "faster" in ways and "slower" not in ways and not _slower_launches(node, target)
+
+
+def _slower_launches(node: Node, target: str) -> bool:
+    """Return whether some launch of the run is slower than the original's, as it is or, where the original's is mostly
+    start, as a part of a larger one. Nothing is known where the runs made different numbers of launches."""
+    root = node.root
+    before, after = root.measurement.launches, node.measurement.launches
+    if len(before) != len(after):
+        return False
+    for old, new in zip(before, after, strict=True):
+        if old is None or new is None:
+            continue
+        if direction(old.latency, new.latency, target) == "slower":
+            return True
+        if root.compared_at_scale and direction(old.at_scale, new.at_scale, target) == "slower":
+            return True
+    return False
 
 
 def failure_of(verdict: Verdict) -> Failure:

@@ -16,12 +16,13 @@ import numpy as np
 
 from accelopt_profiling.comparison.inplace_outputs import joined, passed_through, same_values
 from accelopt_profiling.comparison.memory import byte_count
+from accelopt_profiling.comparison.nearby import farther, floats, moved, moves_rows
 from accelopt_profiling.comparison.tolerance import FURTHER, NEARBY, allowed, coarsest
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import Problem, ProblemError
 
-#: The reference is run on inputs nearby where the inputs are not larger than this.
-_NEARBY_BYTES = 8 << 20
+#: Inputs beyond the first are large; for results of them beyond the second the reference is not run on inputs nearby.
+_NEARBY_BYTES, _LARGE_RESULT_BYTES = 8 << 20, 5 << 29
 #: Of outputs with so few elements one run says little of how far off another one may be: so many are made.
 _FEW_ELEMENTS, _SAMPLES = 256, 8
 #: Nor does one run on inputs nearby where they change a row by more than the tolerance: so many are made.
@@ -128,71 +129,67 @@ class ReferenceRuns:
         return [n for n in found if n >= -len(arguments)]
 
     @cached_property
+    def large(self) -> bool:
+        """The inputs are so large that runs on inputs nearby are made only for outputs that are refused without."""
+        return byte_count(self.inputs()) > _NEARBY_BYTES
+
+    @cached_property
     def nearby(self) -> dict[str, list[Any]]:
         """By name, the float64 reference on inputs that are off by a few roundings ("nearby"), and further off where it
-        rounds floats to whole numbers ("further"): empty where that takes long or shows nothing.
+        rounds floats to whole numbers ("further"): empty where that takes long or shows nothing. For large inputs in
+        the inputs' precision, to take less memory.
         """
         found: dict[str, list[Any]] = {}
         if self.expected.precision not in ("float64", "exact"):
             return found
         inputs = self.inputs()
         own = coarsest(dtypes(inputs))
-        if byte_count(inputs) > _NEARBY_BYTES or own is None:
+        size = byte_count(self.expected.values)
+        if own is None or (self.large and size > _LARGE_RESULT_BYTES):
             return found
         near = NEARBY.get(own, NEARBY["float32"])
-        floats = [d.startswith(("float", "bfloat")) for d in dtypes(self.expected.values)]
-        runs = [("nearby", near)] if any(floats) else []
-        for name, by in runs if all(floats) else [*runs, ("further", FURTHER * near)]:
+        floating = [d.startswith(("float", "bfloat")) for d in dtypes(self.expected.values)]
+        runs = [("nearby", near)] if any(floating) else []
+        for name, by in runs if all(floating) else [*runs, ("further", FURTHER * near)]:
             try:
-                values = self._run(moved(self.widened(), by, np.random.default_rng(1)))
+                values = self._moved(by, 1)
                 if len(values) != len(self.expected.values):
                     continue
-                if name == "nearby" and self._moves_rows(values, inputs):
+                if self.large and len(self.native) == len(values):
+                    values = narrowed(values, self.native)
+                elif name == "nearby" and size <= 8 * _NEARBY_BYTES and self._moves_rows(values, inputs):
                     values = self._farthest(values, by)
             except Exception:  # it did run on the inputs themselves
                 return found
             found[name] = values
-        rounding = self._rounding(inputs) if all(floats) else None
+        rounding = self._rounding(inputs) if all(floating) else None
         return found if rounding is None else {**found, "rounding": rounding}
+
+    def _moved(self, by: float, seed: int) -> list[Any]:
+        return self._run(moved(self.widened(), by, np.random.default_rng(seed)))
 
     def _moves_rows(self, values: list[Any], inputs: list[Any]) -> bool:
         """Check whether a row of ``values`` is further from the expected one than the tolerance."""
-        for value, expected in zip(values, self.expected.values, strict=True):
-            near, exact = _plain(value), _plain(expected)
-            if near is None or exact is None or near.shape != exact.shape or not exact.ndim:
-                continue
-            limit = allowed(dtypes([*inputs, value]), self.problem.tolerance)
-            with np.errstate(invalid="ignore", over="ignore"):
-                bound = limit.relative * np.linalg.norm(exact, axis=-1) + limit.absolute
-                if (np.linalg.norm(near - exact, axis=-1) > bound).any():
-                    return True
-        return False
+        return any(
+            moves_rows(value, expected, allowed(dtypes([*inputs, value]), self.problem.tolerance))
+            for value, expected in zip(values, self.expected.values, strict=True)
+        )
 
     def _farthest(self, values: list[Any], by: float) -> list[Any]:
         """Return for each element the farthest from the expected one among ``values`` and further runs nearby: of
         thousands of rows that are badly conditioned, a single run leaves some unmoved by chance."""
-        exact = [_plain(value) for value in self.expected.values]
-        farthest = [_plain(value) for value in values]
-        for number in range(1, _DRAWS):
-            drawn = [
-                _plain(v) for v in self._run(moved(self.widened(), by, np.random.default_rng(100 + number)))
-            ]
-            for n, (e, far, new) in enumerate(zip(exact, farthest, drawn, strict=True)):
-                if (
-                    e is not None
-                    and far is not None
-                    and new is not None
-                    and e.shape == far.shape == new.shape
-                ):
-                    with np.errstate(invalid="ignore"):
-                        farthest[n] = np.where(np.abs(new - e) > np.abs(far - e), new, far)
-        return [value if far is None else far for value, far in zip(values, farthest, strict=True)]
+        exact = [floats(value) for value in self.expected.values]
+        far = [floats(value) for value in values]
+        for seed in range(2, 1 + _DRAWS):
+            drawn = [floats(value) for value in self._moved(by, seed)]
+            far = [farther(*three) for three in zip(far, drawn, exact, strict=True)]
+        return [value if found is None else found for value, found in zip(values, far, strict=True)]
 
     def _rounding(self, inputs: list[Any]) -> list[Any] | None:
         """Return the expected values, each off by the largest error that the reference makes in the inputs'
         precision on these inputs and on some beside them; None where outputs are large, whose norms tell that
         as well."""
-        expected = [_plain(value) for value in self.expected.values]
+        expected = [floats(value) for value in self.expected.values]
         if self.expected.precision != "float64" or any(e is None for e in expected):
             return None
         if sum(e.size for e in expected if e is not None) > _FEW_ELEMENTS:
@@ -202,8 +199,8 @@ class ReferenceRuns:
             by = _ASIDE if number else 0.0
             given = moved(self.widened(), by, np.random.default_rng(2 + number))
             try:
-                own = [_plain(v) for v in self._run(narrowed(given, inputs))]
-                exact = [_plain(v) for v in self._run(widen(narrowed(given, inputs)))]
+                own = [floats(v) for v in self._run(narrowed(given, inputs))]
+                exact = [floats(v) for v in self._run(widen(narrowed(given, inputs)))]
             except Exception:  # it did run on the inputs themselves
                 return None
             if len(own) != len(worst) or len(exact) != len(worst):
@@ -216,17 +213,6 @@ class ReferenceRuns:
         return [e + w for e, w in zip(expected, worst, strict=True) if e is not None]
 
 
-def _plain(value: Any) -> np.ndarray[Any, Any] | None:
-    """Return an array or tensor of floats as float64; None for anything else."""
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        found: np.ndarray[Any, Any] | None = value.detach().double().cpu().numpy()
-        return found if value.is_floating_point() else None
-    if isinstance(value, np.ndarray) and str(value.dtype).startswith(("float", "bfloat")):
-        return value.astype(np.float64)
-    return None
-
-
 def narrowed(value: Any, like: Any) -> Any:
     """Return arrays and tensors in the dtypes of those at the same places of ``like``, in memory of their own."""
     if type(value) in (list, tuple):
@@ -235,19 +221,6 @@ def narrowed(value: Any, like: Any) -> Any:
     if torch is not None and isinstance(value, torch.Tensor):
         return copied(value).to(like.dtype)
     return value.astype(like.dtype) if isinstance(value, np.ndarray) else copied(value)
-
-
-def moved(value: Any, by: float, generator: np.random.Generator) -> Any:
-    """Return float64 arrays and tensors with each element off by up to ``by`` of its size."""
-    if type(value) in (list, tuple):
-        return type(value)(moved(v, by, generator) for v in value)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor) and value.is_floating_point():
-        factors = torch.from_numpy(1.0 + by * generator.uniform(-1, 1, tuple(value.shape)))
-        return value * factors.to(value.device)
-    if isinstance(value, np.ndarray) and value.dtype == np.float64:
-        return value * (1.0 + by * generator.uniform(-1, 1, value.shape))
-    return value
 
 
 def widen(value: Any) -> Any:

@@ -9,8 +9,9 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from accelopt_profiling.comparison.outputs import check_outputs
-from accelopt_profiling.comparison.reference import widen
+from accelopt_profiling.comparison import reference as reference_module
+from accelopt_profiling.comparison.outputs import check_outputs, narrowly_refused
+from accelopt_profiling.comparison.reference import ReferenceRuns, widen
 from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
 
 Array = np.ndarray[Any, Any]
@@ -207,3 +208,26 @@ def test_one_run_nearby_does_not_decide_about_thousands_of_badly_conditioned_row
     for product, status in ((honest, "passed"), (parts, "failed"), (coarse(a) @ coarse(b), "failed")):
         correctness = checked(_Problem(softmax_of_product), [a, b], [softmax(product)])
         assert correctness.status == status, correctness.detail
+
+
+def test_of_large_inputs_a_run_nearby_is_made_for_what_is_narrowly_refused_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reference_module, "_NEARBY_BYTES", 1 << 20)
+    generator = np.random.default_rng(1)
+    a = (30 * generator.standard_normal((16384, 64))).astype(np.float32)
+    b = (4 * generator.standard_normal((64, 16))).astype(np.float32)
+    honest = np.zeros((len(a), 16), np.float32)
+    for k in range(64):
+        honest += a[:, k : k + 1] * b[k : k + 1]
+    exact = softmax_of_product(a.astype(np.float64), b.astype(np.float64))
+    for product, narrow, status in ((honest, True, "passed"), (coarse(a) @ coarse(b), False, "failed")):
+        problem = _Problem(softmax_of_product)
+        runs = ReferenceRuns(cast(Problem, problem), lambda: [a, b], [])
+        assert runs.large
+        assert narrowly_refused(runs, [softmax(product)]) is narrow
+        assert checked(problem, [a, b], [softmax(product)]).status == status
+    problem = _Problem(softmax_of_product)
+    runs = ReferenceRuns(cast(Problem, problem), lambda: [a, b], [])
+    assert not narrowly_refused(runs, [exact.astype(np.float32)])
+    assert problem.runs == [["float64", "float64"]], "a right output asks for nothing more"

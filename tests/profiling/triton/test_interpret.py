@@ -45,6 +45,12 @@ def test_casts_round_as_torch_does(target):
     assert torch.equal(out.float(), x.to(target).float())
 
 
+def test_functions_that_are_members_of_values():
+    x, out = draw(128), torch.empty(3, device="cuda")
+    kernels.members[(1,)](x, out, n=128)
+    torch.testing.assert_close(out.cpu(), torch.stack([x.sum(), x.max(), torch.tensor(1.0)]).cpu())
+
+
 def test_python_float_arguments_are_tensors():
     x = draw(100, dtype=torch.bfloat16)
     out = torch.empty_like(x)

@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from typing import Any
 
+from accelopt_profiling.comparison.outputs import narrowly_refused
 from accelopt_profiling.comparison.reference import ExpectedValues, ReferenceRuns
 from accelopt_profiling.comparison.saved_values import (
     NotCarriedError,
@@ -150,8 +151,9 @@ def _at_its_sizes(
         expected = precision.stated(runs)
         _save(folder / "native", native)
         _save(folder / "expected", expected.values)
-        for name, values in runs.nearby.items():
-            _save(folder / name, values)
+        if not runs.large or _is_narrowly_refused(folder, runs):
+            for name, values in runs.nearby.items():
+                _save(folder / name, values)
         if case_call.twice and isinstance(problem, KernelBenchProblem):
             _save(folder / PARAMETERS, problem.parameters())
     except StepFailedError as failed:
@@ -170,6 +172,13 @@ def _at_its_sizes(
         except Exception as error:  # outputs of any shape or kind meet the problem's own code here
             fault = f"{type(error).__name__}: {error}"
     return ReferenceCase(index, expected.precision, digests, expected.note, fault)
+
+
+def _is_narrowly_refused(folder: Any, runs: ReferenceRuns) -> bool:
+    try:
+        return narrowly_refused(runs, load_values(folder / "outputs"))
+    except Exception:  # the problem's own code meets outputs of any kind here; the comparison names the fault
+        return False
 
 
 def _finish(problem: Problem, folder: Any, native: list[Any]) -> str:

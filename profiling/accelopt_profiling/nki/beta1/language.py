@@ -192,10 +192,9 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
     if len(tile.dims) != 2:
         machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
     swapped = tile.strided(tile.offset, (tile.dims[1], tile.dims[0]))
+    machine.executor.check_range(tile, None)
     if mask is not None or tile.out_of_range:
-        machine.fault(
-            "unsupported", "nl.load_transpose2d with a mask or an index out of range is not emulated."
-        )
+        machine.fault("unsupported", "nl.load_transpose2d with a mask is not emulated.")
     return machine.transfers.load(swapped, data_type_or_none(dtype), None)
 
 

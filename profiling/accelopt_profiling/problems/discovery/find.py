@@ -281,6 +281,13 @@ class _ProblemSearch:
             message = f"The problem in this file cannot be used: {self.own.fault}."
             findings.append(Finding("problem-invalid", self.own.line, "warning", message))
         stem = self.path.stem
+        if all(k.device_function for k in self.discovery.kernels):
+            names = ", ".join(k.name for k in self.discovery.kernels[:4])
+            message = f"Nothing here is launched: kernels call {names}, so profile a file with such a kernel."
+            return ProblemLookup(
+                None, findings=[*findings, Finding("no-problem", self.line, "information", message)],
+                root=self._root([]),
+            )  # fmt: skip
         message = (
             f"No problem was found, so nothing says what to run {self.discovery.kernels[0].name} with. "
             f"Add get_inputs() and reference() here or in {stem}_problem.py; `accelopt problem` writes a first version."

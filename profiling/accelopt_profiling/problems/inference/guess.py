@@ -279,8 +279,10 @@ def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
         return "None", "optional"
     if annotation.endswith("| None"):
         return "None", "optional"
-    if use.choices and annotation in ("", "str"):
+    if use.choices and (annotation in ("", "str") or "constexpr" in annotation):
         return repr(use.choices[0]), f"one of {', '.join(use.choices[:4])}"
+    if use.flag and "constexpr" in annotation and usual and not re.fullmatch(r"True|False|None|-?\d+", usual):
+        return "False", "a flag that a kernel tests"
     if annotation == "bool" or (use.flag and not use.whole and not usual and not annotation):
         return "False", "a flag"
     if use.dtype_like or annotation.endswith("dtype"):

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from accelopt_profiling.problems.discovery.kernel_makers import made_function
 from accelopt_profiling.problems.inference.entries import given_before
 from accelopt_profiling.problems.inference.pointers import (
     address_roots,
@@ -114,7 +115,20 @@ def function_uses(tree: ast.Module, kernels: set[str]) -> dict[str, FunctionUse]
     for _ in range(_PASSED_ON):
         for function in functions.values():
             _pass_on(function, functions)
+    for name, maker in list(functions.items()):
+        made = made_function(maker.node)
+        if made is not None and not maker.kernel:
+            known = functions.get(made.name)
+            own = known if known is not None and known.node is made else _own_uses(made, False, helpers)
+            functions[name] = _maker_uses(maker, own)
     return functions
+
+
+def _maker_uses(maker: FunctionUse, made: FunctionUse) -> FunctionUse:
+    """Return the parameters of a function that makes a kernel: those that it requires, and those of the kernel."""
+    required = {name: use for name, use in maker.parameters.items() if use.default is None}
+    both = {**required, **made.parameters}
+    return FunctionUse(maker.node, both, made.keyword_only, maker.kernel)
 
 
 def _own_uses(node: ast.FunctionDef, kernel: bool, helpers: Mapping[str, ast.FunctionDef]) -> FunctionUse:
@@ -139,6 +153,11 @@ def _own_uses(node: ast.FunctionDef, kernel: bool, helpers: Mapping[str, ast.Fun
             parameters[name].single = name in alone
             parameters[name].byte_type = types.get(name, "")
         whole = integer_scalars(node)
+        for inner in ast.walk(node):
+            if isinstance(inner, ast.Compare):
+                _read_choices(inner, parameters)
+            elif isinstance(inner, (ast.If, ast.IfExp)):
+                _read_flags(inner.test, parameters)
         for parameter in parameters.values():
             parameter.whole = not parameter.tensor and parameter.name in whole
             parameter.scalar = not parameter.tensor and "constexpr" not in parameter.annotation
@@ -273,15 +292,11 @@ def _read_call(node: ast.Call, parameters: dict[str, ParameterUse]) -> None:
 def _read_comparison(node: ast.Compare, parameters: dict[str, ParameterUse]) -> None:
     if len(node.ops) != 1:
         return
+    _read_choices(node, parameters)
     left, right, operator = node.left, node.comparators[0], node.ops[0]
     for one, other in ((left, right), (right, left)):
         if use := _parameter(one, parameters):
-            strings = [
-                c.value for c in ast.walk(other) if isinstance(c, ast.Constant) and isinstance(c.value, str)
-            ]
-            if strings and isinstance(operator, (ast.Eq, ast.In, ast.NotEq, ast.NotIn)):
-                use.choices += [s for s in strings if s not in use.choices]
-            elif isinstance(other, ast.Constant) and isinstance(other.value, bool):
+            if isinstance(other, ast.Constant) and isinstance(other.value, bool):
                 use.flag = True
             elif isinstance(other, ast.Constant) and other.value is None:
                 use.optional = True
@@ -292,6 +307,26 @@ def _read_comparison(node: ast.Compare, parameters: dict[str, ParameterUse]) -> 
             use.rank = use.rank or rank
             use.dims = use.dims or [""] * rank
             use.line = use.line or node.lineno
+
+
+def _read_flags(test: ast.expr, parameters: dict[str, ParameterUse]) -> None:
+    """Note the constants of a kernel that a condition takes as they are: no float may stand there."""
+    for part in test.values if isinstance(test, ast.BoolOp) else [test]:
+        use = _parameter(part.operand if isinstance(part, ast.UnaryOp) else part, parameters)
+        if use and "constexpr" in use.annotation:
+            use.flag = True
+
+
+def _read_choices(node: ast.Compare, parameters: dict[str, ParameterUse]) -> None:
+    """Note the strings that a parameter is compared with."""
+    if len(node.ops) != 1 or not isinstance(node.ops[0], (ast.Eq, ast.In, ast.NotEq, ast.NotIn)):
+        return
+    for one, other in ((node.left, node.comparators[0]), (node.comparators[0], node.left)):
+        if use := _parameter(one, parameters):
+            strings = [
+                c.value for c in ast.walk(other) if isinstance(c, ast.Constant) and isinstance(c.value, str)
+            ]
+            use.choices += [s for s in strings if s not in use.choices]
 
 
 def _parameter(node: ast.AST, parameters: dict[str, ParameterUse]) -> ParameterUse | None:

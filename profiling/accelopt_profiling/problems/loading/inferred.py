@@ -15,7 +15,7 @@ _GIVE_REAL_VALUES = (
     "Give real values in the problem file and remove `inferred` there, or record a test: `accelopt record`."
 )
 #: Codes of what may be the fault of the values, not of the kernel.
-_BY_VALUES = ("out-of-bounds", "kernel-raised", "uninitialised-read")
+_BY_VALUES = ("out-of-bounds", "kernel-raised", "uninitialised-read", "capacity")
 
 
 def with_inferred(

@@ -210,7 +210,8 @@ def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
         cause: BaseException | None = error
         while cause is not None and (cause.__cause__ or cause.__context__):
             cause = cause.__cause__ or cause.__context__
-        last = f"{type(cause).__name__}: {' '.join(str(cause).split())[:200]}" if cause is not error else name
+        said = str(getattr(cause, "error_message", None) or cause)  # without the source in front of it
+        last = f"{type(cause).__name__}: {' '.join(said.split())[:200]}" if cause is not error else name
     return CompileProblem("compile-error", last if line else text[:2000], line)
 
 

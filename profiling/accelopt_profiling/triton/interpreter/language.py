@@ -77,6 +77,13 @@ class Language:
     def _libdevice(self, name: str) -> Callable[..., Any]:
         return self._with_semantic(getattr(_LIBDEVICE, name))
 
+    def _member(self, function: Any) -> Callable[..., Any]:
+        def call(value: Any, *arguments: Any, **options: Any) -> Any:
+            options.pop("_semantic", None)
+            return self._body(function)(value, *arguments, **options)
+
+        return call
+
     def _with_semantic(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def call(*arguments: Any, **options: Any) -> Any:
             options.pop("_semantic", None)
@@ -166,6 +173,11 @@ class Language:
             for name in CHECKS:
                 yield language, name, partial(self._hint, name)
         yield JITFunction, "__call__", call_device_function
+        for name, member in vars(tl.tensor).items():
+            if isinstance(
+                member, JITFunction
+            ):  # ``x.sum()``: functions of Triton's own that are members of values
+                yield tl.tensor, name, self._member(member)
         yield tl.dtype, "to_ir", lambda dtype, builder: dtype
         yield tl.tensor, "__index__", _whole_number
         yield tl.tensor, "__bool__", _truth

@@ -137,6 +137,28 @@ def test_a_kernel_without_a_caller_gets_a_grid() -> None:
     assert guessed(blocks).grid == ["cdiv(n, 2 * 4 * BLOCK)"]
 
 
+def test_constants_of_a_kernel_are_what_it_compares_them_with() -> None:
+    text = """
+@triton.jit
+def read(x, kind: tl.constexpr, dropout: tl.constexpr):
+    if kind == 'tanh':
+        x = x + 1
+    elif kind == 'relu' or not dropout:
+        x = x + 2
+    if dropout:
+        x = x + 3
+    return x
+
+@triton.jit
+def k(x_ptr, y_ptr, kind: tl.constexpr, dropout: tl.constexpr, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    tl.store(y_ptr + at, read(tl.load(x_ptr + at), kind, dropout))
+"""
+    call = guessed(text)
+    values = {a.name: a.value for a in call.arguments}
+    assert (values["kind"], values["dropout"]) == ("'tanh'", "False")
+
+
 def test_integers_of_a_kernel_are_those_that_offsets_meet() -> None:
     (kernel,) = ast.parse(
         "def k(x, n, groups, length, eps, out):\n"
