@@ -73,8 +73,9 @@ class Experience:
         self._in_vain[rule] = 0 if ratio < 1 - WORTHWHILE else self._in_vain.get(rule, 0) + 1
 
     def tries(self, trial: Trial) -> int:
-        """Return how often the rule of ``trial`` was tried."""
-        return len(self._of_rule.get(trial.candidate.origin, []))
+        """Return how often the rule of ``trial`` was tried, where it failed too."""
+        origin = trial.candidate.origin
+        return len(self._of_rule.get(origin, [])) + self._failed.get(origin, 0)
 
     def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
         """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
