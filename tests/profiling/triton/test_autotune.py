@@ -23,7 +23,7 @@ def _tried(widest: int, warps: int, us: float) -> Any:
     ("configurations", "compiled"),
     [
         ([(4096, 4, 3.0), (1 << 18, 8, 1.0), (8192, 4, 2.0)], [4096, 8192]),
-        ([(1 << 18, 8, 1.0), (1 << 17, 8, 1.0)], [1 << 17]),
+        ([(1 << 18, 8, 1.0), (1 << 16, 8, 1.0)], [1 << 16]),
         ([(1 << 18, 8, 1.0)], [1 << 18]),
     ],
     ids=["crowded beside others", "one that fits its threads", "nothing else"],

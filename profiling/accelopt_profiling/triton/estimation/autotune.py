@@ -20,7 +20,7 @@ from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estima
 MOST_COMPILED = 8
 #: Values of one access that a thread may hold. A thread has 255 registers at most: beyond, a program spills most of
 #: them, is never the fastest, and compiles for long (a layer norm with 1024 values: 39 s, with 256: 3 s).
-MOST_VALUES = 512
+MOST_VALUES = 256
 
 
 @dataclass(frozen=True)
