@@ -112,7 +112,7 @@ class _Profile:
         self, context: StepContext, params: ProfileParams, target: GpuTarget, apart: str = ""
     ) -> None:
         self.context, self.params, self.target, self._apart = context, params, target, apart
-        self.known = {k.name: KernelResults(k, target) for k in params.kernels}
+        self.known = {k.name: KernelResults(k, target, params.launches.get(k.name)) for k in params.kernels}
         self._modules: tuple[ModuleType, Problem] | None = None
         self._broke_off: Finding | None = None
         self._case = ProblemCase()
@@ -137,6 +137,9 @@ class _Profile:
             self._compile(compile_launch)
             self._checked_run()
             self._tune()
+        if self.params.extent != "all":
+            for known in self.known.values():
+                known.compile_each()
         if self.params.detail:
             self._compile(_with_machine_code)
         return self.measurements()
