@@ -15,7 +15,8 @@ from accelopt_profiling.problems.inference.conventions import (
 )
 from accelopt_profiling.problems.inference.docstring_shapes import comment_shapes, docstring_shapes
 from accelopt_profiling.problems.inference.entries import EntryCandidate
-from accelopt_profiling.problems.inference.launch_grid import launch_grid, stride_values
+from accelopt_profiling.problems.inference.launch_grid import launch_grid
+from accelopt_profiling.problems.inference.strides import stride_dims, stride_values, strides_of
 from accelopt_profiling.problems.inference.usage import FunctionUse, ParameterUse
 
 _BY_RANK = {
@@ -331,11 +332,7 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
     call = guessing.call
     for name in _BY_RANK[2]:
         guessing.size(name)
-    tensors = [p for p in parameters if p.tensor]
-    for use in tensors:
-        dims = guessing.docs.get(use.name) or _BY_RANK[2]
-        guessing.shapes[use.name] = [_sized(guessing, d) for d in dims]
-    strides = stride_values([p.name for p in parameters])
+    strides = _shape_by_strides(guessing, parameters)
     for use in parameters:
         if use.tensor:
             call.arguments.append(_tensor(guessing, use))
@@ -351,12 +348,37 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
     given = [a.name for a in call.arguments]
     leading = next((n for n, (a, b) in enumerate(zip(names, given, strict=False)) if a != b), len(given))
     call.keywords = given[leading:]
-    call.grid = launch_grid(guessing.use.node, {a.name: a.value for a in call.arguments if a.kind == "value"})
+    values = {a.name: a.value for a in call.arguments if a.kind == "value"}
+    call.grid = launch_grid(
+        guessing.use.node, values, {"rows", *(d[0] for d in guessing.shapes.values() if d)}
+    )
     call.drop_unused_sizes()
+
+
+def _shape_by_strides(guessing: _Guessing, parameters: list[ParameterUse]) -> dict[str, str]:
+    """Settle the shapes of a kernel's tensors, by its docstring or its strides, and return the strides' values."""
+    names = [p.name for p in parameters]
+    tensors = [p.name for p in parameters if p.tensor]
+    sizes = [p.name for p in parameters if not p.tensor and "stride" not in p.name.lower()]
+    found = strides_of(names, tensors)
+    values: dict[str, str] = {}
+    for name in [*tensors, *(owner for owner in found if owner not in tensors)]:
+        named = stride_dims(found.get(name, {}), sizes)
+        usual = _BY_RANK.get(max(len(named), 2), _BY_RANK[2])
+        stated = guessing.docs.get(name) or [
+            own or other for own, other in zip(named + [""] * (len(usual) - len(named)), usual, strict=False)
+        ]
+        dims = [_sized(guessing, d) for d in stated]
+        if name in tensors:
+            guessing.shapes[name] = dims
+        values |= stride_values(found.get(name, {}), dims)
+    return values
 
 
 def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
     low = use.name.lower()
+    if use.name in {name for dims in guessing.shapes.values() for d in dims for name in names_in(d)}:
+        return InferredArgument(use.name, "value", value=use.name, reason="the size of that name")
     product = {"m", "n", "k"} <= {name.lower() for name in guessing.use.parameters}
     if product and low in ("m", "n", "k"):
         dimension = "rows" if low == "m" else "columns"

@@ -1,18 +1,23 @@
-"""Guess the grid and the strides of a kernel that no function of its file launches."""
+"""Guess the grid of a kernel that no function of its file launches."""
 
 from __future__ import annotations
 
 import ast
 import re
 
+#: A size, or a product of sizes.
+_SIZE = re.compile(r"(?!(?:None|True|False)$)[A-Za-z_]\w*( \* [A-Za-z_]\w*)*")
 
-def launch_grid(kernel: ast.FunctionDef, values: dict[str, str]) -> list[str]:
+
+def launch_grid(kernel: ast.FunctionDef, values: dict[str, str], rows: set[str]) -> list[str]:
     """Return one expression for each axis that the kernel reads: its tiles of a size where the program's number is
-    multiplied by a tile, the rows otherwise. ``values`` are the arguments that are no tensors.
+    multiplied by a tile, the rows otherwise. ``values`` are the arguments that are no tensors, ``rows`` the sizes that
+    tensors begin with.
     """
     axes = _programs(kernel)
-    sizes = [n for n, v in values.items() if re.fullmatch(r"[a-z_ *]+", v)]
-    return [_axis(kernel, axes.get(axis, ""), values, sizes) for axis in range(max(axes, default=0) + 1)]
+    sizes = [n for n, v in values.items() if _SIZE.fullmatch(v)]
+    numbers = range(max(axes, default=0) + 1)
+    return [_axis(kernel, axes.get(axis, ""), values, sizes, rows) for axis in numbers]
 
 
 def indexed_grid(kernel: ast.FunctionDef) -> list[str]:
@@ -49,7 +54,9 @@ def _programs(kernel: ast.FunctionDef) -> dict[int, str]:
     return axes
 
 
-def _axis(kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: list[str]) -> str:
+def _axis(
+    kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: list[str], rows: set[str]
+) -> str:
     assigned = _single_assignments(kernel)
     for node in ast.walk(kernel):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
@@ -61,8 +68,7 @@ def _axis(kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: 
                     product += _later_factors(kernel, node, assigned, values)
                     bound = _bound(kernel, sizes)
                     return f"cdiv({bound}, {' * '.join(product)})" if bound else "1"
-    rows = next((n for n in sizes if values[n] == "rows"), None)
-    return rows or "512"
+    return next((n for n in sizes if values[n] in rows), "512")
 
 
 def _single_assignments(kernel: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -112,17 +118,3 @@ def _bound(kernel: ast.FunctionDef, sizes: list[str]) -> str | None:
             if right in sizes:
                 return right
     return sizes[0] if sizes else None
-
-
-def stride_values(names: list[str]) -> dict[str, str]:
-    """Return values for the parameters that are strides: of contiguous rows, the last of a tensor's is 1."""
-    strides = [n for n in names if "stride" in n.lower()]
-    groups: dict[str, list[str]] = {}
-    for name in strides:
-        groups.setdefault(name[:-1] if len(name) > 1 else name, []).append(name)
-    values: dict[str, str] = {}
-    for members in groups.values():
-        for place, name in enumerate(reversed(members)):
-            one = place == 0 and (len(members) > 1 or bool(re.search(r"(col|_n|_k|1)$", name.lower())))
-            values[name] = "1" if one else "columns"
-    return values
