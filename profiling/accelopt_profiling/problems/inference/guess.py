@@ -16,7 +16,7 @@ from accelopt_profiling.problems.inference.conventions import (
 from accelopt_profiling.problems.inference.docstring_shapes import comment_shapes, docstring_shapes
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.launch_grid import launch_grid
-from accelopt_profiling.problems.inference.strides import stride_dims, stride_values, strides_of
+from accelopt_profiling.problems.inference.strides import is_step, stride_dims, stride_values, strides_of
 from accelopt_profiling.problems.inference.usage import FunctionUse, ParameterUse
 
 _BY_RANK = {
@@ -332,6 +332,8 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
     call = guessing.call
     for name in _BY_RANK[2]:
         guessing.size(name)
+    for use in parameters:
+        use.tensor |= use.name in guessing.docs or use.name.lower().endswith(("_ptr", "_pointer"))
     strides = _shape_by_strides(guessing, parameters)
     for use in parameters:
         if use.tensor:
@@ -340,7 +342,7 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
             continue
         elif use.name in strides:
             call.arguments.append(
-                InferredArgument(use.name, "value", value=strides[use.name], reason="a stride")
+                InferredArgument(use.name, "value", value=strides[use.name][0], reason="a stride")
             )
         else:
             call.arguments.append(_launch_value(guessing, use))
@@ -349,30 +351,33 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
     leading = next((n for n, (a, b) in enumerate(zip(names, given, strict=False)) if a != b), len(given))
     call.keywords = given[leading:]
     values = {a.name: a.value for a in call.arguments if a.kind == "value"}
-    call.grid = launch_grid(
-        guessing.use.node, values, {"rows", *(d[0] for d in guessing.shapes.values() if d)}
-    )
+    rows = {"rows", *(dims[0] for dims in guessing.shapes.values() if dims)}
+    stepped = {name: dimension for name, (_, dimension) in strides.items() if dimension}
+    call.grid = launch_grid(guessing.use.node, values, rows, stepped)
     call.drop_unused_sizes()
 
 
-def _shape_by_strides(guessing: _Guessing, parameters: list[ParameterUse]) -> dict[str, str]:
-    """Settle the shapes of a kernel's tensors, by its docstring or its strides, and return the strides' values."""
-    names = [p.name for p in parameters]
+def _shape_by_strides(guessing: _Guessing, parameters: list[ParameterUse]) -> dict[str, tuple[str, str]]:
+    """Settle the shapes of a kernel's tensors, by its docstring or its strides. Return of each stride its value, and
+    the dimension that it steps along, "" where that is not known."""
     tensors = [p.name for p in parameters if p.tensor]
     sizes = [p.name for p in parameters if not p.tensor and "stride" not in p.name.lower()]
-    found = strides_of(names, tensors)
-    values: dict[str, str] = {}
-    for name in [*tensors, *(owner for owner in found if owner not in tensors)]:
-        named = stride_dims(found.get(name, {}), sizes)
+    found = strides_of([p.name for p in parameters], tensors)
+    known: dict[str, tuple[str, str]] = {}
+    for name in tensors:
+        own = found.pop(name, {})
+        named = stride_dims(own, sizes)
         usual = _BY_RANK.get(max(len(named), 2), _BY_RANK[2])
-        stated = guessing.docs.get(name) or [
-            own or other for own, other in zip(named + [""] * (len(usual) - len(named)), usual, strict=False)
-        ]
-        dims = [_sized(guessing, d) for d in stated]
-        if name in tensors:
-            guessing.shapes[name] = dims
-        values |= stride_values(found.get(name, {}), dims)
-    return values
+        named += [""] * (len(usual) - len(named))
+        stated = guessing.docs.get(name) or [a or b for a, b in zip(named, usual, strict=False)]
+        guessing.shapes[name] = dims = [_sized(guessing, d) for d in stated]
+        values = stride_values(own, dims)
+        known |= {
+            n: (v, f"{name}.shape[{at}]" * (at < len(dims))) for at, (n, v) in enumerate(values.items())
+        }
+    for own in found.values():
+        known |= {n: (v, "") for n, v in stride_values(own, [] if is_step(own) else _BY_RANK[2]).items()}
+    return known
 
 
 def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:

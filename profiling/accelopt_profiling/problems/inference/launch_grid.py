@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
 
 #: A size, or a product of sizes.
 _SIZE = re.compile(r"(?!(?:None|True|False)$)[A-Za-z_]\w*( \* [A-Za-z_]\w*)*")
 
 
-def launch_grid(kernel: ast.FunctionDef, values: dict[str, str], rows: set[str]) -> list[str]:
+def launch_grid(
+    kernel: ast.FunctionDef, values: dict[str, str], rows: set[str], strides: Mapping[str, str]
+) -> list[str]:
     """Return one expression for each axis that the kernel reads: its tiles of a size where the program's number is
-    multiplied by a tile, the rows otherwise. ``values`` are the arguments that are no tensors, ``rows`` the sizes that
-    tensors begin with.
+    multiplied by a tile, the dimension where it is multiplied by the stride of one, the rows otherwise. ``values`` are
+    the arguments that are no tensors, ``rows`` the sizes that tensors begin with, ``strides`` the dimensions that
+    strides step along.
     """
     axes = _programs(kernel)
     sizes = [n for n, v in values.items() if _SIZE.fullmatch(v)]
     numbers = range(max(axes, default=0) + 1)
-    return [_axis(kernel, axes.get(axis, ""), values, sizes, rows) for axis in numbers]
+    return [_axis(kernel, axes.get(axis, ""), values, sizes, rows, strides) for axis in numbers]
 
 
 def indexed_grid(kernel: ast.FunctionDef) -> list[str]:
@@ -55,7 +59,12 @@ def _programs(kernel: ast.FunctionDef) -> dict[int, str]:
 
 
 def _axis(
-    kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: list[str], rows: set[str]
+    kernel: ast.FunctionDef,
+    program: str,
+    values: dict[str, str],
+    sizes: list[str],
+    rows: set[str],
+    strides: Mapping[str, str],
 ) -> str:
     assigned = _single_assignments(kernel)
     for node in ast.walk(kernel):
@@ -63,12 +72,43 @@ def _axis(
             sides = [node.left, node.right]
             for one, tile in (sides, sides[::-1]):
                 is_program = ast.unparse(one) == program or "program_id" in ast.unparse(one)
-                product = _factors(tile, assigned) if is_program else []
+                product = _factors(tile, assigned) if is_program and not _names_stride(tile) else []
                 if product and all(values.get(f, f).isdigit() for f in product):
                     product += _later_factors(kernel, node, assigned, values)
                     bound = _bound(kernel, sizes)
                     return f"cdiv({bound}, {' * '.join(product)})" if bound else "1"
+    if tiles := _grouped_tiles(kernel, program, assigned):
+        return " * ".join(tiles)
+    for node in ast.walk(kernel):
+        if program and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            names = {ast.unparse(node.left), ast.unparse(node.right)}
+            if program in names and (stepped := next((strides[n] for n in names if n in strides), "")):
+                return stepped
     return next((n for n in sizes if values[n] in rows), "512")
+
+
+def _names_stride(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Name) and "stride" in n.id.lower() for n in ast.walk(node))
+
+
+def _grouped_tiles(kernel: ast.FunctionDef, program: str, assigned: dict[str, ast.expr]) -> list[str]:
+    """Return the numbers of tiles whose product numbers the programs of a kernel that takes its tile from the program's
+    number by division, ``pid // tiles``; [] for another kernel."""
+    divided = (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, (ast.FloorDiv, ast.Mod))
+        and ast.unparse(node.left) == program
+        for node in ast.walk(kernel)
+    )
+    if not program or not any(divided):
+        return []
+    loops = (n.iter for n in ast.walk(kernel) if isinstance(n, ast.For))
+    looped = {n.id for bounds in loops for n in ast.walk(bounds) if isinstance(n, ast.Name)}
+    return [
+        ast.unparse(value).removeprefix("tl.").removeprefix("triton.")
+        for name, value in assigned.items()
+        if isinstance(value, ast.Call) and ast.unparse(value.func).endswith("cdiv") and name not in looped
+    ]
 
 
 def _single_assignments(kernel: ast.FunctionDef) -> dict[str, ast.expr]:

@@ -9,6 +9,8 @@ _POINTER = re.compile(r"_?(ptrs?|pointer)$")
 _STRIDE = re.compile(r"_?strides?_?")
 #: Letters of a dimension that follow a tensor's name at once: ``stride_qbs``.
 _MOST_LETTERS = 2
+#: Names of how far a convolution moves.
+_STEP = re.compile(r"stride_(height|width|depth|[hwd])$")
 #: A single stride of a tensor with this name counts elements of a row, not rows.
 _WITHIN_A_ROW = re.compile(r"(col|_n|_k|1)$")
 
@@ -32,16 +34,27 @@ def strides_of(names: Sequence[str], tensors: Sequence[str]) -> dict[str, dict[s
 
 def stride_dims(strides: Mapping[str, str], sizes: Sequence[str]) -> list[str]:
     """Return for each stride of a tensor the parameter among ``sizes`` that is the size of its dimension by name, ""
-    where none is: ``M`` for "m", ``batch_dim`` for "batch"."""
-    lower = {size.lower(): size for size in sizes}
-    firsts = {size.lower().split("_")[0]: size for size in reversed(sizes)}
-    return [lower.get(rest) or firsts.get(rest, "") if rest else "" for rest in strides.values()]
+    where none is: ``M`` for "m", ``in_feat_dim`` for "in_feat"."""
+    return [_size_named(rest, sizes) for rest in strides.values()]
+
+
+def _size_named(rest: str, sizes: Sequence[str]) -> str:
+    equal = (size for size in sizes if rest and size.lower() == rest)
+    longer = (size for size in sizes if rest and size.lower().startswith(f"{rest}_"))
+    return next(equal, "") or next(longer, "")
+
+
+def is_step(strides: Mapping[str, str]) -> bool:
+    """Tell whether strides of no tensor are how far a convolution moves."""
+    return all(_STEP.search(name.lower()) for name in strides)
 
 
 def stride_values(strides: Mapping[str, str], dims: Sequence[str]) -> dict[str, str]:
     """Return the values of a tensor's strides, in elements: it is contiguous with the dimensions ``dims``. Where one
     stride is missing it is the last, which is 1."""
     names = list(strides)
+    if not dims:
+        return dict.fromkeys(names, "1")
     if len(names) == 1 and len(dims) == 2 and _WITHIN_A_ROW.search(names[0].lower()):
         return {names[0]: "1"}
     if len(names) not in (len(dims), len(dims) - 1):
