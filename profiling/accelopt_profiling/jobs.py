@@ -84,7 +84,9 @@ class ProfileParams:
 
     ``input_specs`` are shapes and dtypes seen for the same problem before, so that first numbers need not wait for
     the inputs to be drawn; ``detail`` asks for the slow facts too (machine code per line), ``timeline``
-    for when each engine does what. ``extent`` leaves out what a comparison of times does not need.
+    for when each engine does what. ``extent`` leaves out what a comparison of times does not need. ``launches`` says of
+    a kernel, by name, for which of how many launches its cost is stated; where it says nothing or the run makes another
+    number of launches, that is the costliest.
     """
 
     kernels: list[Kernel]
@@ -96,6 +98,7 @@ class ProfileParams:
     seed: int = 0
     timeline: bool = False
     extent: Extent = "all"
+    launches: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

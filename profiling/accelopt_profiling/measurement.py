@@ -77,6 +77,15 @@ class LineCost:
 
 
 @dataclass(frozen=True)
+class LaunchTime:
+    """The time of one of a kernel's launches, and as a part of a much larger one; ``case`` is its largest tensor."""
+
+    case: str
+    latency: Latency
+    at_scale: Latency
+
+
+@dataclass(frozen=True)
 class KernelMeasurement:
     """Everything known about one kernel at one content, for one target, on one host.
 
@@ -87,7 +96,9 @@ class KernelMeasurement:
     ``content_hash`` is that of the kernel's source text (see ``kernels.Kernel``). ``timeline`` is
     present if it was requested (``ProfileRequest.timeline``) and a model schedules the kernel. ``case`` says what the
     cost is stated for ("x 4096x1024 fp16"), ``configuration`` what it was compiled for ("TILE=128, num_warps=4"),
-    ``arguments`` what it was launched with, one text each: name, type, shape and strides, or value.
+    ``arguments`` what it was launched with, one text each: name, type, shape and strides, or value. Where times are to
+    be compared and the kernel was launched several times, ``launches`` has each launch in the order of the run, None
+    for one without an estimate; ``launch`` is the place there of the one that the cost is stated for.
     """
 
     name: str
@@ -111,6 +122,8 @@ class KernelMeasurement:
     case: str = ""
     configuration: str = ""
     arguments: tuple[str, ...] = ()
+    launches: tuple[LaunchTime | None, ...] = ()
+    launch: int | None = None
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ class ProfileRequest:
     problem's content hash between requests, so that first numbers need not wait for the inputs to be drawn. ``detail``
     asks for the slow facts too, ``timeline`` for the schedule of each engine; ``background`` jobs run at low priority.
     ``inferred`` remembers the problems that were inferred for files without one.
-    ``extent`` is how far the profile goes.
+    ``extent`` is how far the profile goes; ``launches`` says for which launches (``ProfileParams``).
     """
 
     file: KernelFile
@@ -47,6 +47,7 @@ class ProfileRequest:
     background: bool = False
     timeline: bool = False
     extent: Extent = "all"
+    launches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     inferred: MutableMapping[str, InferredProblem] = field(default_factory=dict)
 
@@ -126,7 +127,7 @@ def _job(
     specs = request.input_specs.get(ref.content_hash)
     params = ProfileParams(
         kernels, ref, request.targets[dialect], host.name, specs, request.detail,
-        timeline=request.timeline, extent=request.extent,
+        timeline=request.timeline, extent=request.extent, launches=dict(request.launches),
     )  # fmt: skip
     limits = request.limits
     if ref.kind == "inferred":

@@ -28,7 +28,8 @@ class Timeline:
     """One run of a kernel.
 
     ``busy`` has a list per lane: its share (0..1) of each of equally long parts of ``us``. ``spans`` cover the run up
-    to ``shown_us``, which is all of it unless there are very many.
+    to ``shown_us``, which is all of it unless there are very many. Lanes of another core of the launch end in its
+    number.
     """
 
     us: float

@@ -236,3 +236,12 @@ def test_a_result_for_inferred_arguments_says_so() -> None:
     state = replace(STATE, run_findings=(inferred,))
     title = result_title(state, KernelState(KERNEL, replace(SHOWN, correctness=Correctness())), "trn1", False)
     assert title.endswith("VectorE bound · inferred arguments, result not checked")
+
+
+def test_why_there_is_no_time_comes_before_what_was_inferred() -> None:
+    said = [
+        Finding("inferred-problem", 3, "information", "The arguments were inferred."),
+        Finding("unsupported", 5, "information", "Not emulated: the inline assembly `cvt`."),
+    ]
+    assert wording.stop_reason(result(Latency(None), findings=said)) == "cannot run here, line 5"
+    assert wording.stop_reason(result(Latency(None), findings=said[:1])) == "inferred arguments"

@@ -114,7 +114,7 @@ def _child(request: dict[str, Any], folder: Path, out: Any, started: float) -> N
     enter_sources(context)
     kernels = [k for k in find_kernels(request["files"][request["kernel"]]).kernels if not k.device_function]
     problem = from_plain(ProblemRef, request["problem"]) if request["problem"] else None
-    options = {name: request[name] for name in ("detail", "extent") if name in request}
+    options = {name: request[name] for name in ("detail", "extent", "launches") if name in request}
     params = ProfileParams(kernels, problem, request.get("target", "h100"), **options)
     try:
         send("result", profile(context, params))

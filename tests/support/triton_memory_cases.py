@@ -287,9 +287,15 @@ MEMORY_CASES = [
         SOFTMAX_ROWS.replace("BLOCK=256", "BLOCK=triton.next_power_of_2(n)"),
         {old: new for old, new in SEVERAL_ROWS.items() if old not in ("(rows,)", "BLOCK=256")}
         | {
-            "    kernel[(rows,)": "    rows_per_program = max(1, 1024 // triton.next_power_of_2(n))\n    kernel[(triton.cdiv(rows, rows_per_program),)",
+            "    kernel[(rows,)": "    rows_per_program = triton.cdiv(1024, triton.next_power_of_2(n))\n    kernel[(triton.cdiv(rows, rows_per_program),)",
             "BLOCK=triton.next_power_of_2(n))\n    return": "BLOCK=triton.next_power_of_2(n), n_rows=rows, ROWS=rows_per_program)\n    return",
         },
+    ),
+    Case(
+        "triton-program-tile",
+        "takes a grid that is a function",
+        SOFTMAX_ROWS.replace("(rows,)", "lambda meta: (rows,)"),
+        {old: new for old, new in SEVERAL_ROWS.items() if old != "(rows,)"} | {"meta: (rows,)": "meta: (triton.cdiv(rows, 16),)"},
     ),
     Case(
         "triton-program-tile",

@@ -34,6 +34,22 @@ CASES = [
     ),
     Case(
         "triton-num-warps",
+        "changes the variable behind it",
+        ADD.replace("    n = x.numel()", "    n = x.numel()\n    warps = 4").replace(
+            "num_warps=4", "num_warps=warps"
+        ),
+        {"warps = 4": "warps = 8"},
+    ),
+    Case(
+        "triton-num-warps",
+        "leaves a variable that depends on something",
+        ADD.replace(
+            "    n = x.numel()", "    n = x.numel()\n    warps = 4\n    if n > 4096:\n        warps = 8"
+        ).replace("num_warps=4", "num_warps=warps"),
+        None,
+    ),
+    Case(
+        "triton-num-warps",
         "leaves a number that it does not know",
         ADD.replace("num_warps=4", "num_warps=warps(n)"),
         None,
@@ -48,6 +64,46 @@ CASES = [
         {"for b in (256, 512)]": 'for b in (256, 512)] + [triton.Config({"BLOCK": 512}, num_warps=8)]'},
         runs=False,
     ),
+    Case("triton-fitting-warps", "counts fixed lanes", ADD, {"num_warps=4": "num_warps=1"}),
+    Case(
+        "triton-fitting-warps",
+        "reads annotations that are text",
+        ADD.replace(": tl.constexpr", ': "tl.constexpr"'),
+        {"num_warps=4": "num_warps=1"},
+        runs=False,  # Triton's interpreter does not read them
+    ),
+    Case(
+        "triton-fitting-warps",
+        "counts the lanes of a tile",
+        SCALE.replace("tl.arange(0, BLOCK)", "tl.sum(tl.arange(0, BLOCK)[:, None] * 1, axis=1)").replace(
+            "BLOCK=64", "BLOCK=32, num_warps=8"
+        ),
+        {"num_warps=8": "num_warps=4"},
+    ),
+    Case(
+        "triton-fitting-warps",
+        "follows the length that the launch computes",
+        ADD.replace("cdiv(n, 256)", "cdiv(n, size)")
+        .replace("    n = x.numel()", "    n = x.numel()\n    size = triton.next_power_of_2(x.shape[1])")
+        .replace("BLOCK=256, num_warps=4", "BLOCK=size"),
+        {"BLOCK=size": "BLOCK=size, num_warps=min(4, triton.cdiv(size, 256))"},
+    ),
+    Case(
+        "triton-fitting-warps",
+        "leaves a name that the file gives to something else",
+        ADD.replace("cdiv(n, 256)", "cdiv(n, size)")
+        .replace("    n = x.numel()", "    n = x.numel()\n    min = 2\n    size = triton.next_power_of_2(n)")
+        .replace("BLOCK=256", "BLOCK=size"),
+        None,
+    ),
+    Case("triton-fitting-warps", "leaves products alone", MATMUL, None),
+    Case(
+        "triton-fitting-warps",
+        "leaves a number that it does not know",
+        ADD.replace("num_warps=4", "num_warps=warps(n)"),
+        None,
+    ),
+    Case("triton-fitting-warps", "leaves warps that are full", ADD.replace("256", "1024"), None),
     Case("triton-num-stages", "adds a stage", MATMUL, {"BLOCK=32)": "BLOCK=32, num_stages=4)"}),
     Case("triton-num-stages", "needs a loop that loads", ADD, None),
     Case(

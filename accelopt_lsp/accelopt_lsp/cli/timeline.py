@@ -91,7 +91,7 @@ def _work(timeline: Timeline, first: float, last: float, lines: Sequence[str]) -
 
 
 def _bar(engine: str, lane: int, x: float, width: float, title: str, opacity: float = 1.0) -> str:
-    colour = _COLOURS.get(engine, "#7d7d7d")
+    colour = _COLOURS.get(engine.split()[0], "#7d7d7d")
     return (
         f'<rect x="{x:.1f}" y="{lane * _ROW}" width="{max(width - 0.3, 0.4):.1f}" height="{_BAR}" fill="{colour}" '
         f'fill-opacity="{opacity:.2f}"><title>{escape(title)}</title></rect>'

@@ -192,7 +192,9 @@ def stop_reason(result: KernelMeasurement, run_findings: Iterable[Finding] = ())
     among the findings of a kernel; where it has no time, also of its file's run, and what else is the reason.
     Empty where there is none."""
     findings = [*result.findings, *(run_findings if result.latency.us is None else ())]
-    findings.sort(key=lambda f: f.severity != "error")
+    findings.sort(
+        key=lambda f: (f.severity != "error", f.code == "inferred-problem")
+    )  # why, before with what
     if result.latency.us is not None:
         findings = [f for f in findings if f.severity == "error"]
     texts = [text for f in findings if (text := short_text(f))]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
@@ -37,14 +39,16 @@ class HostCost:
 
     The time of a candidate is found on stand-ins for the inputs where the original's does not depend on their values,
     and on the problem's inputs elsewhere. Where a candidate changes more than its kernel in a file of several, the sum
-    of all that is launched is its time. With ``all_kernels`` the original's other kernels are profiled too where one
-    was asked for. An original that is ``proved`` is profiled as its candidates are.
+    of all that is launched is its time. It is stated for the same launch of the run as the original's. With
+    ``all_kernels`` the original's other kernels are profiled too where one was asked for. An original that is
+    ``proved`` is profiled as its candidates are.
     """
 
     def __init__(self, host: Host, request: OptimizeRequest, all_kernels: bool = False) -> None:
         self._host, self._request, self._all_kernels = host, request, all_kernels
         self._specs: dict[str, list[dict[str, Any]]] = {}
         self._extents: dict[str, Extent] = {}
+        self._launches: dict[str, tuple[int, int]] = {}  # of which of how many the original's time is
         self._rests: dict[
             str, list[KernelMeasurement]
         ] = {}  # of the original, by the kernel that is not in them
@@ -76,7 +80,15 @@ class HostCost:
             again = await self._cost_or_none(measured.name)
         if again is None:
             return measured
-        return replace(measured, latency=again.latency, quantities=again.quantities)
+        if again.launch is not None and (count := again.quantities.get("launches")) is not None:
+            self._launches[measured.name] = again.launch, int(count.value or 0)
+        return replace(
+            measured,
+            latency=again.latency,
+            quantities=again.quantities,
+            launches=again.launches,
+            launch=again.launch,
+        )
 
     async def _cost_or_none(self, kernel: str) -> KernelMeasurement | None:
         try:
@@ -130,7 +142,9 @@ class HostCost:
         raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
 
     async def _profiled(self, text: str, kernels: list[str] | None, extent: Extent) -> FileMeasurement | None:
-        wanted = await asyncio.to_thread(profile_request, self._request, text, kernels, self._specs, extent)
+        wanted = await asyncio.to_thread(
+            profile_request, self._request, text, kernels, self._specs, extent, self._launches
+        )
         last: FileMeasurement | None = None
         try:
             async with aclosing(profile(self._host, wanted)) as growing:
@@ -217,6 +231,7 @@ def profile_request(
     kernels: list[str] | None,
     specs: dict[str, list[dict[str, Any]]],
     extent: Extent = "all",
+    launches: Mapping[str, tuple[int, int]] = MappingProxyType({}),
 ) -> ProfileRequest:
     """Build the request that profiles ``text`` in the place of the request's file; ``specs`` caches input shapes."""
     targets: dict[Dialect, str] = {"triton": request.target, "nki": request.target}
@@ -228,6 +243,7 @@ def profile_request(
         detail=False,
         background=True,
         extent=extent,
+        launches=dict(launches),
         input_specs=specs,
     )
 

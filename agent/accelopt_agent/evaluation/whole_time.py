@@ -77,6 +77,7 @@ def whole(
         quantities=quantities,
         correctness=correctness,
         percent_of_peak=main.percent_of_peak if len(ranked) == 1 else None,
+        launches=(),
         lines=[line for k in ranked for line in k.lines],
         findings=[finding for k in ranked for finding in k.findings],
     )

@@ -16,7 +16,7 @@ import libcst as cst
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.nki.kernel import NkiKernel, open_nki
-from accelopt_agent.rules.analysis.nki.plain_subscripts import plain_subscripts
+from accelopt_agent.rules.analysis.nki.plain_subscripts import plain_subscripts, without_gaps
 from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_agent.rules.analysis.rule_context import KernelNotFoundError, Rewrite, RuleContext, open_context
 from accelopt_agent.rules.analysis.triton.kernel import open_triton
@@ -143,7 +143,8 @@ def _candidates(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
         found = True
         yield candidate
     if not found and (plain := subject.analysis(_plain)) is not None:
-        yield from _of_reading(rule, plain)
+        for candidate in _of_reading(rule, plain):
+            yield replace(candidate, text=without_gaps(candidate.text))
 
 
 def _plain(subject: RuleContext) -> RuleContext | None:

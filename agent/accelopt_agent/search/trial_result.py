@@ -21,7 +21,7 @@ from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import content_id
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency, LaunchTime
 from accelopt_profiling.quantity import Known
 
 #: So many steps are told one by one.
@@ -73,12 +73,33 @@ def node_of_trial(
 
 def _clearly_faster(node: Node, target: str) -> bool:
     """Return whether ``node`` may be offered in the place of the original: what gains as a part of a larger launch must
-    not lose in the profiled case, and the other way round."""
+    not lose in the profiled case, and the other way round; and no other launch of the run may lose either."""
     ways = {
         direction(node.original_compared(), node.compared, target),
         direction(node.original_compared(plain=True), node.measurement.latency, target),
     }
-    return "faster" in ways and "slower" not in ways
+    return "faster" in ways and "slower" not in ways and not _slower_launches(node, target)
+
+
+def _launch_pairs(node: Node) -> list[tuple[LaunchTime, LaunchTime]]:
+    """Return the times of each launch of the run, before and after, as far as both are known. None are where the runs
+    made different numbers of launches."""
+    before, after = node.root.measurement.launches, node.measurement.launches
+    if len(before) != len(after):
+        return []
+    return [(o, n) for o, n in zip(before, after, strict=True) if o is not None and n is not None]
+
+
+def _slower_launches(node: Node, target: str) -> bool:
+    """Return whether some launch of the run is slower than the original's, as it is or, where the original's is mostly
+    start, as a part of a larger one."""
+    root = node.root
+    for old, new in _launch_pairs(node):
+        if direction(old.latency, new.latency, target) == "slower":
+            return True
+        if root.compared_at_scale and direction(old.at_scale, new.at_scale, target) == "slower":
+            return True
+    return False
 
 
 def failure_of(verdict: Verdict) -> Failure:
@@ -164,6 +185,7 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         bound=base.measurement.bound,
         fast_bound=node.measurement.bound,
         moved=MeasuredVersions(base.measurement, node.measurement).moves(),
+        launches=len(_launch_pairs(node)),
     )
 
 

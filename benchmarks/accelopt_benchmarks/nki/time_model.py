@@ -190,10 +190,10 @@ def judge_version(kind: str, name: str, root: str) -> PublishedComparison:
     return _judge(name, found["kernels"][name], emulation.machines[0].trace, machine, vary=False)
 
 
-def _scan(steps: str) -> list[Any]:
+def _scan(steps: str, channels: str = "4096") -> list[Any]:
     import numpy as np
 
-    shapes = [(1, 4096, int(steps))] * 2 + [(4096, 16)] + [(1, 16, int(steps))] * 2
+    shapes = [(1, int(channels), int(steps))] * 2 + [(int(channels), 16)] + [(1, 16, int(steps))] * 2
     return [np.broadcast_to(np.zeros((), np.float32), shape) for shape in shapes]
 
 

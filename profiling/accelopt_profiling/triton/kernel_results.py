@@ -6,7 +6,15 @@ import dataclasses
 from collections.abc import Sequence
 
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, LineCost, Severity
+from accelopt_profiling.measurement import (
+    Correctness,
+    Finding,
+    KernelMeasurement,
+    Latency,
+    LaunchTime,
+    LineCost,
+    Severity,
+)
 from accelopt_profiling.problems.loading.inferred import of_inferred
 from accelopt_profiling.quantity import Quantity, estimated, executed
 from accelopt_profiling.targets import GpuTarget
@@ -17,6 +25,7 @@ from accelopt_profiling.triton.capture.launch import (
     largest_tensor,
 )
 from accelopt_profiling.triton.capture.session import LaunchExecution
+from accelopt_profiling.triton.compilation.compile import compile_launch
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.causes import cost_findings
@@ -27,21 +36,27 @@ from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES
 #: A launch with inferred arguments that touches less than this share of a tensor of more bytes is pointed out.
 _LITTLE, _LARGE = 0.01, 1 << 20
 
+#: So many kinds of launches of a kernel are compiled where each launch is compared: for about a second.
+_MOST_KINDS = 4
+
 _STAGES = ("traced", "executed", "compiled", "checked")
 
 
 @dataclasses.dataclass
 class KernelResults:
-    """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared."""
+    """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared.
+    ``wanted`` says for which of how many launches the cost is to be stated."""
 
     kernel: Kernel
     target: GpuTarget
+    wanted: tuple[int, int] | None = None
     executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
     checks: list[LaunchExecution] = dataclasses.field(default_factory=list)
     tried: list[LaunchExecution] = dataclasses.field(default_factory=list)
     configurations: list[autotune.AutotuneConfiguration] = dataclasses.field(default_factory=list)
     chosen: autotune.AutotuneConfiguration | None = None
     compiled: CompiledFacts | None = None
+    each: dict[int, CompiledFacts] = dataclasses.field(default_factory=dict)
     correctness: Correctness = dataclasses.field(default_factory=Correctness)
     stage: str = _STAGES[0]
 
@@ -53,11 +68,13 @@ class KernelResults:
 
     def take(self, executions: Sequence[LaunchExecution]) -> None:
         """Take the launches of a run, the autotuner's tries among them; those tries are of interest that led to the
-        costliest launch."""
+        launch that is stated."""
         self.executions = [e for e in executions if not e.tuning]
         tried = [(e, tries) for e in self.executions if (tries := autotune.tried_for(e, executions))]
         if tried:
-            self.tried = max(tried, key=lambda pair: self._cost(pair[0]))[1]
+            stated = self._stated()
+            first = [pair for pair in tried if pair[0] is stated]
+            self.tried = max(first or tried, key=lambda pair: self._cost(pair[0]))[1]
 
     def reach(self, stage: str) -> None:
         """Note that a kernel that was launched came as far as ``stage``."""
@@ -65,13 +82,31 @@ class KernelResults:
             self.stage = stage
 
     def representative(self) -> tuple[LaunchExecution, LaunchEstimate | None] | None:
-        """Return the launch with the longest estimate; of an autotuned kernel the chosen configuration."""
+        """Return the wanted launch, else the one with the longest estimate; of an autotuned kernel the chosen
+        configuration."""
         if self.chosen is not None:
             return self.chosen.execution, self._estimate(self.chosen.execution)
-        if not self.executions:
-            return None
-        costliest = max(self.executions, key=self._cost)
-        return costliest, self._estimate(costliest)
+        stated = self._stated()
+        return None if stated is None else (stated, self._estimate(stated))
+
+    def _stated(self) -> LaunchExecution | None:
+        if self.wanted is not None and self.wanted[1] == len(self.executions):
+            return self.executions[self.wanted[0]]
+        return max(self.executions, key=self._cost, default=None)
+
+    def compile_each(self) -> None:
+        """Compile the launches of a kernel that is launched several times, each kind once and the first few kinds. The
+        launches of a kernel that is autotuned have the configuration that was chosen for one of them."""
+        if len(self.executions) < 2 or self.chosen is not None:
+            return
+        kinds: dict[str, CompiledFacts] = {}
+        for number, execution in enumerate(self.executions):
+            launch = execution.launch
+            kind = repr((launch.constants, launch.signature, launch.attrs, launch.options))
+            if kind not in kinds and len(kinds) < _MOST_KINDS:
+                kinds[kind] = compile_launch(launch, self.target)
+            if kind in kinds and kinds[kind].problem is None:
+                self.each[number] = kinds[kind]
 
     def measurement(self, case: str, inferred: bool, findings: Sequence[Finding]) -> KernelMeasurement:
         """Return what is known now. ``case`` names the problem's case, ``inferred`` tells that nobody wrote its
@@ -82,6 +117,7 @@ class KernelResults:
         execution, made = chosen
         measurement = self._blank()
         quantities = {"launches": executed(len(self.executions), "launches")}
+        stated = self._stated()
         if self.tried:
             quantities["autotune_configurations"] = executed(len(self.tried), "configurations")
         if execution.counts is not None:
@@ -112,6 +148,8 @@ class KernelResults:
             quantities=quantities,
             lines=self._lines(execution, made),
             findings=list(dict.fromkeys(every)),
+            launches=self._each_launch() if self.each else (),
+            launch=next((n for n, e in enumerate(self.executions) if e is stated), None),
             toolchain=self.compiled.toolchain if self.compiled else {},
         )
 
@@ -198,6 +236,20 @@ class KernelResults:
         """Return the estimated time of a launch in us, below all others where it has none."""
         made = self._estimate(execution)
         return -1.0 if made is None else made.latency.us or 0.0
+
+    def _each_launch(self) -> tuple[LaunchTime | None, ...]:
+        """Return the times of the launches that were compiled."""
+        times: list[LaunchTime | None] = []
+        for number, execution in enumerate(self.executions):
+            counts, compiled = execution.counts, self.each.get(number)
+            if compiled is None or counts is None or counts.sampled < 1:
+                times.append(None)
+                continue
+            share = time_at_scale(counts, compiled, self.target)
+            latency = estimate(counts, compiled, self.target).latency
+            at_scale = Latency(share.value, share.low, share.high, share.known)
+            times.append(LaunchTime(largest_tensor(execution.launch), latency, at_scale))
+        return tuple(times)
 
     def _all_launches(self) -> Quantity | None:
         """Return the time of all launches together; None of one alone, or where one has no estimate."""

@@ -14,7 +14,7 @@ from support.triton_memory_cases import MEMORY_CASES, ROWS
 from support.triton_product_cases import PRODUCT_CASES
 from support.triton_rule_cases import CASES as OTHER_CASES
 from support.triton_rule_cases import Case
-from support.triton_rule_kernels import ADD, IMPORTS
+from support.triton_rule_kernels import ADD, IMPORTS, TUNED
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
@@ -98,6 +98,51 @@ def test_tiles_do_not_shrink_for_a_launch_that_is_too_small_to_tell() -> None:
         measured = KernelMeasurement(kernel.name, kernel.line, "triton", "h100", bound=bound)
         found = catalogue.apply("triton-tile-size", text, kernel, measured)
         assert [c.summary for c in found] == [f"Launch with BLOCK={n} instead of 256." for n in sizes]
+
+
+@pytest.mark.parametrize(
+    ("length", "expected"),
+    [(256, ["min(4, triton.cdiv(size, 256))"]), (1024, []), (8192, ["min(16, triton.cdiv(size, 256))"])],
+)
+def test_warps_follow_a_row_as_far_as_it_was_measured(length: int, expected: list[str]) -> None:
+    text = IMPORTS + ADD.replace(
+        "    n = x.numel()", "    n = x.numel()\n    size = triton.next_power_of_2(n)"
+    )
+    text = text.replace("cdiv(n, 256)", "cdiv(n, size)").replace("BLOCK=256", "BLOCK=size")
+    (kernel,) = find_kernels(text).kernels
+    measured = KernelMeasurement(
+        kernel.name, kernel.line, "triton", "h100", configuration=f"BLOCK={length}, num_warps=4, num_stages=3"
+    )
+    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    assert found == [text.replace("num_warps=4", f"num_warps={count}") for count in expected]
+
+
+def test_warps_that_a_variable_says_are_bounded() -> None:
+    text = IMPORTS + ADD.replace("    n = x.numel()", "    n = x.numel()\n    warps = 8 if n > 4096 else 4")
+    text = text.replace("num_warps=4", "num_warps=warps")
+    (kernel,) = find_kernels(text).kernels
+    measured = KernelMeasurement(
+        kernel.name, kernel.line, "triton", "h100", configuration="BLOCK=256, num_warps=4, num_stages=3"
+    )
+    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    assert found == [text.replace("num_warps=warps", "num_warps=min(warps, 1)")]
+
+
+def test_the_chosen_configuration_is_tried_with_the_warps_that_its_lanes_fill() -> None:
+    configs = "[triton.Config({'BLOCK': b}) for b in (64, 256)]"
+    text = IMPORTS + TUNED.replace('[triton.Config({"BLOCK": 256}, num_warps=4)]', configs)
+    (kernel,) = find_kernels(text).kernels
+    for length, warps in ((64, "1"), (256, "1"), (1024, None)):
+        measured = KernelMeasurement(
+            kernel.name,
+            kernel.line,
+            "triton",
+            "h100",
+            configuration=f"BLOCK={length}, num_warps=4, num_stages=3",
+        )
+        found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+        added = f' + [triton.Config({{"BLOCK": {length}}}, num_warps={warps})]'
+        assert found == ([] if warps is None else [text.replace(configs, configs + added)])
 
 
 def test_a_computed_block_of_a_loop_is_bounded_with_its_warps() -> None:

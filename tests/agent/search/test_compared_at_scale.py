@@ -12,7 +12,7 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.trial import Trial, VersionTexts
 from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.measurement import KernelMeasurement, Latency, LaunchTime
 from accelopt_profiling.quantity import Known, estimated
 
 KERNEL = find_kernels(TEXT).kernels[0]
@@ -54,3 +54,26 @@ def test_what_counts(before: KernelMeasurement, after: KernelMeasurement, expect
 def test_a_measured_time_is_not_compared_by_an_estimate() -> None:
     before = replace(measured(6.9, 0.2), latency=Latency(6.9, 6.8, 7.0, Known.MEASURED))
     assert not Node(TEXT, KERNEL, before).compared_at_scale
+
+
+def with_launches(found: KernelMeasurement, *times: tuple[float, float]) -> KernelMeasurement:
+    def latency(us: float) -> Latency:
+        return Latency(us, 0.9 * us, 1.1 * us, Known.ESTIMATED)
+
+    return replace(
+        found, launches=tuple(LaunchTime("x 8 fp32", latency(us), latency(at)) for us, at in times)
+    )
+
+
+@pytest.mark.parametrize(
+    ("launches", "expected"),
+    [
+        (((6.9, 0.1), (6.9, 1.0)), "faster"),
+        (((6.9, 0.1), (6.9, 1.2)), "unclear"),  # another launch of the run loses as part of a larger one
+        (((6.9, 0.1), (9.0, 1.0)), "unclear"),  # or as it is
+        (((6.9, 0.1),), "faster"),  # another number of launches: they are not compared
+    ],
+)
+def test_no_launch_of_the_run_may_lose(launches: tuple[tuple[float, float], ...], expected: str) -> None:
+    before = with_launches(measured(6.9, 0.2), (6.9, 0.2), (6.9, 1.0))
+    assert outcome(before, with_launches(measured(6.9, 0.1), *launches)) == expected

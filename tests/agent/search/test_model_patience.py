@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -25,8 +26,9 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, SuggestionFound
 from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.strategies.hybrid import Experience
+from accelopt_agent.search.strategies.hybrid import TRIES_IN_VAIN, Experience
 from accelopt_agent.search.trial import Trial
+from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_profiling.kernels import find_kernels
 
 
@@ -76,6 +78,33 @@ def test_of_a_rule_that_gained_nothing_in_two_places_little_is_hoped_elsewhere()
     assert experience.ratio(again) == pytest.approx(0.93)
     assert experience.ratio(trials[2]) > experience.ratio(again)
     assert experience.ratio(trials[2]) < 1  # it is tried all the same, later
+
+
+def test_a_rule_that_brought_nothing_again_and_again_loses_its_turn() -> None:
+    """Whatever its place in the catalogue and earlier searches let hope, until it gains or another unit limits."""
+    root = node(100)
+    prior = OutcomePrior([tried_elsewhere(str(task)) for task in range(9)])
+    for experience in (Experience(), Experience(prior, "trn1")):
+        trials = [trial(root, "rule:balance", f"move line {line}") for line in range(6)]
+        experience.add_proposals(trials)
+        for tried_now in trials[:TRIES_IN_VAIN]:
+            assert experience.ratio(trials[-1]) < 1
+            experience.add_result(tried_now, node(100))
+        assert experience.ratio(trials[-1]) == 1
+        other = trial(root, "rule:wider", "load rows in full")
+        assert experience.ratio(other) < 1
+        experience.add_result(trials[3], node(90))
+        assert experience.ratio(trials[-1]) < 1
+        for tried_now in trials[:TRIES_IN_VAIN]:
+            experience.add_result(tried_now, node(101))
+        assert experience.ratio(trials[-1]) == 1
+        root.measurement = replace(root.measurement, bound="memory")
+        assert experience.ratio(trials[-1]) < 1
+        root.measurement = replace(root.measurement, bound=node(100).measurement.bound)
+
+
+def tried_elsewhere(task: str) -> Outcome:
+    return Outcome("rule:balance", task, "VectorE", "nki", "trn1", math.log(0.7))
 
 
 def node(us: int) -> Node:

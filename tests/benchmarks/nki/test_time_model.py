@@ -55,7 +55,9 @@ def test_the_one_left_out_has_no_say_in_its_constants() -> None:
 
 
 def test_versions_are_told_one_by_one_and_each_beside_the_next() -> None:
-    names = list(time_model.published_versions()["fused mamba"]["kernels"])
+    names = list(time_model.published_versions()["fused mamba"]["kernels"])[
+        1:
+    ]  # the first has fewer channels
     published = zip(names, (300, 200, 100, 99), strict=True)
     found = [judged(name, us, us * 2 if n else us) for n, (name, us) in enumerate(published)]
     rows = time_model.versions("fused mamba", found)

@@ -190,6 +190,11 @@ KERNELS: dict[str, tuple[str, str]] = {
         + COPY.format(shape="(rows, columns)", of="x", source="x")[1:],
         "gain.shape == (1, x.shape[1])",
     ),
+    "a number that was left out, by another name": (
+        "def k(x, block_size=None):\n    B = block_size\n    rows = x.shape[0] // B\n"
+        + COPY.format(shape="x.shape", of="x", source="x")[1:],
+        "block_size > 0",
+    ),
     "a number in arithmetic": (
         "def k(x, offset_at):\n    rows = offset_at * 2\n" + COPY.format(shape="x.shape", of="x", source="x")[1:],
         "isinstance(offset_at, (int, float))",
@@ -229,3 +234,35 @@ def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
     assert not problem.complete
     assert "not on this machine" in problem.remaining
     assert "# Still to be mended" in problem.text
+
+
+MAKER = """
+def make(rows, feature_dim):
+    wide = max(rows, 32)
+
+    @nki.jit
+    def kernel(x):
+        out = nl.ndarray((4, wide), dtype=x.dtype, buffer=nl.shared_hbm)
+        tile = nl.ndarray((4, wide), dtype=x.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(dst=tile, src=x[0:4, 0:wide])
+        nisa.dma_copy(dst=out, src=tile)
+        return out
+
+    return kernel, feature_dim
+"""
+
+
+def test_a_function_that_makes_its_kernel_gets_numbers_and_the_kernel_tensors(tmp_path: Path) -> None:
+    text = HEAD.replace("@nki.jit\n", "") + MAKER
+    (tmp_path / "src").mkdir()
+    (tmp_path / "src/kernel_file.py").write_text(text)
+    context = StepContext(tmp_path, Source("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
+    problem = infer_nki(context, InferParams(list(find_kernels(text).kernels), "trn2"))
+    assert (problem.complete, problem.entry, problem.launched) == (True, "make", ["kernel"]), (
+        problem.remaining
+    )
+    namespace: dict[str, Any] = {}
+    exec(compile(problem.text, "problem", "exec"), namespace)  # noqa: S102
+    sys.modules.pop("kernel_file")
+    rows, dimension, x = namespace["get_inputs"]()
+    assert (type(rows), type(dimension), x.ndim) == (int, int, 2)

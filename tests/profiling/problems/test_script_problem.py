@@ -168,6 +168,41 @@ def test_calls_of_functions_that_reach_a_kernel_are_recorded(more: str, recorded
     assert own_runs(try_parse(text), find_kernels(text)).recorded == recorded
 
 
+def test_a_file_that_applies_its_autograd_function_itself(tmp_path: Path) -> None:
+    text = """
+import torch
+import triton
+
+@triton.jit
+def kernel(x):
+    pass
+
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, times):
+        return x * 2 if times else launch(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient * 2, None
+
+def launch(x):
+    kernel[(1,)](x)
+
+def doubled(x):
+    return Double.apply(x, 1)
+
+doubled(torch.ones(2, requires_grad=True))
+Double.apply(torch.ones(3), 1)
+"""
+    recorded = own_runs(try_parse(text), find_kernels(text)).recorded
+    assert "Double.apply" in recorded
+    run = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": [*recorded, "doubled"]})
+    assert [(name, len(x)) for name, x, *_ in run.calls] == [("doubled", 2), ("Double.apply", 3)]
+    assert run.differentiated == {"doubled", "Double.apply"}
+    assert "apply" not in vars(run.module.Double)
+
+
 def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path: Path) -> None:
     text = "def double(x):\n    return x + x\n\nassert double(3) == 6\nassert double(4.5) == 8\ndouble(7)\n"
     context = context_of(tmp_path, {"k.py": text})

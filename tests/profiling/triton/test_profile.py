@@ -383,3 +383,38 @@ def test_zeros_for_inputs_lie_where_a_device_would_put_them():
         x, layer = torch.rand(1 << 20, device="cuda"), torch.nn.Linear(4, 4, device="cuda")
     assert x.data_ptr() % 256 == 0
     assert layer.weight.shape == (4, 4)
+
+
+THREE_LAUNCHES = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double(x, out, n, B: tl.constexpr):
+    at = tl.program_id(0) * B + tl.arange(0, B)
+    tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)
+
+for n in (1000, 1 << 22, 1 << 20):
+    x = torch.zeros(n, device="cuda")
+    double[(triton.cdiv(n, 256),)](x, torch.empty_like(x), n, B=256)
+"""
+
+
+def test_the_cost_is_stated_for_the_launch_that_is_asked_for(warm):
+    def cost(**rest):
+        problem = {"kind": "selfrun", "options": {"module": True}}
+        files = {"k.py": THREE_LAUNCHES}
+        return only(warm.profile(files, "k.py", problem, detail=False, extent="cost", **rest))
+
+    costliest, last, another_run = (
+        cost(),
+        cost(launches={"double": [2, 3]}),
+        cost(launches={"double": [2, 9]}),
+    )
+    assert [k["launch"] for k in (costliest, last, another_run)] == [1, 2, 1]
+    assert costliest["case"].startswith(f"x {1 << 22} ")
+    assert last["case"].startswith(f"x {1 << 20} ")
+    each = costliest["launches"]
+    assert [launch["latency"] for launch in each][1:] == [costliest["latency"], last["latency"]]
+    assert each[2]["at_scale"]["us"] == last["quantities"]["time_at_scale"]["value"]

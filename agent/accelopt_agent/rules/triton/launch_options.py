@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
+from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.parsed_source import canonical
 from accelopt_agent.rules.analysis.rule_context import Rewrite
+from accelopt_agent.rules.analysis.triton.block_size import number_of
 from accelopt_agent.rules.analysis.triton.config_list import OPTIONS, TuneConfig, config_text, open_configs
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 
@@ -20,18 +22,27 @@ def neighbours(
     if kernel.is_autotuned:
         yield from _more_configs(kernel, option, default, near)
         return
-    if not kernel.launches or len({_present(launch, option, default) for launch in kernel.launches}) != 1:
+    if not kernel.launches or len({_present(kernel, la, option, default) for la in kernel.launches}) != 1:
         return
-    present = _present(kernel.launches[0], option, default)
+    present = _present(kernel, kernel.launches[0], option, default)
     for value in near(present) if present is not None else ():
         if all(launch.call.args for launch in kernel.launches):
-            edits = [e for la in kernel.launches for e in kernel.keyword_edits(la.call, option, str(value))]
+            edits = [e for la in kernel.launches for e in _set(kernel, la, option, str(value))]
+            edits = list(dict.fromkeys(edits))
             yield Rewrite((), f"Launch with {option}={value} instead of {present}.", tuple(edits))
 
 
-def _present(launch: KernelLaunch, option: str, default: int) -> int | None:
+def _present(kernel: TritonKernel, launch: KernelLaunch, option: str, default: int) -> int | None:
     keyword = launch.keyword(option)
-    return default if keyword is None else integer(keyword.value)
+    return default if keyword is None else integer(number_of(kernel, launch, keyword.value))
+
+
+def _set(kernel: TritonKernel, launch: KernelLaunch, option: str, text: str) -> list[ByteEdit]:
+    keyword = launch.keyword(option)
+    number = number_of(kernel, launch, keyword.value) if keyword is not None else None
+    if number is None:
+        return kernel.keyword_edits(launch.call, option, text)
+    return [kernel.source.replace(number, text)]
 
 
 def _more_configs(

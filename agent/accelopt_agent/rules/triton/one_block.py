@@ -98,7 +98,12 @@ def _launched(kernel: TritonKernel, loop: RowLoop, warps: int | None) -> list[By
             if computed is None or "next_power_of_2" not in kernel.source.code(computed):
                 return None
             continue
-        if power is None or size is None or not _is_known_at(kernel, launch, size, number):
+        if (
+            power is None
+            or size is None
+            or kernel.hides("min")
+            or not _is_known_at(kernel, launch, size, number)
+        ):
             return None
         most = _PER_WARP * min(warps or present or 4, 8)
         text = f"min({power}({kernel.source.code(size)}), {max(most, integer(number) or 0)})"

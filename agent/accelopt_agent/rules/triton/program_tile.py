@@ -164,9 +164,11 @@ def _limit(
     """Return the argument that is the number of programs along the axis, what the grid has for it, and
     whether the launch has to pass it yet."""
     found = grid_axis(kernel, launch, axis.number)
-    if found is None or found[1] or is_shared(kernel, launch, launch.grid):
+    if found is None or is_shared(kernel, launch, launch.grid):
         return None
     count = found[0]
+    if any(n.value == found[1] for n in kernel.source.walk(count, cst.Name)):
+        return None  # the grid depends on a block size
     if not isinstance(count, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)):
         return None
     if isinstance(count, cst.Call) and not kernel.source.code(count.func).endswith((".size", ".numel")):
@@ -225,7 +227,7 @@ def _rewrite(
         number = next(
             n for n in (f"{rows.lower()}_per_program", f"{rows.lower()}_of_a_program") if n not in words
         )
-        outside.append(source.before(statement, f"{number} = max(1, {count} // {length})"))
+        outside.append(source.before(statement, f"{number} = {cdiv}({count}, {length})"))
         what = f"as many {_plural(axis.name)} per program as have {count} elements"
     given = [*([f"{name}={source.code(extent)}"] if is_new else []), f"{block}={number}"]
     final = launch.call.args[-1]

@@ -3,7 +3,6 @@ smaller than what it computes."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -16,6 +15,7 @@ from accelopt_agent.rules.analysis.triton.launch_sizes import (
     Resize,
     axes_of,
     bounds_of,
+    measured_setting,
     options_edits,
 )
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimensions
@@ -64,9 +64,16 @@ def _smaller_blocks(subject: RuleContext, launched: LaunchSizes, name: str) -> I
     """Bound a block that the launch computes and the kernel's loops go over, and its warps with it."""
     kernel, launch = launched.kernel, launched.launch
     given, warps = launch.arguments.get(name), launch.keyword("num_warps")
-    size, count = _measured(subject, name), _measured(subject, "num_warps")
+    size, count = measured_setting(subject, name), measured_setting(subject, "num_warps")
     keyword = launch.keyword(name)
-    if given is None or keyword is None or warps is None or size is None or count is None:
+    if (
+        given is None
+        or keyword is None
+        or warps is None
+        or size is None
+        or count is None
+        or kernel.hides("min")
+    ):
         return
     for parts in _PARTS:
         block, fewer = size // parts, count // parts
@@ -79,10 +86,3 @@ def _smaller_blocks(subject: RuleContext, launched: LaunchSizes, name: str) -> I
         edits = options_edits(kernel, launch.call, texts)
         summary = f"Launch with {name} of at most {block} ({size} here) and at most {fewer} warps ({count})."
         yield Rewrite((), summary, tuple(edits))
-
-
-def _measured(subject: RuleContext, name: str) -> int | None:
-    """Return what the profiled launch had for a constexpr or an option."""
-    written = subject.measurement.configuration if subject.measurement is not None else ""
-    number = re.search(rf"(?:^|, ){re.escape(name)}=(\d+)(?:,|$)", written)
-    return int(number[1]) if number is not None else None

@@ -33,6 +33,13 @@ HOPELESS = 0.99
 #: else is left.
 NEUTRAL = 0.02
 
+#: A gain by less than this share of the time does not count as one where tries are counted that brought none.
+WORTHWHILE = 0.005
+
+#: A rule that brought nothing so often in a row, on versions of this kernel that the same unit limits, has no turn
+#: there while anything else promises something.
+TRIES_IN_VAIN = 3
+
 
 class Experience:
     """Time after over time before, per step, per rule and per what bounds the version it was tried on; ``prior`` is
@@ -46,6 +53,7 @@ class Experience:
         self._ratios: dict[tuple[str, str], list[tuple[float, str | None]]] = {}
         self._failed: dict[str, int] = {}
         self._of_rule: dict[str, list[float]] = {}
+        self._in_vain: dict[tuple[str, str | None], int] = {}  # by rule and bound: tries since the last gain
 
     def add_proposals(self, trials: Sequence[Trial]) -> None:
         """Take what came first in an answer as most promising."""
@@ -61,6 +69,8 @@ class Experience:
         ratio = node.us / trial.parent.us
         self._ratios.setdefault(trial.step, []).append((ratio, trial.parent.measurement.bound))
         self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
+        rule = trial.candidate.origin, trial.parent.measurement.bound
+        self._in_vain[rule] = 0 if ratio < 1 - WORTHWHILE else self._in_vain.get(rule, 0) + 1
 
     def tries(self, trial: Trial) -> int:
         """Return how often the rule of ``trial`` was tried."""
@@ -71,6 +81,9 @@ class Experience:
         ``by_catalogue``: as if nothing were known from earlier searches."""
         known = self._ratios.get(trial.step)
         if not known:
+            rule = trial.candidate.origin, trial.parent.measurement.bound
+            if self._in_vain.get(rule, 0) >= TRIES_IN_VAIN and _by_rule(trial):
+                return 1.0
             hope = self._hopes.get(id(trial), LAST)
             if self._prior is not None and not by_catalogue:
                 bound, tries = trial.parent.measurement.bound, self._of_rule.get(trial.candidate.origin, [])
@@ -95,9 +108,6 @@ class Experience:
 
 #: How much slower a version counts for each time that a paid proposer was asked about it: others get their turn.
 ASKED_BEFORE = 0.05
-
-#: A gain by less than this share of the time does not count as one where tries are counted that brought none.
-WORTHWHILE = 0.005
 
 #: The share of the candidates that is kept for a paid proposer.
 MODEL_SHARE = 0.30

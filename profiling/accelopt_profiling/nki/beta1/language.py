@@ -192,10 +192,9 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
     if len(tile.dims) != 2:
         machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
     swapped = tile.strided(tile.offset, (tile.dims[1], tile.dims[0]))
+    machine.executor.check_range(tile, None)
     if mask is not None or tile.out_of_range:
-        machine.fault(
-            "unsupported", "nl.load_transpose2d with a mask or an index out of range is not emulated."
-        )
+        machine.fault("unsupported", "nl.load_transpose2d with a mask is not emulated.")
     return machine.transfers.load(swapped, data_type_or_none(dtype), None)
 
 
@@ -265,15 +264,17 @@ def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **un
 
 
 def rms_norm(
-    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, **unused: Any
-) -> Tile:
+    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, mask: Any = None, **unused: Any
+) -> Tile:  # fmt: skip
     """``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``: square, sum, scale, rsqrt, two
     products."""
     machine = current()
-    total = reduce(machine, "add", elementwise.activation("square", x), axis, None, None, True)
-    mean = binary(machine, "add", binary(machine, "multiply", total, 1.0 / n), epsilon)
-    normed = binary(machine, "multiply", x, elementwise.activation("rsqrt", mean))
-    result = binary(machine, "multiply", normed, w, dtype)
+    total = reduce(machine, "add", elementwise.activation("square", x, mask=mask), axis, None, mask, True)
+    mean = binary(
+        machine, "add", binary(machine, "multiply", total, 1.0 / n, None, mask), epsilon, None, mask
+    )
+    scaled = binary(machine, "multiply", x, elementwise.activation("rsqrt", mean, mask=mask), None, mask)
+    result = binary(machine, "multiply", scaled, w, dtype, mask)
     assert isinstance(result, Tile)
     return result
 

@@ -9,6 +9,7 @@ from typing import Any
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.current.enums import DmaEngine
 from accelopt_profiling.nki.current.operands import on_chip
+from accelopt_profiling.nki.data.instruction import BARRIER, GPSIMD, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 
@@ -59,6 +60,8 @@ def _meet(machine: Machine, key: object, value: Any) -> Sequence[Any]:
     what = key if isinstance(key, str) else "sendrecv"
     if machine.group is None:
         return machine.fault("unsupported", f"{what} is for the two cores of a launch over kernel[2].")
+    machine.recorder.forbid_replay()
+    machine.stream.issue(TracedInstruction(BARRIER, (GPSIMD,), machine.diagnostics.line(), 0, 0))
     met = machine.group.meet(key, value)
     if met is None:
         return machine.fault("unsupported", f"{what} waits for the other core, which does not come here.")

@@ -12,6 +12,9 @@ from accelopt_profiling.nki.data.memory_space import MemorySpace
 TENSOR, VECTOR, SCALAR, GPSIMD, DMA = "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA"
 COMPUTE_ENGINES = (TENSOR, VECTOR, SCALAR, GPSIMD)
 
+#: What each core does where the cores of a launch wait for one another: none goes on before all are there.
+BARRIER = "core_barrier"
+
 
 class BlockInfo:
     """Describes a block of memory without its values: its size, and where the kernel made it."""
@@ -47,18 +50,19 @@ class TracedInstruction:
     number of elements per partition of the operand that sets the cost, ``flops`` counts multiply and add apart.
     ``bytes``, ``descriptors`` (contiguous runs) and ``pattern`` (what of HBM is touched) are set for DMA,
     ``accumulate`` for a matmul that adds to PSUM. ``number`` counts the instructions of a run; ``slopes`` tell how the
-    pattern's offset grows with loops that are being recorded.
+    pattern's offset grows with loops that are being recorded. ``core`` is the core of a launch over two that runs it.
     """
 
     __slots__ = (
-        "accumulate", "bytes", "descriptors", "engines", "flops", "free", "itemsize", "line", "number", "onezero",
-        "opcode", "partitions", "pattern", "psum_inputs", "reads", "slopes", "stationary", "transpose", "writes",
+        "accumulate", "bytes", "core", "descriptors", "engines", "flops", "free", "itemsize", "line", "number",
+        "onezero", "opcode", "partitions", "pattern", "psum_inputs", "reads", "slopes", "stationary", "transpose",
+        "writes",
     )  # fmt: skip
 
     def __init__(self, opcode: str, engines: tuple[str, ...], line: int, partitions: int, free: int) -> None:
         self.opcode, self.engines, self.line = opcode, engines, line
         self.partitions, self.free = partitions, free
-        self.number = 0
+        self.number = self.core = 0
         self.itemsize = 4
         self.slopes: Slopes = ()
         self.pattern: tuple[int, tuple[tuple[int, int], ...]] | None = None

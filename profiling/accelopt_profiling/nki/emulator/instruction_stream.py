@@ -11,11 +11,12 @@ from accelopt_profiling.nki.emulator.tile import Tile
 
 
 class InstructionStream:
-    """The instructions of one run in program order. ``issued`` counts them; ``record`` adds them to the trace."""
+    """The instructions of one run in program order. ``issued`` counts them; ``record`` adds them to the trace;
+    ``core`` is the one that runs now."""
 
     def __init__(self, trace: Trace, record: bool, diagnostics: Diagnostics, recorder: LoopRecorder) -> None:
         self.trace, self.record = trace, record
-        self.issued = 0
+        self.issued = self.core = 0
         self.newest: TracedInstruction | None = None
         self._diagnostics, self._recorder = diagnostics, recorder
 
@@ -34,7 +35,7 @@ class InstructionStream:
         """Issue an instruction."""
         self.issued += 1
         self.newest = instruction
-        instruction.number = self.issued
+        instruction.number, instruction.core = self.issued, self.core
         if self.record:
             self.trace.instructions.append(instruction)
         if self._recorder.loops:

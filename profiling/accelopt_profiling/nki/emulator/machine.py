@@ -124,6 +124,7 @@ class Machine:
     def _enter(self, program: tuple[int, ...], own: Any) -> None:
         """Start a program, or go on with one that waited, where ``own`` is what ``_leave`` returned."""
         self.program = program
+        self.stream.core = self.group.running if self.group is not None else 0
         if own is None:
             self.memory.begin_program(first=not any(program))
             own = (self.memory.next_shared, {})

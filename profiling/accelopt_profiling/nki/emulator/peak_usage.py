@@ -64,10 +64,11 @@ def peak_usage(instructions: list[TracedInstruction], memory: MemorySpace = Memo
 
 
 def overflow(instructions: list[TracedInstruction], limits: CoreLimits) -> Finding | None:
-    """Return a warning if more is alive in SBUF at once than it holds: the compiler then writes tiles out to HBM and
-    reads them back, in both dialects (AWS's "The Trainium Memory Hierarchy", 2025-12-02), which costs time.
+    """Return a warning if more is alive in a core's SBUF at once than it holds: the compiler then writes tiles out to
+    HBM and reads them back, in both dialects (AWS's "The Trainium Memory Hierarchy", 2025-12-02), which costs time.
     """
-    usage = peak_usage(instructions)
+    apart = [[i for i in instructions if i.core == core] for core in {i.core for i in instructions}]
+    usage = max(map(peak_usage, apart), key=lambda u: u.peak, default=PeakUsage(0, 0, ()))
     if usage.peak <= limits.sbuf_bytes:
         return None
     parts = [_held(holder) for holder in usage.holders[:_NAMED]]

@@ -5,15 +5,16 @@ from what the kernels ask for. What is applied per target stands in its file ("c
 
 - A value that is computed again from the same data is kept instead (``share``): repeated loads, transposes through
   TensorE, broadcasts, and products of two loaded tiles. Transposes that the compiler makes itself for ``nl.matmul``
-  are not shared, repeated loads only where the tiles fit, and VectorE's results only where few are kept at once.
+  are not shared, repeated loads and broadcast rows only where the tiles fit, and VectorE's results only where few are
+  kept at once.
 - Results of ScalarE that one ``tensor_tensor`` reads, and rows that TensorE broadcasts for ``tensor_tensor``, lie in
-  PSUM, where reading is cheaper (``operands_in_psum``).
+  PSUM, where reading is cheaper and nothing is kept for long (``operands_in_psum``).
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.instruction import SCALAR, BlockInfo
@@ -27,10 +28,9 @@ _SHAREABLE = ("load", "nc_matmul", "tensor_copy", "tensor_tensor")
 _KEPT_RESULTS = 16
 
 
-def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int, banks: int) -> list[ScheduledStep]:
+def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int) -> list[ScheduledStep]:
     """Let ``tensor_tensor`` read from PSUM, if it fits ``bank`` bytes, what ScalarE computes for it alone, and rows
-    that TensorE broadcasts, which are not copied then, but where a line's rows would hold more than half of the
-    ``banks`` at once. Returns the steps that are left."""
+    that TensorE broadcasts, which are not copied then. Returns the steps that are left."""
     readers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
     writers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
     for step in steps:
@@ -39,7 +39,6 @@ def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int, banks:
         for block, _ in step.writes:
             writers[block].append(step)
     needless: set[int] = set()
-    crowded = _lines_of_too_many_rows(steps, readers, writers, banks // 2)
     for step in steps:
         if len(step.writes) != 1:
             continue
@@ -54,7 +53,7 @@ def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int, banks:
             continue
         if step.opcode == "tensor_scalar" and step.engine == SCALAR and len(readers[block]) == 1:
             instead = block
-        elif block.line not in crowded and (row := _broadcast(step, readers, writers)) is not None:
+        elif (row := _broadcast(step, readers, writers)) is not None:
             instead = row
             needless.add(id(step))
         else:
@@ -66,32 +65,6 @@ def operands_in_psum(steps: list[ScheduledStep], kinds: Kinds, bank: int, banks:
     return [step for step in steps if id(step) not in needless]
 
 
-def _lines_of_too_many_rows(
-    steps: list[ScheduledStep],
-    readers: dict[BlockInfo, list[ScheduledStep]],
-    writers: dict[BlockInfo, list[ScheduledStep]],
-    most: int,
-) -> set[int]:
-    """Return the lines of whose broadcast rows more than ``most`` are alive at once, from the copy to the last reader:
-    a row that a later iteration of an outer loop reads again is alive for as long."""
-    numbers = {id(step): number for number, step in enumerate(steps)}
-    changes: dict[int, list[tuple[int, int]]] = defaultdict(list)
-    for number, step in enumerate(steps):
-        if len(step.writes) == 1 and _broadcast(step, readers, writers) is not None:
-            block = step.writes[0][0]
-            last = max((numbers[id(reader)] for reader in readers[block]), default=number)
-            changes[block.line] += [(number, 1), (last + 1, -1)]
-    return {line for line, around in changes.items() if _most_at_once(around) > most}
-
-
-def _most_at_once(changes: list[tuple[int, int]]) -> int:
-    alive = most = 0
-    for _, change in sorted(changes):
-        alive += change
-        most = max(most, alive)
-    return most
-
-
 def _broadcast(
     step: ScheduledStep,
     readers: dict[BlockInfo, list[ScheduledStep]],
@@ -101,10 +74,24 @@ def _broadcast(
     if step.opcode != "tensor_copy" or len(step.reads) != 1:
         return None
     block = step.reads[0][0]
-    made = writers[block][0].instruction if len(writers[block]) == 1 else None
-    if made is None or not made.onezero or made.transpose or block.shape != step.writes[0][0].shape:
+    if not _is_broadcast(writers[block]) or block.shape != step.writes[0][0].shape:
         return None
     return block if block.memory is MemorySpace.PSUM and len(readers[block]) == 1 else None
+
+
+def _is_broadcast(writers: Sequence[ScheduledStep]) -> bool:
+    """Return whether a tile that ``writers`` wrote is a row that TensorE broadcast."""
+    made = writers[0].instruction if len(writers) == 1 else None
+    return made is not None and made.onezero and not made.transpose
+
+
+def _most_at_once(changes: list[tuple[int, int]]) -> int:
+    """Return the most that is alive at once, of (position, change) pairs."""
+    alive = most = 0
+    for _, change in sorted(changes):
+        alive += change
+        most = max(most, alive)
+    return most
 
 
 class _Value:
@@ -139,9 +126,11 @@ class _Sharing:
             Hashable, tuple[Hashable, BlockInfo]
         ] = {}  # content -> its number, the tile that has it first
         self.instead: dict[BlockInfo, BlockInfo] = {}
+        self.writers: dict[BlockInfo, list[ScheduledStep]] = defaultdict(list)
         for number, step in enumerate(steps):
             for block, _ in step.writes:
                 self.values.setdefault(block, _Value()).last_write = number
+                self.writers[block].append(step)
         #: Lines of products that are not transposes: a transpose on such a line belongs to ``nl.matmul``.
         self.products = {
             s.line for s in steps
@@ -203,13 +192,14 @@ class _Sharing:
         return (step.opcode, line, tuple(operands))
 
     def keep_repeats_that_are_too_many(self, room: int) -> None:
-        """Repeat loads whose tiles do not fit together, and results of VectorE of which many would be kept."""
-        opcodes = {p: s.opcode for s in self.steps for p, _ in s.writes if p in self.instead}
-        sizes = {p: p.free_bytes if opcode == "load" else 1 for p, opcode in opcodes.items()}
-        limits = {"load": room, "tensor_tensor": _KEPT_RESULTS}
-        limited = {p for p, opcode in opcodes.items() if opcode in limits}
+        """Make again what would not fit if all of it were kept: loads, broadcast rows, and results of VectorE of which
+        there are many."""
+        kinds = {
+            p: kind for s in self.steps for p, _ in s.writes if p in self.instead and (kind := self._kind(s))
+        }
+        limits = {"load": room, "row": room, "tensor_tensor": _KEPT_RESULTS}
         spans: dict[BlockInfo, list[int]] = {}
-        kept = {self.instead[p]: p for p in limited}
+        kept = {self.instead[p]: p for p in kinds}
         for number, step in enumerate(self.steps):
             for block, _ in (*step.reads, *step.writes):
                 block = self.instead.get(block, block)
@@ -217,19 +207,19 @@ class _Sharing:
                     spans.setdefault(block, [number, number])[1] = number
         changes: dict[tuple[int, str, str], list[tuple[int, int]]] = defaultdict(list)
         for block, (low, high) in spans.items():
-            size, opcode = sizes[kept[block]], opcodes[kept[block]]
-            changes[block.line, block.name, opcode] += [(low, size), (high + 1, -size)]
-        too_many = set()
-        for where, steps in changes.items():
-            alive = 0
-            for _, change in sorted(steps):
-                alive += change
-                if alive > limits[where[2]]:
-                    too_many.add(where)
-                    break
-        for block in limited:
-            if (block.line, block.name, opcodes[block]) in too_many:
+            kind = kinds[kept[block]]
+            size = 1 if kind == "tensor_tensor" else block.free_bytes
+            changes[block.line, block.name, kind] += [(low, size), (high + 1, -size)]
+        too_many = {where for where, steps in changes.items() if _most_at_once(steps) > limits[where[2]]}
+        for block, kind in kinds.items():
+            if (block.line, block.name, kind) in too_many:
                 del self.instead[block]
+
+    def _kind(self, step: ScheduledStep) -> str | None:
+        """Return what limits how much is kept of what ``step`` makes, or None where nothing does."""
+        if step.opcode == "tensor_copy":
+            return "row" if step.reads and _is_broadcast(self.writers[step.reads[0][0]]) else None
+        return step.opcode if step.opcode in ("load", "tensor_tensor") else None
 
     def apply(self) -> tuple[list[ScheduledStep], int]:
         instead = self.instead

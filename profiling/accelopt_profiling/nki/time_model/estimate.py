@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, Trace
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule, prepare, schedule
+from accelopt_profiling.nki.time_model.work import needed_flops
 
 #: Parts of the critical path that no engine runs: the time from an end until the result can be used.
 TRANSFER_LATENCY, SEMAPHORE = "DMA latency", "semaphore"
@@ -73,15 +74,16 @@ def waits(plan: Schedule, engine: str) -> list[Wait]:
     """Return the waits of ``engine``, longest first."""
     order = plan.residency.order
     mine = sorted((n for n, step in enumerate(order) if step.engine == engine), key=plan.start.__getitem__)
-    free = 0.0
+    free: dict[str, float] = defaultdict(float)  # by lane: an engine of each core
     idle_ns: dict[tuple[int, str, int, str], float] = defaultdict(float)
     for n in mine:
-        idle = plan.start[n] - free
+        idle = plan.start[n] - free[order[n].lane]
         cause, why = plan.cause[n], plan.why[n]
         if idle > 0.0 and cause >= 0 and why in (OPERAND, ROOM):
             other = order[cause]
-            idle_ns[order[n].line, other.engine, other.line, "room" if why == ROOM else "operand"] += idle
-        free = max(free, plan.end[n])
+            what = "room" if why == ROOM else "operand"
+            idle_ns[order[n].line, other.engine, other.line, what] += idle / plan.cores
+        free[order[n].lane] = max(free[order[n].lane], plan.end[n])
     return sorted(
         (Wait(engine, line, by, cause_line, why, ns) for (line, by, cause_line, why), ns in idle_ns.items()),
         key=lambda wait: -wait.ns,
@@ -122,7 +124,7 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
     """
     plan = schedule(prepare(trace.instructions, hardware, compiler), hardware)
     us = (plan.total + hardware.launch_ns) / 1000
-    roofline = roofline_us(trace, hardware)
+    roofline = roofline_us(trace, hardware) / plan.cores
     busiest = max(plan.busy, key=lambda e: plan.busy[e])
     latency = dict.fromkeys(COMPUTE_ENGINES, hardware.semaphore_ns) | {DMA: hardware.dma_latency_ns}
     bound = "memory" if busiest == DMA else busiest
@@ -137,10 +139,9 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
 
 
 def roofline_us(trace: Trace, hardware: Hardware) -> float:
-    """Return the least time by HBM bandwidth for inputs and outputs once, and by TensorE's peak for the
-    useful products."""
+    """Return the least time by HBM bandwidth for inputs and outputs once, and by TensorE's peak for the products that
+    are needed."""
     memory = (trace.input_bytes + trace.output_bytes) / hardware.hbm_gbps / 1000
-    narrow = sum(i.flops for i in trace.instructions if not i.transpose and i.itemsize < 4)
-    wide = sum(i.flops for i in trace.instructions if not i.transpose and i.itemsize >= 4)
+    wide, narrow = needed_flops(trace.instructions)
     product = wide / hardware.fp32_tflops / 1e6 + narrow / hardware.bf16_tflops / 1e6
     return max(memory, product)

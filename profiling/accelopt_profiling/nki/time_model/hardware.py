@@ -40,6 +40,7 @@ AS_WRITTEN = Compiler()
 class Hardware:
     """One NeuronCore of a generation. Bandwidths in GB/s, clocks in GHz, times in ns, costs in engine cycles.
 
+    ``shared_gbps`` is what two cores that run one launch have of HBM together.
     ``compiler`` is that of the dialect kernels for this generation are usually written in.
     """
 
@@ -54,6 +55,7 @@ class Hardware:
     bf16_tflops: float
     dma_queues: int
     dma_gbps: float
+    shared_gbps: float
     descriptor_ns: float
     dma_latency_ns: float
     transfer_ns: float
@@ -104,8 +106,9 @@ def hardware(name: str) -> Hardware:
         clocks={engine: entry["value"] for engine, entry in data["clock_ghz"].items()},
         hbm_gbps=value("peaks", "hbm_gbps"), fp32_tflops=value("peaks", "matmul_fp32_tflops"),
         bf16_tflops=value("peaks", "matmul_bf16_tflops"), dma_queues=value("dma", "queues"),
-        dma_gbps=value("dma", "gbps"), descriptor_ns=value("dma", "descriptor_ns"),
-        dma_latency_ns=value("dma", "latency_ns"), min_cycles=value("cost", "min_cycles"),
+        dma_gbps=value("dma", "gbps"), shared_gbps=value("dma", "shared_gbps"),
+        descriptor_ns=value("dma", "descriptor_ns"), dma_latency_ns=value("dma", "latency_ns"),
+        min_cycles=value("cost", "min_cycles"),
         vector_overhead=value("cost", "vector_overhead_cycles"),
         scalar_overhead=value("cost", "scalar_overhead_cycles"),
         matmul_overhead=value("cost", "matmul_overhead_cycles"), semaphore_ns=value("cost", "semaphore_ns"),

@@ -87,6 +87,16 @@ class _Tile:
 
 def place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Residency:
     """Find room for every tile, and add spills and reloads of tiles that find none."""
+    cores = {step.core for step in steps}
+    if len(cores) > 1:  # each has its own memory
+        parts = [
+            _place([step for step in steps if step.core == core], kinds, hardware) for core in sorted(cores)
+        ]
+        return _side_by_side(parts)
+    return _place(steps, kinds, hardware)
+
+
+def _place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Residency:
     placing = _Placing(steps, hardware, kinds.compiler)
     result = placing.result
     if kinds.compiler.spills and placing.choose_what_leaves():
@@ -95,6 +105,32 @@ def place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Resid
         placing.rotate()
     _give_banks(steps, hardware, result)
     result.order = steps
+    return result
+
+
+def _side_by_side(parts: Sequence[Residency]) -> Residency:
+    """Return what cores that run one launch hold, each on its own, with their steps in the order of the program."""
+    result = Residency(banks=parts[0].banks)
+    steps = sorted(
+        ((step.number, core, at) for core, part in enumerate(parts) for at, step in enumerate(part.order)),
+        key=lambda found: found[0],
+    )
+    places = {(core, at): place for place, (_, core, at) in enumerate(steps)}
+    for core, part in enumerate(parts):
+        for step in part.order:
+            if step.after >= 0:
+                step.after = places[core, step.after]
+        for memory, size in part.peak.items():
+            if size > result.peak[memory]:
+                result.peak[memory], result.peak_line[memory] = size, part.peak_line[memory]
+        result.saved_bytes += part.saved_bytes
+        result.reloaded_bytes += part.reloaded_bytes
+        for line, size in part.spilled.items():
+            result.spilled[line] = result.spilled.get(line, 0) + size
+        for line, banks in part.crowded.items():
+            result.crowded[line] = max(banks, result.crowded.get(line, 0))
+        result.predecessor |= part.predecessor
+    result.order = [parts[core].order[at] for _, core, at in steps]
     return result
 
 
@@ -279,7 +315,7 @@ class _Spilling:
                 kept.append(entry)
                 continue
             if not other.backed:
-                self._move(self.kinds.transfer(SPILL, other.info, step.number), other)
+                self._move(self.kinds.transfer(SPILL, other.info, step), other)
                 other.backed = True
             self._leave(other)
         for entry in kept:
@@ -289,7 +325,7 @@ class _Spilling:
         freed = self._take(tile.bytes)
         if tile.seen:
             share = self._needed(tile, number) if tile.streamed else 1.0
-            reload = self.kinds.transfer(RELOAD, tile.info, step.number, share)
+            reload = self.kinds.transfer(RELOAD, tile.info, step, share)
             reload.after = freed
             self._move(reload, tile)
         else:

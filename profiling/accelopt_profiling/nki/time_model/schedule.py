@@ -1,9 +1,12 @@
 """A schedule of a program: engines, DMA queues, data dependencies, room on the chip.
 
-Each engine is a lane. A step starts when its operands are there (the end of what writes them, and a semaphore's or a
-DMA's latency), when the room it needs is free, and when its lane is. Lanes are filled in program order, but a step
-may use an idle gap that lies at most ``lookahead`` instructions back: compilers move instructions that far, DMA
-queues overtake each other. A transfer is cut over all DMA queues, so these together are one lane.
+Each engine of a core is a lane. A step starts when its operands are there (the end of what writes them, and a
+semaphore's or a DMA's latency), when the room it needs is free, and when its lane is. Lanes are filled in program
+order, but a step may use an idle gap that lies at most ``lookahead`` instructions back: compilers move instructions
+that far, DMA queues overtake each other. A transfer is cut over all DMA queues, so these together are one lane.
+
+Two cores of a launch have their own lanes and run side by side. What both need of HBM's bandwidth is halved, and at a
+barrier each waits for all that the other did before.
 
 Loops are followed until they advance by the same time in every iteration; the other iterations are copies of the last.
 """
@@ -13,11 +16,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from accelopt_profiling.nki.compute.process_settings import collection_paused
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.instruction import (
+    BARRIER,
     COMPUTE_ENGINES,
     DMA,
     TENSOR,
@@ -48,7 +52,8 @@ _Ends = dict[str, tuple[float, float]]
 
 @dataclass
 class Schedule:
-    """When everything ends, how busy each engine was, and what each source line kept busy (times in ns).
+    """When everything ends, how busy each engine was, and what each source line kept busy (times in ns; of two
+    ``cores`` the mean).
 
     ``start``, ``end``, ``cause`` (position of what was waited for, or -1) and ``why`` are per step of
     ``residency.order``. A step's result can be used some latency after ``end``. ``followed`` counts the steps that
@@ -57,6 +62,7 @@ class Schedule:
 
     residency: Residency
     total: float = 0.0
+    cores: int = 1
     busy: dict[str, float] = field(default_factory=lambda: dict.fromkeys((*COMPUTE_ENGINES, DMA), 0.0))
     lines: dict[int, dict[str, float]] = field(default_factory=dict)  # line -> engine -> ns busy
     line_bytes: dict[int, int] = field(default_factory=dict)
@@ -93,15 +99,12 @@ def prepare(
     compiler = compiler or hardware.compiler
     kinds = Kinds(compiler)
     steps, reused = kinds.of(instructions), 0
+    if compiler.psum_operands:
+        steps = operands_in_psum(steps, kinds, hardware.limits.psum_bank_bytes)
     if compiler.shares_values:
         steps, reused = share(steps, hardware.sbuf_usable)
     if compiler.rotates_overwritten:
         tell_versions_apart(steps)
-    if compiler.psum_operands:
-        limits = hardware.limits
-        steps = operands_in_psum(
-            steps, kinds, limits.psum_bank_bytes, limits.psum_bytes // limits.psum_bank_bytes
-        )
     residency = place(steps, kinds, hardware)
     residency.reused_bytes = reused
     return Program(compiler, kinds, residency, find_loops([step.key for step in residency.order]))
@@ -110,7 +113,10 @@ def prepare(
 @collection_paused()
 def schedule(program: Program, hardware: Hardware) -> Schedule:
     """Schedule a program on the engines and DMA queues."""
-    result = Schedule(program.residency, loops=program.loops)
+    cores = max((step.core for step in program.residency.order), default=0) + 1
+    if cores > 1:
+        hardware = replace(hardware, dma_gbps=min(hardware.dma_gbps, hardware.shared_gbps / cores))
+    result = Schedule(program.residency, cores=cores, loops=program.loops)
     costs = program.kinds.costs(hardware)
     _count(result, costs)
     _Scheduler(result, hardware, program.compiler, costs).follow()
@@ -125,7 +131,7 @@ def _count(result: Schedule, costs: list[float]) -> None:
         first.setdefault(step.key, step)
     for key, count in counts.items():
         step = first[key]
-        line, ns = step.line, costs[key] * count
+        line, ns = step.line, costs[key] * count / result.cores
         result.busy[step.engine] += ns
         result.instructions[step.engine] = result.instructions.get(step.engine, 0) + count
         on_line = result.lines.setdefault(line, {})
@@ -190,7 +196,10 @@ class _Scheduler:
         self.steps = result.residency.order
         self.predecessor = result.residency.predecessor
         self.lookahead, self.transfers_ahead = compiler.lookahead, compiler.transfers_ahead
-        self.lanes = {engine: _Lane() for engine in (*COMPUTE_ENGINES, DMA)}
+        self.lanes = {step.lane: _Lane() for step in self.steps}
+        self.waiting: list[int] = []  # the cores' steps at a barrier that not all have come to
+        #: The step that was last at the last barrier that all came to, and when it is seen.
+        self.barrier, self.barrier_over = -1, 0.0
         self.start, self.end, self.cause, self.why = result.start, result.end, result.cause, result.why
         self.seen: list[float] = []  # when a step's result can be used
         self.written: dict[BlockInfo, tuple[list[int], list[Box]]] = defaultdict(lambda: ([], []))
@@ -265,6 +274,9 @@ class _Scheduler:
             self.seen += [t + later for t in seen]
             self.cause += [c + further if c >= 0 else c for c in cause]
             self.why += why
+        if self.barrier >= len(self.seen) - size * (times + 1):
+            self.barrier += times * size
+            self.barrier_over += times * advance
         for lane in self.lanes.values():
             if lane.used:
                 lane.shift(times * advance, times * size)
@@ -275,7 +287,7 @@ class _Scheduler:
         ready, cause, why = self._ready(step, position)
         engine, ns = step.engine, self.costs[step.key]
         ahead = self.transfers_ahead if engine == DMA else self.lookahead
-        start, waited = self.lanes[engine].take(ready, ns, position, ahead)
+        start, waited = self.lanes[step.lane].take(ready, ns, position, ahead)
         if waited >= 0:
             cause, why = waited, QUEUE
         latency = self.hardware.dma_latency_ns if engine == DMA else self.hardware.semaphore_ns
@@ -284,11 +296,21 @@ class _Scheduler:
         self.seen.append(start + ns + latency)
         self.cause.append(cause)
         self.why.append(why)
+        if step.opcode == BARRIER:
+            self.waiting.append(position)
+            if len(self.waiting) == self.result.cores:  # nothing that follows starts earlier
+                self.barrier = max(self.waiting, key=self.seen.__getitem__)
+                self.barrier_over = self.seen[self.barrier]
+                self.waiting = []
 
     def _ready(self, step: ScheduledStep, position: int) -> tuple[float, int, int]:
         """When the operands and the room are there, and which step that depends on."""
         seen = self._seen_by(step)
-        ready, cause, why = 0.0, -1, NOTHING
+        ready, cause, why = self.barrier_over, self.barrier, NOTHING if self.barrier < 0 else OPERAND
+        if step.opcode == BARRIER:
+            mine = [n for n in range(position) if self.steps[n].core == step.core]
+            last = max(mine, key=self.seen.__getitem__, default=-1)
+            return (self.seen[last], last, OPERAND) if mine else (ready, cause, why)
         if step.after >= 0:
             ready, cause, why = seen(step.after), step.after, ROOM
         for where, box in step.reads:
@@ -343,7 +365,7 @@ class _Scheduler:
         if step.engine != VECTOR:
             return self.seen.__getitem__
         own = self.hardware.vector_result_ns
-        return lambda n: self.end[n] + own if self.steps[n].engine == VECTOR else self.seen[n]
+        return lambda n: self.end[n] + own if self.steps[n].lane == step.lane else self.seen[n]
 
     def _last_users(self, tile: BlockInfo, position: int) -> list[int]:
         users = [*self.written[tile][0][-2:], *(self.read[tile][0][-6:] if tile in self.read else ())]

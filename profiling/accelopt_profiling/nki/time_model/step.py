@@ -14,6 +14,7 @@ from __future__ import annotations
 from math import prod
 
 from accelopt_profiling.nki.data.instruction import (
+    BARRIER,
     DMA,
     GPSIMD,
     SCALAR,
@@ -34,19 +35,21 @@ class ScheduledStep:
 
     ``number`` is the instruction's position in the trace; a transfer that was added has that of the instruction it
     is for. ``after`` is the position of the step whose end frees the room that this one needs, or -1. ``loads`` tells
-    that a transfer goes to the chip. Inputs are not among ``reads``: they are always there. ``key`` is equal for steps
-    that cost the same on the same line; ``psum_inputs`` are operands that lie in PSUM once the compiler is done.
+    that a transfer goes to the chip. Inputs are not among ``reads``: they are always there. ``lane`` is the engine of
+    one core. ``key`` is equal for steps that cost the same on the same line and core; ``psum_inputs`` are operands that
+    lie in PSUM once the compiler is done.
     """
 
     __slots__ = (
-        "accumulate", "after", "bytes", "descriptors", "engine", "instruction", "key", "line", "loads", "number",
-        "opcode", "psum_inputs", "reads", "writes",
+        "accumulate", "after", "bytes", "core", "descriptors", "engine", "instruction", "key", "lane", "line", "loads",
+        "number", "opcode", "psum_inputs", "reads", "writes",
     )  # fmt: skip
 
     instruction: TracedInstruction | None
 
-    def __init__(self, opcode: str, line: int, number: int, engine: str) -> None:
+    def __init__(self, opcode: str, line: int, number: int, engine: str, core: int = 0) -> None:
         self.opcode, self.line, self.number, self.engine = opcode, line, number, engine
+        self.core, self.lane = core, f"{engine} {core}" if core else engine
         self.instruction = None
         self.reads: list[Region] = []
         self.writes: list[Region] = []
@@ -71,7 +74,7 @@ class Kinds:
         engine = i.engines[0]
         if i.opcode == "tensor_scalar" and self.compiler.scalar_first and SCALAR in i.engines:
             engine = SCALAR
-        step = ScheduledStep(i.opcode, i.line, number, engine)
+        step = ScheduledStep(i.opcode, i.line, number, engine, i.core)
         step.instruction, step.accumulate, step.psum_inputs = i, i.accumulate, i.psum_inputs
         step.reads = [region for region in i.reads if not region[0].constant]
         step.writes = list(i.writes)
@@ -85,10 +88,10 @@ class Kinds:
         """Set the step's ``key``; again after a change of what it costs."""
         i = step.instruction
         if i is None or step.engine == DMA:
-            kind: tuple[object, ...] = (step.opcode, step.line, step.bytes, step.descriptors)
+            kind: tuple[object, ...] = (step.opcode, step.line, step.core, step.bytes, step.descriptors)
         else:
             kind = (
-                step.opcode, step.line, step.engine, i.free, i.itemsize, step.psum_inputs, i.onezero, i.stationary,
+                step.opcode, step.line, step.lane, i.free, i.itemsize, step.psum_inputs, i.onezero, i.stationary,
                 i.transpose, i.accumulate, len(step.reads), bf16_place(i),
             )  # fmt: skip
         key = self._keys.setdefault(kind, len(self._examples))
@@ -96,9 +99,11 @@ class Kinds:
             self._examples.append(step)
         step.key = key
 
-    def transfer(self, opcode: str, block: BlockInfo, number: int, share: float = 1.0) -> ScheduledStep:
-        """Return a spill or a reload of a tile, or of the ``share`` of it that is needed."""
-        step = ScheduledStep(opcode, block.line, number, DMA)
+    def transfer(
+        self, opcode: str, block: BlockInfo, needed_by: ScheduledStep, share: float = 1.0
+    ) -> ScheduledStep:
+        """Return a spill or a reload of a tile, or of the ``share`` of it that is needed, in front of ``needed_by``."""
+        step = ScheduledStep(opcode, block.line, needed_by.number, DMA, needed_by.core)
         step.bytes = int(block.free_bytes * block.shape[0] * share)
         step.descriptors = block.shape[0]
         step.loads = opcode == RELOAD
@@ -126,6 +131,8 @@ def engine_ns(
     """
     if psum_inputs is None:
         psum_inputs = instruction.psum_inputs
+    if instruction.opcode == BARRIER:
+        return 0.0
     return _cycles(instruction, engine, hardware, psum_inputs) / hardware.clocks[engine]
 
 

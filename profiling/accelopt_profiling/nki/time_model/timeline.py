@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA
+from accelopt_profiling.nki.data.instruction import BARRIER, COMPUTE_ENGINES, DMA
 from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule
 from accelopt_profiling.timeline import Spans, Timeline
 
@@ -18,17 +18,24 @@ _WHY = {OPERAND: "operand", ROOM: "room", QUEUE: "queue"}
 
 def timeline(plan: Schedule) -> Timeline:
     """Return the schedule with times in microseconds; lanes that do nothing are left out."""
-    engines = [e for e in (*COMPUTE_ENGINES, DMA) if plan.busy[e]]
-    lanes = {engine: n for n, engine in enumerate(engines)}
+    used = {(step.core, step.engine): step.lane for step in plan.residency.order}
+    engines = (*COMPUTE_ENGINES, DMA)
+    names_of_lanes = [
+        used[core, engine] for core in range(plan.cores) for engine in engines
+        if plan.busy[engine] and (core, engine) in used
+    ]  # fmt: skip
+    lanes = {lane: n for n, lane in enumerate(names_of_lanes)}
     names: dict[str, int] = {}
     order = plan.residency.order
     by_start = sorted(range(len(order)), key=plan.start.__getitem__)
     shown = {at: n for n, at in enumerate(by_start[:MOST_SPANS])}
     spans = Spans()
-    free = [0.0] * len(engines)
+    free = [0.0] * len(lanes)
     for at in shown:
         step = order[at]
-        lane = lanes[step.engine]
+        if step.opcode == BARRIER:
+            continue
+        lane = lanes[step.lane]
         start = max(plan.start[at], free[lane])  # copies of a loop's iterations may touch by a rounding
         end = max(plan.end[at], start)
         free[lane] = end
@@ -40,14 +47,14 @@ def timeline(plan: Schedule) -> Timeline:
         spans.cause.append(shown.get(plan.cause[at], -1))
         spans.why.append(_WHY.get(plan.why[at], ""))
     us = plan.total / 1000
-    busy = [_shares(plan, engine) for engine in engines]
+    busy = [_shares(plan, lane) for lane in lanes]
     last = us if len(shown) == len(order) else max(spans.start_us, default=0.0)
-    return Timeline(us, engines, list(names), busy, spans, last)
+    return Timeline(us, list(lanes), list(names), busy, spans, last)
 
 
-def _shares(plan: Schedule, engine: str) -> list[float]:
-    """Return the engine's share of each of ``_PARTS`` equal parts of the time."""
-    mine = [n for n, step in enumerate(plan.residency.order) if step.engine == engine]
+def _shares(plan: Schedule, lane: str) -> list[float]:
+    """Return the lane's share of each of ``_PARTS`` equal parts of the time."""
+    mine = [n for n, step in enumerate(plan.residency.order) if step.lane == lane]
     start, end = _sorted(plan.start, mine), _sorted(plan.end, mine)
     done = np.cumsum(np.concatenate([[0.0], end - start]))
     edges = np.linspace(0.0, plan.total, _PARTS + 1)

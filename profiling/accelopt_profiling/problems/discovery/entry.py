@@ -6,6 +6,7 @@ import ast
 
 from accelopt_profiling.kernels import Discovery, find_kernels
 from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.problems.discovery.kernel_makers import makes_with
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import parse_python
 
@@ -74,7 +75,7 @@ def check_entry(text: str, name: str, count: int | None, kernel_file: str, file:
     if count is None or "." in name or not isinstance(function, ast.FunctionDef):
         return
     plain = not function.decorator_list or name in launchable_kernels(find_kernels(text))
-    if plain and not accepts(function, count):
+    if plain and not accepts(function, count) and not makes_with(function, count):
         inputs = f"{count} input{'' if count == 1 else 's'}"
         message = f"The problem has {inputs}, but its entry `{name}` in {kernel_file} takes other arguments: "
         raise ProblemError("problem-invalid", f"{message}`{name}({ast.unparse(function.args)})`.", file)

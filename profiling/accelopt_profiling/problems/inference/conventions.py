@@ -56,8 +56,8 @@ def meaning_of_size(name: str) -> str:
 
 
 def names_a_size(name: str) -> bool:
-    """Tell that the name is one that dimensions have."""
-    return _look_up("sizes", name) is not None
+    """Tell that the name is one that dimensions have, or ends as theirs do."""
+    return _look_up("sizes", name) is not None or name.lower().endswith("_dim")
 
 
 def usual_value(name: str) -> str | None:

@@ -9,6 +9,7 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from accelopt_profiling.problems.discovery.kernel_makers import made_function
 from accelopt_profiling.problems.inference.entries import given_before
 from accelopt_profiling.problems.inference.pointers import (
     address_roots,
@@ -119,7 +120,20 @@ def function_uses(
     for _ in range(_PASSED_ON):
         for function in functions.values():
             _pass_on(function, functions)
+    for name, maker in list(functions.items()):
+        made = made_function(maker.node)
+        if made is not None and not maker.kernel:
+            known = functions.get(made.name)
+            own = known if known is not None and known.node is made else _own_uses(made, False, helpers)
+            functions[name] = _maker_uses(maker, own)
     return functions
+
+
+def _maker_uses(maker: FunctionUse, made: FunctionUse) -> FunctionUse:
+    """Return the parameters of a function that makes a kernel: those that it requires, and those of the kernel."""
+    required = {name: use for name, use in maker.parameters.items() if use.default is None}
+    both = {**required, **made.parameters}
+    return FunctionUse(maker.node, both, made.keyword_only, maker.kernel)
 
 
 def _own_uses(node: ast.FunctionDef, kernel: bool, helpers: Mapping[str, ast.FunctionDef]) -> FunctionUse:

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, nullcontext
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.problems.discovery.kernel_makers import call_made
 from accelopt_profiling.problems.loading.operator_call import call_operator
 from accelopt_profiling.problems.loading.parameters import redraw
 from accelopt_profiling.problems.loading.recorded_calls import repeat_calls
@@ -85,7 +86,7 @@ def call_entry(
         with around():
             if call.backward:
                 return with_gradients(function, positional, named)
-            result = function(*positional, **named)
+            result = call_made(function, positional, named)
         if call.style == "launch" and triton:
             result = None  # what a launch returns is the compiled kernel
     if result is None:

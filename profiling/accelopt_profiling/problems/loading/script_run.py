@@ -151,20 +151,25 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> RecordedRu
         )
         raise ProblemError("problem-invalid", message, context.source.kernel)
     vars(module).update({n: f.function for n, f in vars(module).items() if isinstance(f, _RecordedFunction)})
+    for held in vars(module).values():
+        if isinstance(held, type) and isinstance(vars(held).get("apply"), _RecordedFunction):
+            del held.apply  # type: ignore[attr-defined]
     return RecordedRun(module, recorder.calls, recorder.differentiated, own_check)
 
 
 def instrument(text: str, names: Sequence[str]) -> ast.Module:
-    """Return the file's tree in which each top-level function in ``names`` is wrapped right after its definition."""
+    """Return the file's tree in which each top-level function in ``names``, or ``Class.apply`` of an autograd function,
+    is wrapped right after its definition."""
     tree = ast.parse(text)
     body: list[ast.stmt] = []
     for node in tree.body:
         body.append(node)
-        name = defined_name(node)
+        name = f"{node.name}.apply" if isinstance(node, ast.ClassDef) else defined_name(node)
         if name in names:
-            call = ast.Call(ast.Name(_HOOK, ast.Load()), [ast.Name(name, ast.Load()), ast.Constant(name)], [])
-            wrapped = ast.Assign([ast.Name(name, ast.Store())], call)
-            body.append(ast.fix_missing_locations(ast.copy_location(wrapped, node)))
+            (wrapped,) = ast.parse(f"{name} = {_HOOK}({name}, {name!r})").body
+            body.append(wrapped)
+            for inner in ast.walk(wrapped):
+                ast.copy_location(inner, node)
     tree.body = body
     return tree
 

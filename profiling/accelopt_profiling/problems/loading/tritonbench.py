@@ -6,9 +6,9 @@ buffer for its own timing) is compared with the original's own result there, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import cache, partial
-from itertools import islice
 from types import ModuleType
 from typing import Any
 
@@ -56,10 +56,11 @@ class TritonBenchProblem:
         sizes: list[int] = []
         self._operator = built_operator(operator_class(self._load(), self._class, self._member))
         seed_everything(0)
-        for item in self._operator.get_input_iter():
-            sizes.append(_bytes(item))
-            if len(sizes) == _INPUTS or sizes[-1] > _LARGEST or sum(sizes) > _DRAWN:
-                break
+        with _zeros_for_random():
+            for item in self._operator.get_input_iter():
+                sizes.append(_bytes(item))
+                if len(sizes) == _INPUTS or sizes[-1] > _LARGEST or sum(sizes) > _DRAWN:
+                    break
         if not sizes:
             message = f"`get_input_iter` of {self._file} gives no inputs."
             raise ProblemError("problem-empty", message, self._file)
@@ -84,7 +85,11 @@ class TritonBenchProblem:
         fitting = [n for n, size in enumerate(self._sizes) if size <= most]
         number = max(fitting, key=lambda n: self._sizes[n], default=self._sizes.index(min(self._sizes)))
         seed_everything(seed)
-        item = next(islice(self._operator.get_input_iter(), number, None))
+        drawn = iter(self._operator.get_input_iter())
+        with _zeros_for_random():
+            for _ in range(number):
+                next(drawn)
+        item = next(drawn)
         given = cast_inputs(self._operator, item)
         self._names = list(given) if isinstance(given, dict) else []
         values = list(given.values()) if isinstance(given, dict) else given
@@ -121,6 +126,24 @@ class TritonBenchProblem:
 
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         return outputs
+
+
+@contextmanager
+def _zeros_for_random() -> Iterator[None]:
+    """Let random tensors be zeros, which cost no time: they are not used."""
+    import torch
+
+    def zeros(*size: Any, generator: Any = None, **options: Any) -> Any:
+        return torch.zeros(*size, **options)
+
+    before = {name: getattr(torch, name) for name in ("rand", "randn")}
+    try:
+        for name in before:
+            setattr(torch, name, zeros)
+        yield
+    finally:
+        for name, function in before.items():
+            setattr(torch, name, function)
 
 
 def _bytes(value: Any) -> int:

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -20,18 +21,27 @@ _RANGES = frozenset({f"{NL}.ds", "slice"})
 #: What an index may call: results that depend on the arguments only.
 _PURE = _RANGES | {f"{NL}.arange", "min", "max", "len", "int"}
 
+#: Stands on a line that is left empty, until a rewrite is made: so every line stays the line that it was.
+_GONE = "\f"
+
 
 def plain_subscripts(subject: RuleContext) -> ParsedSource | None:
     """Return the source with the indices that its kernel gives names to written where they are used: tuples, ranges,
     and what a tuple of names is bound to. None where it has none.
 
-    A variable that is used in no other way goes. Every line stays the line that it was.
+    A variable that is used in no other way goes. Every line stays the line that it was; ``without_gaps`` takes away
+    those that are empty now.
     """
     kernel = subject.analysis(NkiKernel)
     edits = [edit for s in kernel.flow.simple() for edit in _written_out(kernel, s)]
-    if not edits:
+    if not edits or _GONE in subject.source.text:
         return None
     return ParsedSource(apply_edits(subject.source.data, edits, subject.source.newline).decode())
+
+
+def without_gaps(text: str) -> str:
+    """Return what a rewrite made of ``plain_subscripts``, without the lines where variables were."""
+    return re.sub(rf"^[ \t]*{_GONE}[ \t]*\r?\n", "", text, flags=re.MULTILINE).replace(_GONE, "")
 
 
 def _written_out(kernel: NkiKernel, bound: Statement) -> Iterator[ByteEdit]:
@@ -57,7 +67,9 @@ def _written_out(kernel: NkiKernel, bound: Statement) -> Iterator[ByteEdit]:
     yield from edits
     if edits and gone:
         at, end = source.start(bound.assign), source.end(bound.assign)
-        yield ByteEdit(source.line_start(at), end, "\n" * source.data.count(b"\n", at, end))
+        yield ByteEdit(
+            source.line_start(at), end, "\n".join([_GONE] * (source.data.count(b"\n", at, end) + 1))
+        )
 
 
 def _indices(kernel: NkiKernel, bound: Statement) -> dict[str, cst.BaseExpression]:

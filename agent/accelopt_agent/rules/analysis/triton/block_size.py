@@ -35,10 +35,12 @@ def passed(kernel: TritonKernel, launch: KernelLaunch, name: str) -> cst.Integer
     given = launch.arguments.get(name)
     if given is None:
         return _default(kernel.function.params, name)
-    return _number(kernel, launch, given)
+    return number_of(kernel, launch, given)
 
 
-def _number(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> cst.Integer | None:
+def number_of(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> cst.Integer | None:
+    """Return the number that an expression of the launch stands for, itself or through a variable that nothing else
+    needs."""
     if isinstance(node, cst.Integer):
         return node
     if not isinstance(node, cst.Name):
@@ -222,7 +224,7 @@ def _same_block(
     if isinstance(node, cst.Subscript) and name is not None:
         written = kernel.source.code(node).replace("'", '"')
         return [] if written == f'{meta}["{name}"]' else None
-    number = _number(kernel, launch, node)
+    number = number_of(kernel, launch, node)
     return [number] if number is not None and integer(number) == size else None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -46,6 +47,9 @@ class TritonKernel:
         found = set()
         for param in self.source.walk(self.function.params, cst.Param):
             annotation = param.annotation.annotation if param.annotation else None
+            if isinstance(annotation, cst.SimpleString):
+                with contextlib.suppress(cst.ParserSyntaxError):
+                    annotation = cst.parse_expression(str(annotation.evaluated_value))
             if annotation is not None and self.names.path(annotation) == f"{TL}.constexpr":
                 found.add(param.name.value)
         return found
@@ -182,6 +186,17 @@ class TritonKernel:
         if isinstance(launch.grid, cst.Name) and (assign := self.assigned(launch, launch.grid.value)):
             return assign.value
         return launch.grid
+
+    def hides(self, *names: str) -> bool:
+        """Return whether the file gives one of these names of built-in functions to something of its own."""
+        source = self.source
+        bound = [f.name for f in source.walk(source.module, cst.FunctionDef)]
+        bound += [p.name for p in source.walk(source.module, cst.Param)]
+        targets = [t.target for t in source.walk(source.module, cst.AssignTarget)]
+        imported = [
+            a.asname.name if a.asname else a.name for a in source.walk(source.module, cst.ImportAlias)
+        ]
+        return any(isinstance(n, cst.Name) and n.value in names for n in (*bound, *targets, *imported))
 
     def keyword_edits(self, call: cst.Call, name: str, value: str) -> list[ByteEdit]:
         """Set a keyword argument of a call that has arguments: change it, or add it after the last one."""

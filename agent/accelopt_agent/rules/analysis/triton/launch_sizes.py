@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
 
 from accelopt_agent.rules.analysis.edits import ByteEdit
+from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.triton.block_size import grid_axes, passed
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.tile_dimensions import TileDimension
@@ -210,3 +212,10 @@ def option(launch: KernelLaunch, name: str, default: int) -> int | None:
     """Return the number of a launch option; None where it is computed."""
     keyword = launch.keyword(name)
     return default if keyword is None else integer(keyword.value)
+
+
+def measured_setting(subject: RuleContext, name: str) -> int | None:
+    """Return what the profiled launch had for a constexpr or an option."""
+    written = subject.measurement.configuration if subject.measurement is not None else ""
+    number = re.search(rf"(?:^|, ){re.escape(name)}=(\d+)(?:,|$)", written)
+    return int(number[1]) if number is not None else None

@@ -1,0 +1,98 @@
+"""Counts the products that a kernel's result needs: each once, however often and in whatever precision it is made.
+
+NKIBench states a task's work by a formula. A trace has none, but it tells what the operands of a product were loaded
+from. Products on several lines whose operands cover the same parts of the same tensors are one product: that of a
+float32 operand in bfloat16 parts, or one that is made again for another use. Of these the line with the most work
+counts. A product with a constant (a sum, a broadcast, a transpose) is no work, as in the formulas, and the rate is that
+of the tensors that were loaded, whatever the operands were converted to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+
+from accelopt_profiling.nki.data.instruction import DMA, BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.memory_space import MemorySpace
+
+#: What a value was made of: tensors, or products as pairs of what their operands were made of.
+_Source = BlockInfo | frozenset["frozenset[_Source]"]
+#: The first and the last element that were used of each source (of a product all count as one).
+_Made = dict[_Source, tuple[int, int]]
+
+
+class _Product:
+    """All products of one line with operands of the same tensors."""
+
+    def __init__(self) -> None:
+        self.flops = 0
+        self.operands: tuple[_Made, _Made] = ({}, {})
+
+    def add(self, flops: int, operands: tuple[_Made, _Made]) -> None:
+        self.flops += flops
+        for mine, other in zip(self.operands, operands, strict=True):
+            _join(mine, other)
+
+    @property
+    def covers(self) -> frozenset[frozenset[tuple[_Source, tuple[int, int]]]]:
+        return frozenset(frozenset(made.items()) for made in self.operands)
+
+
+def needed_flops(instructions: Iterable[TracedInstruction]) -> tuple[int, int]:
+    """Return the floating-point operations of the products that are needed: of tensors with elements of four bytes or
+    more, and of narrower ones."""
+    made: dict[BlockInfo, _Made] = {}
+    products: dict[tuple[int, frozenset[_Source], frozenset[_Source]], _Product] = {}
+    wide: set[_Source] = set()
+    for i in instructions:
+        operands = [_made_of(i, block, made, wide) for block, _ in i.reads]
+        result: _Made = {}
+        if i.flops and not i.transpose and len(operands) >= 2:
+            if operands[0] and operands[1]:
+                one, other = frozenset(operands[0]), frozenset(operands[1])
+                products.setdefault((i.line, one, other), _Product()).add(i.flops, (operands[0], operands[1]))
+                source = frozenset((one, other))
+                result[source] = (0, 0)
+                if wide & (one | other):
+                    wide.add(source)
+            else:
+                _join(result, operands[0] or operands[1])
+        else:
+            for operand in operands:
+                _join(result, operand)
+        for block, box in i.writes:
+            whole = all(
+                low == 0 and high == size for (low, high), size in zip(box, block.shape, strict=False)
+            )
+            if i.accumulate or not whole or block.memory is MemorySpace.HBM:
+                _join(made.setdefault(block, {}), result)
+            else:
+                made[block] = dict(result)
+    most: dict[object, tuple[int, bool]] = {}
+    for (_, one, other), product in products.items():
+        is_wide = bool(wide & (one | other))
+        most[product.covers] = max(most.get(product.covers, (0, False)), (product.flops, is_wide))
+    flops = [0, 0]
+    for count, is_wide in most.values():
+        flops[not is_wide] += count
+    return flops[0], flops[1]
+
+
+def _made_of(
+    i: TracedInstruction, block: BlockInfo, made: dict[BlockInfo, _Made], wide: set[_Source]
+) -> _Made:
+    if not block.constant:
+        return made.get(block, {})
+    if prod(block.shape[1:]) * 4 <= block.free_bytes:
+        wide.add(block)
+    if i.engines[0] != DMA or i.pattern is None:
+        return {block: (0, prod(block.shape) - 1)}
+    first, dims = i.pattern
+    return {block: (first, first + sum((number - 1) * abs(step) for number, step in dims))}
+
+
+def _join(made: _Made, other: _Made) -> None:
+    """Add what ``other`` was made of."""
+    for source, (low, high) in other.items():
+        known = made.get(source)
+        made[source] = (low, high) if known is None else (min(low, known[0]), max(high, known[1]))
