@@ -161,6 +161,8 @@ def _proof(suggestion: Suggestion) -> str:
             " In the profiled case starting the kernel takes most of the time, which no rewrite changes; the speedup is"
             f" that of many such launches in one: at {suggestion.speedup.at}."
         )
+    if suggestion.launches:
+        said += f" By the estimate none of the {suggestion.launches} launches of the run is slower."
     if remarks := _remarks(suggestion):
         said += "\n\nThe gate also says:\n\n" + "\n".join(f"- {remark}" for remark in remarks)
     return said

@@ -21,7 +21,7 @@ from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import content_id
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency, LaunchTime
 from accelopt_profiling.quantity import Known
 
 #: So many steps are told one by one.
@@ -81,16 +81,20 @@ def _clearly_faster(node: Node, target: str) -> bool:
     return "faster" in ways and "slower" not in ways and not _slower_launches(node, target)
 
 
+def _launch_pairs(node: Node) -> list[tuple[LaunchTime, LaunchTime]]:
+    """Return the times of each launch of the run, before and after, as far as both are known. None are where the runs
+    made different numbers of launches."""
+    before, after = node.root.measurement.launches, node.measurement.launches
+    if len(before) != len(after):
+        return []
+    return [(o, n) for o, n in zip(before, after, strict=True) if o is not None and n is not None]
+
+
 def _slower_launches(node: Node, target: str) -> bool:
     """Return whether some launch of the run is slower than the original's, as it is or, where the original's is mostly
-    start, as a part of a larger one. Nothing is known where the runs made different numbers of launches."""
+    start, as a part of a larger one."""
     root = node.root
-    before, after = root.measurement.launches, node.measurement.launches
-    if len(before) != len(after):
-        return False
-    for old, new in zip(before, after, strict=True):
-        if old is None or new is None:
-            continue
+    for old, new in _launch_pairs(node):
         if direction(old.latency, new.latency, target) == "slower":
             return True
         if root.compared_at_scale and direction(old.at_scale, new.at_scale, target) == "slower":
@@ -181,6 +185,7 @@ def suggestion_for(request: OptimizeRequest, node: Node, verdict: Verdict, run: 
         bound=base.measurement.bound,
         fast_bound=node.measurement.bound,
         moved=MeasuredVersions(base.measurement, node.measurement).moves(),
+        launches=len(_launch_pairs(node)),
     )
 
 

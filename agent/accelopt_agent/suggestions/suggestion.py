@@ -35,7 +35,7 @@ class Suggestion:
     """A proved rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and ``text`` the
     whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the latencies of
     both on ``target``, from ``host``; ``bound`` is what limits the slow one, ``fast_bound`` the fast one, if known, and
-    ``moved`` are the counters that changed most."""
+    ``moved`` are the counters that changed most. ``launches`` of the run were compared one by one; none is slower."""
 
     id: str
     run: str
@@ -58,6 +58,7 @@ class Suggestion:
     bound: str | None = None
     fast_bound: str | None = None
     moved: tuple[CounterMove, ...] = ()
+    launches: int = 0
 
     @property
     def fast_hashes(self) -> set[str]:

@@ -259,6 +259,20 @@ def narrowly_refused(runs: ReferenceRuns, outputs: list[Any]) -> bool:
     return found is not None and 1 < max(found.whole, found.row, found.element) <= _NARROW
 
 
+def copy_inputs(value: Any) -> Any:
+    """Return inputs as they are now, also inside of lists, tuples and dictionaries: a kernel may write to them before
+    the reference reads them."""
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if hasattr(value, "detach") and hasattr(value, "requires_grad"):
+        return value.detach().clone().requires_grad_(value.requires_grad)
+    if type(value) in (list, tuple):
+        return type(value)([copy_inputs(item) for item in value])
+    if type(value) is dict:
+        return {key: copy_inputs(item) for key, item in value.items()}
+    return value
+
+
 def check_outputs(
     problem: Problem,
     inputs: list[Any],

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError
 
-_DEPTH = 6
+#: Steps from an index to what it is computed from; names that are computed from themselves have no end.
+_DEPTH = 16
 
 
 def subscript_reach(site: FailureSite, node: ast.Subscript) -> list[int | None]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.outputs import check_outputs
+from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
@@ -181,6 +181,9 @@ class _ProfileRun:
         """Run with values and compare the outputs with the reference."""
         if self.fault is not None:
             return
+        kept = (
+            inputs if self.params.problem is None or self.params.problem.unreferenced else copy_inputs(inputs)
+        )
         with emulated("full", self.traced is None, self.hardware.limits) as emulation:
             try:
                 with user_errors(self.context):
@@ -197,7 +200,7 @@ class _ProfileRun:
             self.traced = emulation
         self._collect(emulation)
         with problem_errors(self.context, "reference"):
-            self.correctness = check_outputs(self.problem, inputs, outputs, inputs)
+            self.correctness = check_outputs(self.problem, kept, outputs, inputs)
         self.stage = "checked"
 
     def _stop(self, fault: KernelFaultError, emulation: Emulation) -> None:

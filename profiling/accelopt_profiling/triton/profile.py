@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -18,7 +18,7 @@ from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import returned
 from accelopt_profiling.comparison.memory import byte_count
-from accelopt_profiling.comparison.outputs import check_outputs
+from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
@@ -254,7 +254,7 @@ class _Profile:
             module, problem = self._loaded()
         with problem_errors(self.context, "get_inputs"):
             inputs = sizes.inputs(self.params.seed)
-        kept = _copy(inputs)
+        kept = copy_inputs(inputs)
         with user_errors(self.context):
             outputs = returned(partial(problem.run, module, inputs))
         self._take(session, checks=bool(sizes.smaller))
@@ -382,8 +382,3 @@ def _same_file(name: str, path: str) -> bool:
     import os
 
     return name == path or os.path.realpath(name) == os.path.realpath(path)
-
-
-def _copy(values: Sequence[Any]) -> list[Any]:
-    """Return the inputs as they are now: a kernel may write to them before the reference reads them."""
-    return [v.detach().clone().requires_grad_(v.requires_grad) if hasattr(v, "detach") else v for v in values]

@@ -67,6 +67,9 @@ async def test_without_a_model_the_counters_speak() -> None:
     assert "The same in both: same." in page
     assert "was limited by memory and is now limited by VectorE" in page
     assert "no device has timed either version" in page
+    assert "launches of the run" not in page
+    page = explanation(replace(suggestion, launches=4), versions, None, "Nobody was asked.")
+    assert "By the estimate none of the 4 launches of the run is slower." in page
     (alone,) = await explained(suggestion, None)
     assert "No model is configured" in alone.text
     assert "counters of both versions are not in the memory" in alone.text

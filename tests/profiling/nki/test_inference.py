@@ -190,6 +190,11 @@ KERNELS: dict[str, tuple[str, str]] = {
         + COPY.format(shape="(rows, columns)", of="x", source="x")[1:],
         "gain.shape == (1, x.shape[1])",
     ),
+    "a number that was left out, by another name": (
+        "def k(x, block_size=None):\n    B = block_size\n    rows = x.shape[0] // B\n"
+        + COPY.format(shape="x.shape", of="x", source="x")[1:],
+        "block_size > 0",
+    ),
     "a number in arithmetic": (
         "def k(x, offset_at):\n    rows = offset_at * 2\n" + COPY.format(shape="x.shape", of="x", source="x")[1:],
         "isinstance(offset_at, (int, float))",

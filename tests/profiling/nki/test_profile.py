@@ -318,3 +318,33 @@ def test_outputs_are_compared_in_the_layout_of_the_reference(swap: str, status: 
     (kernel,) = profiled(tmp_path, text, problem=ProblemRef("nkibench")).kernels
     assert kernel.correctness.status == status, kernel.correctness
     assert ("wrong-result" in [f.code for f in kernel.findings]) == (status == "failed")
+
+
+IN_PLACE = """\
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+@nki.jit
+def scale(x):
+    tile = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x)
+    nisa.tensor_scalar(tile, tile, nl.multiply, {factor})
+    nisa.dma_copy(dst=x, src=tile)
+    return x
+
+def get_inputs():
+    return [np.random.standard_normal((128, 64)).astype(np.float32)]
+
+def reference(x):
+    return x * 2
+"""
+
+
+@pytest.mark.parametrize(("factor", "status"), [("2.0", "passed"), ("0.0", "failed")])
+def test_the_reference_gets_the_inputs_as_they_were_before_a_kernel_wrote_to_them(
+    factor: str, status: str, tmp_path: Path
+) -> None:
+    (kernel,) = profiled(tmp_path, IN_PLACE.format(factor=factor), target="trn2").kernels
+    assert kernel.correctness.status == status, kernel.correctness

@@ -264,15 +264,17 @@ def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **un
 
 
 def rms_norm(
-    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, **unused: Any
-) -> Tile:
+    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, mask: Any = None, **unused: Any
+) -> Tile:  # fmt: skip
     """``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``: square, sum, scale, rsqrt, two
     products."""
     machine = current()
-    total = reduce(machine, "add", elementwise.activation("square", x), axis, None, None, True)
-    mean = binary(machine, "add", binary(machine, "multiply", total, 1.0 / n), epsilon)
-    normed = binary(machine, "multiply", x, elementwise.activation("rsqrt", mean))
-    result = binary(machine, "multiply", normed, w, dtype)
+    total = reduce(machine, "add", elementwise.activation("square", x, mask=mask), axis, None, mask, True)
+    mean = binary(
+        machine, "add", binary(machine, "multiply", total, 1.0 / n, None, mask), epsilon, None, mask
+    )
+    scaled = binary(machine, "multiply", x, elementwise.activation("rsqrt", mean, mask=mask), None, mask)
+    result = binary(machine, "multiply", scaled, w, dtype, mask)
     assert isinstance(result, Tile)
     return result
 

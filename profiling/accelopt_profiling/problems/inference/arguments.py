@@ -96,12 +96,14 @@ class InferredCall:
         return None
 
     def add_size(self, name: str, size: int) -> str:
-        """Give ``name`` a size that no other one has, at or above ``size`` by powers of two; return the name."""
+        """Give ``name`` a size that no other one has, at or above ``size``: a power of two times as large, or three
+        times that where calls of many sizes would grow beyond what fits; return the name."""
         if name not in self.sizes:
             taken = set(self.sizes.values())
-            while size in taken:
-                size *= 2
-            self.sizes[name] = size
+            factors = (1, 2, 4, 3, 6, 12, 5, 10, 7, 14, 9, 11, 13, 15)
+            self.sizes[name] = next(
+                (size * f for f in factors if size * f not in taken), 16 * max(taken, default=1)
+            )
         return name
 
     def merge(self, kept: str, dropped: str) -> None:

@@ -7,6 +7,8 @@ import re
 
 _SHAPE = re.compile(r"[\[(]\s*([A-Za-z_0-9][\w ]*(?:[*/+\-] ?[\w]+ ?)*(?:,\s*[\w*/+\- ]*)+)[\])]")
 _VECTOR = re.compile(r"^\W*\[\s*([A-Z]\w*(?: ?[*/+] ?\w+)*)\s*\]")
+#: ``of shape [N]``, in the middle of a sentence.
+_NAMED_VECTOR = re.compile(r"\bshape:? [\[(]\s*([A-Za-z_]\w*)\s*[\])]")
 _PARAMETER = re.compile(
     r"^\s*(?:[-*]\s+)?[`*]*(\w+(?:\s*(?:,|/|and)\s*\w+)*)[`*]*\s*(?:\([^)]*\))?\s*[`*]*\s*:(.*)$"
 )
@@ -65,7 +67,7 @@ def _annotated(annotation: ast.Subscript) -> list[str]:
 def parse_shapes(text: str) -> list[list[str]]:
     """Return the dimensions of each shape in ``text``, in order. Braces and "..." give none."""
     shapes: list[list[str]] = []
-    vector = _VECTOR.match(text)
+    vector = _VECTOR.match(text) or _NAMED_VECTOR.search(text)
     if vector is not None and _is_dimension(vector[1]):
         shapes.append([vector[1]])
     for matched in _SHAPE.finditer(text):

@@ -15,7 +15,8 @@ from accelopt_profiling.problems.inference.conventions import (
 )
 from accelopt_profiling.problems.inference.docstring_shapes import comment_shapes, docstring_shapes
 from accelopt_profiling.problems.inference.entries import EntryCandidate
-from accelopt_profiling.problems.inference.launch_grid import launch_grid, stride_values
+from accelopt_profiling.problems.inference.launch_grid import launch_grid
+from accelopt_profiling.problems.inference.strides import is_step, stride_dims, stride_values, strides_of
 from accelopt_profiling.problems.inference.usage import FunctionUse, ParameterUse
 
 _BY_RANK = {
@@ -331,11 +332,9 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
     call = guessing.call
     for name in _BY_RANK[2]:
         guessing.size(name)
-    tensors = [p for p in parameters if p.tensor]
-    for use in tensors:
-        dims = guessing.docs.get(use.name) or _BY_RANK[2]
-        guessing.shapes[use.name] = [_sized(guessing, d) for d in dims]
-    strides = stride_values([p.name for p in parameters])
+    for use in parameters:
+        use.tensor |= use.name in guessing.docs or use.name.lower().endswith(("_ptr", "_pointer"))
+    strides = _shape_by_strides(guessing, parameters)
     for use in parameters:
         if use.tensor:
             call.arguments.append(_tensor(guessing, use))
@@ -343,7 +342,7 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
             continue
         elif use.name in strides:
             call.arguments.append(
-                InferredArgument(use.name, "value", value=strides[use.name], reason="a stride")
+                InferredArgument(use.name, "value", value=strides[use.name][0], reason="a stride")
             )
         else:
             call.arguments.append(_launch_value(guessing, use))
@@ -351,12 +350,40 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
     given = [a.name for a in call.arguments]
     leading = next((n for n, (a, b) in enumerate(zip(names, given, strict=False)) if a != b), len(given))
     call.keywords = given[leading:]
-    call.grid = launch_grid(guessing.use.node, {a.name: a.value for a in call.arguments if a.kind == "value"})
+    values = {a.name: a.value for a in call.arguments if a.kind == "value"}
+    rows = {"rows", *(dims[0] for dims in guessing.shapes.values() if dims)}
+    stepped = {name: dimension for name, (_, dimension) in strides.items() if dimension}
+    call.grid = launch_grid(guessing.use.node, values, rows, stepped)
     call.drop_unused_sizes()
+
+
+def _shape_by_strides(guessing: _Guessing, parameters: list[ParameterUse]) -> dict[str, tuple[str, str]]:
+    """Settle the shapes of a kernel's tensors, by its docstring or its strides. Return of each stride its value, and
+    the dimension that it steps along, "" where that is not known."""
+    tensors = [p.name for p in parameters if p.tensor]
+    sizes = [p.name for p in parameters if not p.tensor and "stride" not in p.name.lower()]
+    found = strides_of([p.name for p in parameters], tensors)
+    known: dict[str, tuple[str, str]] = {}
+    for name in tensors:
+        own = found.pop(name, {})
+        named = stride_dims(own, sizes)
+        usual = _BY_RANK.get(max(len(named), 2), _BY_RANK[2])
+        named += [""] * (len(usual) - len(named))
+        stated = guessing.docs.get(name) or [a or b for a, b in zip(named, usual, strict=False)]
+        guessing.shapes[name] = dims = [_sized(guessing, d) for d in stated]
+        values = stride_values(own, dims)
+        known |= {
+            n: (v, f"{name}.shape[{at}]" * (at < len(dims))) for at, (n, v) in enumerate(values.items())
+        }
+    for own in found.values():
+        known |= {n: (v, "") for n, v in stride_values(own, [] if is_step(own) else _BY_RANK[2]).items()}
+    return known
 
 
 def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
     low = use.name.lower()
+    if use.name in {name for dims in guessing.shapes.values() for d in dims for name in names_in(d)}:
+        return InferredArgument(use.name, "value", value=use.name, reason="the size of that name")
     product = {"m", "n", "k"} <= {name.lower() for name in guessing.use.parameters}
     if product and low in ("m", "n", "k"):
         dimension = "rows" if low == "m" else "columns"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
 from accelopt_profiling.problems.inference.enlarge import enlarged_calls
@@ -89,7 +90,7 @@ class _TritonLoop(RepairLoop[_TritonRun]):
         names = [k.name.split("#")[0].split(".")[-1] for k in params.kernels]
         super().__init__(context, params, module, entry_candidates(tree, names)[:_ENTRIES])
         jitted = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and is_jitted(n)}
-        self._functions = function_uses(tree, jitted | set(names))
+        self._functions = function_uses(tree, jitted | set(names), _imported_functions(module, tree))
         self._kernels = {n: f.node for n, f in self._functions.items() if f.kernel}
 
     def first_call(self, entry: EntryCandidate) -> InferredCall:
@@ -142,6 +143,20 @@ class _TritonLoop(RepairLoop[_TritonRun]):
             if again.complete and again.launched == run.launched:
                 self.send(larger, again, changes)
                 return
+
+
+def _imported_functions(module: Any, tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    """Return the functions of other files that kernels can call, by the names under which this one imports them."""
+    found: dict[str, ast.FunctionDef] = {}
+    for node in ast.walk(tree):
+        for alias in node.names if isinstance(node, ast.ImportFrom) else []:
+            name = alias.asname or alias.name
+            value = getattr(module, name, None)
+            if isinstance(value, JITFunction) and isinstance(
+                source := ast.parse(value.src).body[0], ast.FunctionDef
+            ):
+                found[name] = source
+    return found
 
 
 def _where(error: BaseException, kernel_file: Path) -> str:

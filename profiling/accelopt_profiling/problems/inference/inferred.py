@@ -41,12 +41,12 @@ class InferredProblem:
     @property
     def outcome(self) -> str:
         """What the problem launches, and what to do about it, as a sentence for the person."""
-        launched = ", ".join(self.launched)
+        launched, remaining = ", ".join(self.launched), self.remaining.rstrip(".")
         if self.complete:
             return f"It runs {self.entry}, which launches {launched}; results are not checked without a `reference`."
         if self.launched:
-            return f"{self.entry} launches {launched} with it, but {self.remaining}. Edit its inputs."
-        why = f" ({self.remaining})" if self.remaining else ""
+            return f"{self.entry} launches {launched} with it. Still wrong: {remaining}. Edit its inputs."
+        why = f" ({remaining})" if remaining else ""
         return f"{self.entry} was not run with it{why}. Edit its inputs."
 
 

@@ -1,18 +1,27 @@
-"""Guess the grid and the strides of a kernel that no function of its file launches."""
+"""Guess the grid of a kernel that no function of its file launches."""
 
 from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Mapping
+
+#: A size, or a product of sizes.
+_SIZE = re.compile(r"(?!(?:None|True|False)$)[A-Za-z_]\w*( \* [A-Za-z_]\w*)*")
 
 
-def launch_grid(kernel: ast.FunctionDef, values: dict[str, str]) -> list[str]:
+def launch_grid(
+    kernel: ast.FunctionDef, values: dict[str, str], rows: set[str], strides: Mapping[str, str]
+) -> list[str]:
     """Return one expression for each axis that the kernel reads: its tiles of a size where the program's number is
-    multiplied by a tile, the rows otherwise. ``values`` are the arguments that are no tensors.
+    multiplied by a tile, the dimension where it is multiplied by the stride of one, the rows otherwise. ``values`` are
+    the arguments that are no tensors, ``rows`` the sizes that tensors begin with, ``strides`` the dimensions that
+    strides step along.
     """
     axes = _programs(kernel)
-    sizes = [n for n, v in values.items() if re.fullmatch(r"[a-z_ *]+", v)]
-    return [_axis(kernel, axes.get(axis, ""), values, sizes) for axis in range(max(axes, default=0) + 1)]
+    sizes = [n for n, v in values.items() if _SIZE.fullmatch(v)]
+    numbers = range(max(axes, default=0) + 1)
+    return [_axis(kernel, axes.get(axis, ""), values, sizes, rows, strides) for axis in numbers]
 
 
 def indexed_grid(kernel: ast.FunctionDef) -> list[str]:
@@ -49,20 +58,57 @@ def _programs(kernel: ast.FunctionDef) -> dict[int, str]:
     return axes
 
 
-def _axis(kernel: ast.FunctionDef, program: str, values: dict[str, str], sizes: list[str]) -> str:
+def _axis(
+    kernel: ast.FunctionDef,
+    program: str,
+    values: dict[str, str],
+    sizes: list[str],
+    rows: set[str],
+    strides: Mapping[str, str],
+) -> str:
     assigned = _single_assignments(kernel)
     for node in ast.walk(kernel):
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
             sides = [node.left, node.right]
             for one, tile in (sides, sides[::-1]):
                 is_program = ast.unparse(one) == program or "program_id" in ast.unparse(one)
-                product = _factors(tile, assigned) if is_program else []
+                product = _factors(tile, assigned) if is_program and not _names_stride(tile) else []
                 if product and all(values.get(f, f).isdigit() for f in product):
                     product += _later_factors(kernel, node, assigned, values)
                     bound = _bound(kernel, sizes)
                     return f"cdiv({bound}, {' * '.join(product)})" if bound else "1"
-    rows = next((n for n in sizes if values[n] == "rows"), None)
-    return rows or "512"
+    if tiles := _grouped_tiles(kernel, program, assigned):
+        return " * ".join(tiles)
+    for node in ast.walk(kernel):
+        if program and isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
+            names = {ast.unparse(node.left), ast.unparse(node.right)}
+            if program in names and (stepped := next((strides[n] for n in names if n in strides), "")):
+                return stepped
+    return next((n for n in sizes if values[n] in rows), "512")
+
+
+def _names_stride(node: ast.expr) -> bool:
+    return any(isinstance(n, ast.Name) and "stride" in n.id.lower() for n in ast.walk(node))
+
+
+def _grouped_tiles(kernel: ast.FunctionDef, program: str, assigned: dict[str, ast.expr]) -> list[str]:
+    """Return the numbers of tiles whose product numbers the programs of a kernel that takes its tile from the program's
+    number by division, ``pid // tiles``; [] for another kernel."""
+    divided = (
+        isinstance(node, ast.BinOp)
+        and isinstance(node.op, (ast.FloorDiv, ast.Mod))
+        and ast.unparse(node.left) == program
+        for node in ast.walk(kernel)
+    )
+    if not program or not any(divided):
+        return []
+    loops = (n.iter for n in ast.walk(kernel) if isinstance(n, ast.For))
+    looped = {n.id for bounds in loops for n in ast.walk(bounds) if isinstance(n, ast.Name)}
+    return [
+        ast.unparse(value).removeprefix("tl.").removeprefix("triton.")
+        for name, value in assigned.items()
+        if isinstance(value, ast.Call) and ast.unparse(value.func).endswith("cdiv") and name not in looped
+    ]
 
 
 def _single_assignments(kernel: ast.FunctionDef) -> dict[str, ast.expr]:
@@ -112,17 +158,3 @@ def _bound(kernel: ast.FunctionDef, sizes: list[str]) -> str | None:
             if right in sizes:
                 return right
     return sizes[0] if sizes else None
-
-
-def stride_values(names: list[str]) -> dict[str, str]:
-    """Return values for the parameters that are strides: of contiguous rows, the last of a tensor's is 1."""
-    strides = [n for n in names if "stride" in n.lower()]
-    groups: dict[str, list[str]] = {}
-    for name in strides:
-        groups.setdefault(name[:-1] if len(name) > 1 else name, []).append(name)
-    values: dict[str, str] = {}
-    for members in groups.values():
-        for place, name in enumerate(reversed(members)):
-            one = place == 0 and (len(members) > 1 or bool(re.search(r"(col|_n|_k|1)$", name.lower())))
-            values[name] = "1" if one else "columns"
-    return values

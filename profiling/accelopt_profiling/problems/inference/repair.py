@@ -143,8 +143,7 @@ def _nothing(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) 
     """Give a number or a tensor where None stands in its place."""
     items = "subscriptable" in matched[0] or "iterable" in matched[0] or "len()" in matched[0]
     for node in site.expressions():
-        name = _absent(site, node)
-        if name is not None:
+        for name in _absent(site, node):
             why = f"needed in line {site.statement.lineno}"
             give = subjects.make_tensor if items or "Tensor" in matched[0] else subjects.make_value
             made = give(name, why)
@@ -155,14 +154,27 @@ def _nothing(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) 
     return None
 
 
-def _absent(site: FailureSite, node: ast.expr) -> str | None:
-    """Return the name of a variable, or of an object's attribute, that is None; None for anything else."""
-    if isinstance(node, ast.Name):
-        return node.id if site.frame.f_locals.get(node.id, 0) is None else None
+def _absent(site: FailureSite, node: ast.expr) -> list[str]:
+    """Return the name of a variable, or of an object's attribute, that is None, and of what was assigned to it; none
+    for anything else."""
+    try:
+        if not isinstance(node, (ast.Name, ast.Attribute)) or site.value(node) is not None:
+            return []
+    except NoValueError:
+        return []
     if isinstance(node, ast.Attribute):
-        with suppress(NoValueError):
-            return node.attr if site.value(node) is None else None
-    return None
+        return [node.attr]
+    assigned = [
+        s.value
+        for s in (ast.walk(site.function) if site.function is not None else ())
+        if isinstance(s, ast.Assign) and any(isinstance(t, ast.Name) and t.id == node.id for t in s.targets)
+    ]
+    sources = [
+        v.id if isinstance(v, ast.Name) else v.attr
+        for v in assigned
+        if isinstance(v, (ast.Name, ast.Attribute))
+    ]
+    return [node.id, *sources]
 
 
 def _tensor_needed(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:

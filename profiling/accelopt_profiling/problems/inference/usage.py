@@ -97,10 +97,15 @@ class FunctionUse:
     kernel: bool = False
 
 
-def function_uses(tree: ast.Module, kernels: set[str]) -> dict[str, FunctionUse]:
-    """Return the uses of the parameters of each function, by its name, methods of classes as ``Class.method``."""
-    functions: dict[str, FunctionUse] = {}
-    helpers = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+def function_uses(
+    tree: ast.Module, kernels: set[str], imported: Mapping[str, ast.FunctionDef] | None = None
+) -> dict[str, FunctionUse]:
+    """Return the uses of the parameters of each function, by its name, methods of classes as ``Class.method``.
+    ``imported`` are functions of other files that its kernels call, by the names that they have here.
+    """
+    imported = imported or {}
+    helpers = {**imported, **{node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}}
+    functions = {name: _own_uses(node, True, helpers) for name, node in imported.items()}
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         prefix, owner = waiting.pop(0)

@@ -18,6 +18,9 @@ from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estima
 
 #: So many configurations of a kernel are compiled. Our choice, for some seconds on two cores.
 MOST_COMPILED = 8
+#: Values of one access that a thread may hold. A thread has 255 registers at most: beyond, a program spills most of
+#: them, is never the fastest, and compiles for long (a layer norm with 1024 values: 39 s, with 256: 3 s).
+MOST_VALUES = 256
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ def try_all(tried: Sequence[LaunchExecution], target: GpuTarget, sample: int) ->
 
     At most ``MOST_COMPILED`` that can be launched are compiled: two of each block shape, the shapes with the shortest
     first estimates first, then the next two. So the choice depends on the kernel alone, not on how fast it was made.
+    Those with more than ``MOST_VALUES`` a thread are compiled only where no other can be launched.
     """
     counted: dict[str, LaunchExecution] = {}
     groups: dict[str, list[LaunchExecution]] = {}
@@ -72,8 +76,8 @@ def try_all(tried: Sequence[LaunchExecution], target: GpuTarget, sample: int) ->
     pairs = [group[n : n + 2] for n in range(0, max(map(len, ranked), default=0), 2) for group in ranked]
     found: dict[int, AutotuneConfiguration] = {}
     launchable = 0
-    for execution in (execution for pair in pairs for execution in pair):
-        if launchable == MOST_COMPILED:
+    for execution in sorted((one for pair in pairs for one in pair), key=lambda one: _crowded(one, target)):
+        if launchable == MOST_COMPILED or (launchable and _crowded(execution, target)):
             break
         compiled = compile_launch(execution.launch, target)
         made: LaunchEstimate | None = None
@@ -83,6 +87,12 @@ def try_all(tried: Sequence[LaunchExecution], target: GpuTarget, sample: int) ->
                 made = estimate(execution.counts, compiled, target)
         found[id(execution)] = AutotuneConfiguration(execution, compiled, made)
     return [found[id(execution)] for execution in tried if id(execution) in found]
+
+
+def _crowded(execution: LaunchExecution, target: GpuTarget) -> bool:
+    """Tell whether a thread has more values than it can hold."""
+    widest = execution.counts.widest if execution.counts is not None else 0
+    return widest > MOST_VALUES * target.warp_size * int(execution.launch.options.get("num_warps", 4))
 
 
 def _take_counts(execution: LaunchExecution, known: LaunchExecution) -> None:

@@ -80,6 +80,23 @@ EXPRESSIONS = {
         np.where(np.arange(128)[:, None] >= np.arange(64)[None, :], A, -1),
 }  # fmt: skip
 
+MASKED_NORM = """
+rows = nl.arange(128)[:, None]
+out = nl.zeros((128, 64), dtype=np.float32, buffer=nl.shared_hbm)
+x = nl.load(a[rows, nl.arange(64)[None, :]], mask=rows < 100)
+y = nl.rms_norm(x, nl.load(d), 1, 64, 0.0, mask=rows < 100)
+nl.store(out[rows, nl.arange(64)[None, :]], y, mask=rows < 100)
+return out
+"""
+
+
+def test_a_masked_norm_reads_and_writes_nothing_else() -> None:
+    outcome = run(MASKED_NORM, A, B, COLUMN, ROW)
+    assert (outcome.fault, outcome.findings) == (None, [])
+    expected = A[:100] / np.sqrt((A[:100] ** 2).mean(1, keepdims=True)) * ROW
+    np.testing.assert_allclose(outcome.result[:100], expected, rtol=1e-5, atol=1e-6)
+
+
 BODY = """
 a, b, c, d = nl.load(a), nl.load(b), nl.load(c), nl.load(d)
 result = {expression}
