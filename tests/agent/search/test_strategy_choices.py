@@ -254,6 +254,54 @@ def test_hybrid_gives_a_rule_its_turn_that_only_an_older_version_has_room_for() 
     assert hybrid.choose(Capacity(proposals=False)) is None
 
 
+def test_hybrid_gives_other_rules_their_turn_where_one_fails_at_every_place() -> None:
+    """A try that failed is a try."""
+    root = made(None, 100, 0)
+    hybrid = Hybrid(root, ["rules"], target="trn1", depth=16, patience=4)
+    (first,) = asks(hybrid, 1)
+    keep, block = _by(made(root, 60, 1), "rule:keep"), _by(made(root, 59, 2), "rule:keep")
+    failing = [
+        _by(made(root, 100, k, failure=Failure("wrong-result", "off"), proof="refused"), "rule:fails")
+        for k in range(3, 13)
+    ]
+    answer(hybrid, first, keep)
+    hybrid.observe(ProposalsReceived(AskProposer(root, "rules"), [_trial(n) for n in (*failing, block)]))
+    (about_keep,) = asks(hybrid, 1)
+    made_of = {n.fingerprint: n for n in (*failing, block)}
+    tried: list[Node] = []
+    hybrid.observe(ProposalsReceived(about_keep, []))
+    while isinstance(step := hybrid.choose(Capacity(proposals=False)), TryCandidate):
+        node = made_of[step.trial.fingerprint]
+        tried.append(node)
+        hybrid.observe(CandidateMeasured(step.trial, node))
+    assert block in tried
+    assert 0 < sum(n in failing for n in tried) <= 4
+
+
+def test_hybrid_tries_other_sizes_on_the_way_to_the_fastest_version_before_all_on_the_original() -> None:
+    """Of a rule that gained once and promises nothing more: here tiles of another size."""
+    root = made(None, 100, 0)
+    hybrid = Hybrid(root, ["rules"], target="trn1", depth=16, patience=4)
+    (first,) = asks(hybrid, 1)
+    stack = _by(made(root, 60, 1), "rule:stack")
+    others = [_by(made(root, 95, k), "rule:tiles") for k in range(2, 12)]
+    answer(hybrid, first, stack)
+    (about_stack,) = asks(hybrid, 1)
+    wide, wider = _by(made(stack, 30, 12), "rule:tiles"), _by(made(stack, 20, 13), "rule:tiles")
+    hybrid.observe(ProposalsReceived(AskProposer(root, "rules"), [_trial(node) for node in others]))
+    hybrid.observe(ProposalsReceived(about_stack, [_trial(node) for node in (wide, wider)]))
+    hybrid.observe(CandidateMeasured(_trial(wide), wide))
+    made_of = {n.fingerprint: n for n in (*others, wide, wider)}
+    tried: list[Node] = []
+    while isinstance(step := hybrid.choose(Capacity()), (TryCandidate, AskProposer)):
+        if isinstance(step, AskProposer):
+            hybrid.observe(ProposalsReceived(step, []))
+            continue
+        tried.append(made_of[step.trial.fingerprint])
+        hybrid.observe(CandidateMeasured(step.trial, tried[-1]))
+    assert wider in tried
+
+
 def _by(node: Node, rule: str) -> Node:
     assert node.candidate is not None
     node.candidate = replace(node.candidate, origin=rule, steps=(rule,))

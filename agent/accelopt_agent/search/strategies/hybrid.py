@@ -73,8 +73,9 @@ class Experience:
         self._in_vain[rule] = 0 if ratio < 1 - WORTHWHILE else self._in_vain.get(rule, 0) + 1
 
     def tries(self, trial: Trial) -> int:
-        """Return how often the rule of ``trial`` was tried."""
-        return len(self._of_rule.get(trial.candidate.origin, []))
+        """Return how often the rule of ``trial`` was tried, where it failed too."""
+        origin = trial.candidate.origin
+        return len(self._of_rule.get(origin, [])) + self._failed.get(origin, 0)
 
     def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
         """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
@@ -145,9 +146,9 @@ class Hybrid(Frontier):
     fastest one that rules alone led to, as if nothing had been remembered.
 
     What promises nothing is tried too, before anybody is paid, since a rule that pays on a slow version only may open
-    the way to a fast one: the rule that was tried least first, on the version that was changed least, until
-    ``patience`` such tries in a row have brought no faster version, and once more after each paid answer. It waits
-    until nothing else runs, so that no proof and no suggestion comes later for it.
+    the way to a fast one: the rule that was tried least first, in turn on the version that was changed least and on the
+    one that promises most, until ``patience`` such tries in a row have brought no faster version, and once more after
+    each paid answer. It waits until nothing else runs, so that no proof and no suggestion comes later for it.
     """
 
     def __init__(
@@ -237,8 +238,9 @@ class Hybrid(Frontier):
         return chosen
 
     def _last_resort(self, trial: Trial) -> tuple[int, int]:
-        """Return how often its rule was tried, and how many steps its version is from the original."""
-        return self.experience.tries(trial), trial.parent.depth
+        """Return how often its rule was tried and, each other time, how many steps its version is from the original."""
+        tries = self.experience.tries(trial)
+        return tries, 0 if tries % 2 else trial.parent.depth
 
     def _plain_idea(self) -> Trial | None:
         """Return what promises to beat the fastest version of rules alone, as far as their own tries tell."""
