@@ -71,13 +71,18 @@ def parse_shapes(text: str) -> list[list[str]]:
     if vector is not None and _is_dimension(vector[1]):
         shapes.append([vector[1]])
     for matched in _SHAPE.finditer(text):
-        dims = [d.strip() for d in matched[1].split(",")]
+        dims = [_whole(d.strip()) for d in matched[1].split(",")]
         dims = dims[:-1] if dims and not dims[-1] else dims
         if dims and all(_is_dimension(d) for d in dims):
             shapes.append(
                 [d.replace(" ", "_") if " " in d and not re.search(r"[*/+\-]", d) else d for d in dims]
             )
     return shapes
+
+
+def _whole(dimension: str) -> str:
+    """Return a dimension in whole numbers; the number of a size's blocks as the size, which is enough of any block."""
+    return re.sub(r"(?<!/)/(?!/)", "//", re.sub(r"\s*//?\s*\w*block\w*", "", dimension, flags=re.IGNORECASE))
 
 
 def _is_word(text: str) -> bool:

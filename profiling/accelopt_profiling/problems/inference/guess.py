@@ -369,7 +369,10 @@ def _shape_by_strides(guessing: _Guessing, parameters: list[ParameterUse]) -> di
         named = stride_dims(own, sizes)
         usual = _BY_RANK.get(max(len(named), 2), _BY_RANK[2])
         named += [""] * (len(usual) - len(named))
-        stated = guessing.docs.get(name) or [a or b for a, b in zip(named, usual, strict=False)]
+        documented = guessing.docs.get(name, [])
+        if len(documented) == 1 and _counts_elements(documented[0]):
+            documented = []
+        stated = documented or [a or b for a, b in zip(named, usual, strict=False)]
         guessing.shapes[name] = dims = [_sized(guessing, d) for d in stated]
         values = stride_values(own, dims)
         known |= {
@@ -380,6 +383,12 @@ def _shape_by_strides(guessing: _Guessing, parameters: list[ParameterUse]) -> di
     return known
 
 
+def _counts_elements(name: str) -> bool:
+    """Tell whether a kernel's size of this name is that of whole tensors."""
+    low = name.lower()
+    return bool(_ELEMENTS.fullmatch(low) or re.fullmatch(r"(n|total\w*|size|length)", low))
+
+
 def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
     low = use.name.lower()
     if use.name in {name for dims in guessing.shapes.values() for d in dims for name in names_in(d)}:
@@ -388,7 +397,7 @@ def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
     if product and low in ("m", "n", "k"):
         dimension = "rows" if low == "m" else "columns"
         return InferredArgument(use.name, "value", value=dimension, reason="a dimension of the product")
-    if _ELEMENTS.fullmatch(low) or re.fullmatch(r"(n|total\w*|size|length)", low):
+    if _counts_elements(use.name):
         return InferredArgument(use.name, "value", value="rows * columns", reason="the elements of a tensor")
     if re.fullmatch(r"(m|n_?rows|num_?rows|rows|batch\w*|b)", low):
         return InferredArgument(use.name, "value", value="rows", reason="rows by its name")

@@ -242,6 +242,8 @@ def test_pointers_are_what_addresses_start_from() -> None:
         ("(torch.Tensor, optional)", []),
         ("shape (N,)", [["N"]]),
         ("[B, T, 2 * D]", [["B", "T", "2 * D"]]),
+        ("of shape [rows, D/2]", [["rows", "D//2"]]),
+        ("of shape [batch_dim/BLOCK_SIZE_BATCH, feat_dim]", [["batch_dim", "feat_dim"]]),
         ("(M, K) or (B, M, K)", [["M", "K"], ["B", "M", "K"]]),
         ("no shape (see above)", []),
         ("[E, H, 2, I], weights on HBM", [["E", "H", "2", "I"]]),

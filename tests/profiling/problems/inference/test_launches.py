@@ -71,6 +71,17 @@ def test_sizes_of_the_docstring_are_the_arguments_of_their_names() -> None:
     )
 
 
+def test_a_documented_vector_of_all_elements_is_as_large_as_a_matrix() -> None:
+    text = (
+        "@triton.jit\ndef k(x_ptr, size, BLOCK: tl.constexpr):\n"
+        ' """Scale.\n\n Args:\n  x_ptr: Numbers of shape [size].\n """\n'
+        " at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
+        " tl.store(x_ptr + at, 2 * tl.load(x_ptr + at, mask=at < size), mask=at < size)\n"
+    )
+    found = values(guessed(text))
+    assert (found["x_ptr"], found["size"]) == (["rows", "columns"], "rows * columns")
+
+
 def test_strides_name_the_dimensions_of_tensors() -> None:
     call = guessed(PRODUCT)
     shapes = {n: v for n, v in values(call).items() if isinstance(v, list)}
