@@ -5,7 +5,7 @@ import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, choose, toast, until, preview }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, answer, choose, toast, until, preview }) => {
   await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=nki_silu.py', { timeout: 60_000 });
   mark('workbench');
 
@@ -102,9 +102,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
     await toFile();
     await page.locator('.view-line', { hasText: 'def' }).filter({ hasText: 'silu' }).first().click();
     await command('AccelOpt: Show Remembered Changes');
-    await page.waitForSelector('.quick-input-widget >> text=Words to look for');
-    await page.keyboard.type(words);
-    await page.keyboard.press('Enter');
+    await answer('Words to look for', words);
     await preview.locator('h1', { hasText: title }).waitFor({ timeout: 60_000 });
     return (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
   };

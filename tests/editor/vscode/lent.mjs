@@ -5,7 +5,7 @@ import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, choose, toast, until, preview, status }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, answer, choose, toast, until, preview, status }) => {
   await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=double.py', { timeout: 60_000 });
   await openFile('double.py');
   await lens(/est\./).waitFor({ timeout: 180_000 });
@@ -18,9 +18,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
 
   await page.locator('.view-line', { hasText: /def\s/ }).filter({ hasText: 'double' }).first().click();
   await command('AccelOpt: Optimize with Instructions...');
-  await page.locator('.quick-input-widget', { hasText: 'What the model should try' }).waitFor();
-  await page.keyboard.type('leave out what adds zero');
-  await page.keyboard.press('Enter');
+  await answer('What the model should try', 'leave out what adds zero');
   const question = toast(/be sent to toy\/tidy of this editor/);
   await settled(question);
   seen.question = await question.innerText();

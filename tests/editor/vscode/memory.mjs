@@ -5,34 +5,24 @@ import { drive, textOf } from './page.mjs';
 
 const [url, shots] = process.argv.slice(2);
 
-await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, toast, until, preview }) => {
+await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile, command, answer, toast, until, preview }) => {
   const line = (text) => page.locator('.monaco-editor .view-line', { hasText: text }).first();
-  const saved = async (change) => {
-    const before = await textOf(lens(/est\./));
-    await change();
-    await page.keyboard.press('Control+s');
-    await page.waitForFunction(
-      (old) => [...document.querySelectorAll('.codelens-decoration a')]
-        .some((a) => /est\./.test(a.textContent) && !/running|profiling/.test(a.textContent)
-          && a.textContent.replaceAll('\u00a0', ' ') !== old),
-      before, { timeout: 120_000 });
-    return textOf(lens(/est\./));
-  };
   await page.waitForSelector('.explorer-folders-view .monaco-list-row >> text=double.py', { timeout: 60_000 });
   await openFile('double.py');
   await lens(/est\./).waitFor({ timeout: 180_000 });
   mark('lens');
 
-  seen.faster = await saved(async () => {
-    for (const name of ['twice = nl.add(first', 'first = nl.add(once']) {
-      await line(name).click();
-      await page.keyboard.press('Control+Shift+k');
-    }
-    await line('result = nl.add(twice').click();
-    await page.keyboard.press('End');
-    await page.keyboard.press('Shift+Home');
-    await page.keyboard.type('result = nl.add(once, 0.0)');
-  });
+  for (const name of ['twice = nl.add(first', 'first = nl.add(once']) {
+    await line(name).click();
+    await page.keyboard.press('Control+Shift+k');
+  }
+  await line('result = nl.add(twice').click();
+  await page.keyboard.press('End');
+  await page.keyboard.press('Shift+Home');
+  await page.keyboard.type('result = nl.add(once, 0.0)');
+  await page.keyboard.press('Control+s');
+  await lens(/faster than last save/).waitFor({ timeout: 120_000 });
+  seen.faster = await textOf(lens(/faster than last save/));
   mark('saved the change');
   await line('def double').click();
   await until(() => page.keyboard.press('Control+.'), '.action-widget >> text=Remember this change to double');
@@ -43,18 +33,14 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   mark('remembered');
 
   await command('AccelOpt: Show Remembered Changes');
-  await page.waitForSelector('.quick-input-widget >> text=Words to look for');
-  await page.keyboard.type('double');
-  await page.keyboard.press('Enter');
+  await answer('Words to look for', 'double');
   await preview.locator('h1', { hasText: 'double' }).waitFor({ timeout: 60_000 });
   seen.page = (await preview.locator('body').innerText()).replaceAll('\u00a0', ' ');
   await shot('17-memory');
   const id = /pair ([0-9a-z]{6,})/.exec(seen.remembered)[1];
   await page.locator('.tabs-container .tab', { hasText: 'double.py' }).click();
   await command('AccelOpt: Forget a Remembered Change');
-  await page.waitForSelector('.quick-input-widget input');
-  await page.keyboard.type(id);
-  await page.keyboard.press('Enter');
+  await answer('Its id', id);
   const question = toast(/for good/);
   await settled(question);
   await shot('18-forget');

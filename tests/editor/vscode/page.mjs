@@ -74,6 +74,13 @@ function hands(page) {
       await page.waitForSelector('.quick-input-widget', { state: 'hidden' });
     },
 
+    /** Answer the input box that asks `prompt`. Keys that are pressed before it has the focus would go to the text. */
+    async answer(prompt, text) {
+      const box = page.locator('.quick-input-widget', { hasText: prompt }).locator('input[type=text]').first();
+      await box.fill(text);
+      await box.press('Enter');
+    },
+
     lens: (text) => page.locator('.codelens-decoration a, .codelens-decoration span', { hasText: text }).first(),
 
     async openFile(name) {
