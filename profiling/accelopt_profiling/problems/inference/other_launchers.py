@@ -56,7 +56,7 @@ def other_launchers(
             continue
         if other is None:
             continue
-        named = _Plain({k: getattr(module, k, None) for k in kernels}, vars(other))
+        named = _KernelNames({k: getattr(module, k, None) for k in kernels}, vars(other))
         tree = named.visit(tree)
         candidates = [e for e in entry_candidates(tree, sorted(named.seen)) if e.kind != "kernel"]
         if candidates:
@@ -103,7 +103,7 @@ def _attributes(tree: ast.Module) -> Iterator[ast.Attribute]:
     return (n for n in ast.walk(tree) if isinstance(n, ast.Attribute))
 
 
-class _Plain(ast.NodeTransformer):
+class _KernelNames(ast.NodeTransformer):
     """Puts the kernel's own name in the place of what a module calls it: ``kernels.add``, an alias. ``seen`` are the
     kernels that it names."""
 
