@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
-from accelopt_profiling.comparison.memory import fingerprint, poisoned_memory
+from accelopt_profiling.comparison.inplace_outputs import changed_inputs, with_inplace_outputs
+from accelopt_profiling.comparison.memory import fingerprint, overlapping, poisoned_memory
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
@@ -44,6 +44,8 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
     work, caller = HostWork(), CallerState()
     one: bool | None = None
     repeatable: bool | None = None
+    changed: set[int] = set()
+    aliases: list[list[str]] = []
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own)
@@ -65,6 +67,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     poisoned_memory(),
                     user_errors(own),
                 ):
+                    before = [fingerprint(a) for a in arguments]
                     outputs = with_inplace_outputs(
                         partial(perform, module, case_call.call, arguments, own.source.kernel),
                         arguments,
@@ -72,6 +75,8 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                     seen.raise_faults()
                     save_values(folder / "original", outputs)
+                    changed |= changed_inputs(before, arguments, case_call.written)
+                    aliases += [a for a in overlapping(arguments, outputs) if a not in aliases]
             elif case_call.twice and params.dialect != "numpy":
                 if not _equal_files(folder, "outputs", "again", "late"):
                     repeatable = _repeatable(own, params, module, case_call, folder)
@@ -90,7 +95,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                         around=caller.around,
                     )
                     one = not isinstance(result, (list, tuple))
-    return OriginalResult(work.total, sorted(caller.changed), one, repeatable)
+    return OriginalResult(work.total, sorted(caller.changed), one, repeatable, sorted(changed), aliases)
 
 
 def _equal_files(folder: Path, *names: str) -> bool:
