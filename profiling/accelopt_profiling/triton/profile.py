@@ -174,7 +174,7 @@ class _Profile:
             with problem_errors(self.context, "get_inputs"):
                 inputs = ProblemSizes(problem, self._case.shape).inputs(self.params.seed)
             with user_errors(self.context):
-                problem.run(module, inputs)
+                returned(partial(problem.run, module, inputs))
         self._take(session)
         self._emit("executed")
 
