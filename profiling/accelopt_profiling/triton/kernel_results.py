@@ -64,7 +64,12 @@ class KernelResults:
     def counted(self) -> bool:
         """Whether every launch ran to its end inside its tensors and was counted."""
         ran = [e for e in self.executions if e.counts is not None and e.error is None and not e.faults]
-        return bool(ran) and len(ran) == len(self.executions)
+        return bool(ran) and len(ran) == len(self.executions) and not self.empty
+
+    @property
+    def empty(self) -> bool:
+        """Whether it was launched, and with grids of no programs alone."""
+        return bool(self.executions) and not any(e.launch.programs for e in self.executions)
 
     def take(self, executions: Sequence[LaunchExecution]) -> None:
         """Take the launches of a run, the autotuner's tries among them; those tries are of interest that led to the
@@ -112,7 +117,7 @@ class KernelResults:
         """Return what is known now. ``case`` names the problem's case, ``inferred`` tells that nobody wrote its
         arguments; ``findings`` are those of the whole run."""
         chosen = self.representative()
-        if chosen is None or not any(e.launch.programs for e in self.executions):
+        if chosen is None or self.empty:
             return self._never_launched(inferred)
         execution, made = chosen
         measurement = self._blank()

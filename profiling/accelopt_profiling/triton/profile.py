@@ -134,6 +134,11 @@ class _Profile:
             self._cost_run()
         else:
             self._hollow_run()
+            if any(
+                known.empty for known in self.known.values()
+            ):  # a grid may come from values, which are zeros there
+                with suppress(StepFailedError):
+                    self._sampled_run()
             self._compile(compile_launch)
             self._checked_run()
             self._tune()

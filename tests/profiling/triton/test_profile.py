@@ -215,6 +215,13 @@ def test_a_launch_of_no_programs_is_told(warm):
     assert kernel["latency"]["known"] == "not measured"
 
 
+def test_a_grid_that_comes_from_values_is_that_of_the_real_ones(warm):
+    text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
+    kernel = only(profile(warm, text=text.replace("{grid}", "int(x.abs().max() > 0) * 4")))
+    assert kernel["latency"]["us"] > 0
+    assert kernel["correctness"]["status"] == "passed"
+
+
 def test_a_kernel_that_nothing_launches(warm):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
     text = text.replace("{grid}", "4") + "\n@triton.jit\ndef unused(x):\n    tl.store(x, 1)\n"
