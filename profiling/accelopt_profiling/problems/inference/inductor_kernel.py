@@ -32,7 +32,7 @@ def inductor_call(kernel: ast.FunctionDef, entry: str) -> InferredCall | None:
         return None
     signature, constants, hints = stated
     sizes = _sizes(kernel, [n for n in signature if _NUMEL.fullmatch(n)], hints)
-    reach = _Reach(kernel, sizes)
+    reach = _AccessRanges(kernel, sizes)
     call = InferredCall(entry)
     for name, kind in signature.items():
         if kind.startswith("*"):
@@ -122,7 +122,7 @@ def _assigned_numbers(kernel: ast.FunctionDef) -> dict[str, int]:
     }
 
 
-def _tensor(name: str, dtype: str, reach: _Reach, sizes: dict[str, int]) -> InferredArgument:
+def _tensor(name: str, dtype: str, reach: _AccessRanges, sizes: dict[str, int]) -> InferredArgument:
     elements = reach.elements.get(name) or prod(sizes.values())
     why = (
         "as many elements as its accesses reach"
@@ -136,7 +136,7 @@ def _tensor(name: str, dtype: str, reach: _Reach, sizes: dict[str, int]) -> Infe
     return made
 
 
-class _Reach:
+class _AccessRanges:
     """How far a kernel's accesses reach: ``elements`` of each pointer, ``below`` which bound the indices lie that are
     loaded from it, ``stated`` sizes that the body assigns."""
 

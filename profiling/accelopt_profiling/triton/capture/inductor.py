@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import importlib.abc
-import importlib.util
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from importlib.machinery import ModuleSpec
+from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
 from triton.runtime.autotuner import Autotuner
 
+from accelopt_profiling.after_import import after_import
+
 _HEURISTICS = "torch._inductor.runtime.triton_heuristics"
-_HELPERS = "torch._inductor.runtime.triton_helpers"
 
 
 class InductorKernel(Autotuner):  # type: ignore[misc]
@@ -65,52 +63,25 @@ def _grid(inductor_meta: dict[str, Any], meta: dict[str, Any]) -> tuple[int, ...
     return tuple(int(n) for n in made.eval_slow(meta))
 
 
-def _stand_in(module: ModuleType) -> None:
-    if module.__name__ == _HEURISTICS:
-        module.cached_autotune = _cached_autotune  # type: ignore[attr-defined]
-    else:
-        module.set_driver_to_gpu = lambda: None  # type: ignore[attr-defined]
-
-
-class _AfterImport(importlib.abc.MetaPathFinder):
-    """Puts the stand-ins into Inductor's modules when a file imports them: an import takes seconds."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
-        if name not in (_HEURISTICS, _HELPERS):
-            return None
-        sys.meta_path.remove(self)
-        try:
-            spec = importlib.util.find_spec(name)
-        finally:
-            sys.meta_path.insert(0, self)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                _stand_in(module)
-
-            spec.loader.exec_module = exec_module  # type: ignore[method-assign]
-        return spec
+#: What is replaced in which of Inductor's modules, once a file imports them: that takes seconds.
+_REPLACED: dict[str, tuple[str, Any]] = {
+    _HEURISTICS: ("cached_autotune", _cached_autotune),
+    "torch._inductor.runtime.triton_helpers": ("set_driver_to_gpu", lambda: None),
+}
 
 
 @contextmanager
 def inductor_kernels() -> Iterator[None]:
     """Let files that Inductor wrote run in an emulation until the block ends."""
-    loaded = [sys.modules[name] for name in (_HEURISTICS, _HELPERS) if name in sys.modules]
-    kept = [
-        (m, n, getattr(m, n))
-        for m in loaded
-        for n in ("cached_autotune", "set_driver_to_gpu")
-        if hasattr(m, n)
-    ]
-    finder = _AfterImport()
-    for module in loaded:
-        _stand_in(module)
-    sys.meta_path.insert(0, finder)
-    try:
+    with ExitStack() as stack:
+        for name, (attribute, value) in _REPLACED.items():
+
+            def replace(module: ModuleType, attribute: str = attribute, value: Any = value) -> None:
+                stack.callback(setattr, module, attribute, getattr(module, attribute))
+                setattr(module, attribute, value)
+
+            if name in sys.modules:
+                replace(sys.modules[name])
+            else:
+                stack.callback(after_import(name, replace))
         yield
-    finally:
-        sys.meta_path.remove(finder)
-        for module, name, value in kept:
-            setattr(module, name, value)
