@@ -128,6 +128,22 @@ CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
             )
         ],
     ),
+    "nki-fuse-loops": (
+        "silu",
+        [
+            (
+                "        for j in",
+                "        kept = nl.ndarray((n // COLUMNS, nl.par_dim(ROWS), COLUMNS), dtype=x.dtype)\n        for j in",
+            ),
+            (
+                "            negative =",
+                "            kept[j, rows, columns] = nl.copy(tile)\n"
+                "        for j in nl.affine_range(n // COLUMNS):\n"
+                "            tile = nl.copy(kept[j, rows, columns])\n"
+                "            negative =",
+            ),
+        ],
+    ),
     "nki-hoist-transpose": (
         "add_rmsnorm_matmul",
         [("scaled[i_m, ki * TILE_K + j_k]", "scaled[:, ki * TILE_K : (ki + 1) * TILE_K]")],

@@ -84,23 +84,23 @@ class Experience:
     def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
         """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
         ``by_catalogue``: as if nothing were known from earlier searches."""
-        known = self._ratios.get(trial.step)
-        if not known:
-            rule = trial.candidate.origin, trial.parent.measurement.bound
+        known, limit = self._ratios.get(trial.step), trial.parent.measurement.bound
+        if not known or (
+            known[-1][0] >= 1 - ROUNDING and known[-1][1] != limit
+        ):  # nothing is known of such a version
+            rule = trial.candidate.origin, limit
             if self._in_vain.get(rule, 0) >= TRIES_IN_VAIN and _by_rule(trial):
                 return 1.0
             hope = self._hopes.get(id(trial), LAST)
             if self._prior is not None and not by_catalogue:
-                bound, tries = trial.parent.measurement.bound, self._of_rule.get(trial.candidate.origin, [])
-                expected = self._prior.expected_here(trial.item, bound, self._target, hope, tries)
+                tries = self._by_bound.get(rule, [])
+                expected = self._prior.expected_here(trial.item, limit, self._target, hope, tries)
                 hope = min(HOPELESS, expected)
             hope = max(hope, self._elsewhere(rule))
             return min(1.0, hope + 0.1 * self._failed.get(trial.candidate.origin, 0))
-        ratio, bound = known[-1]
+        ratio, _ = known[-1]
         if ratio < 1 - ROUNDING:
             return ratio
-        if bound != trial.parent.measurement.bound:
-            return LAST  # another unit limits this version
         return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
 
     def _elsewhere(self, rule: tuple[str, str | None]) -> float:
