@@ -2,10 +2,10 @@
 
 Three matrix products and six additions for trn2, and six additions for trn1, written here after their published
 description; and, read from checkouts that are given, the fourteen NKIBench baselines of zhang677/AccelOpt on trn1, and
-versions of one kernel (AWS's fused mamba on trn1, a convolution and an attention on trn2). Their published times stand
-in ``published.json``. The constants of the model are the same for all kernels; those of trn1 that were chosen by
-looking at these times are varied between their bounds, each kernel left out in turn, and the error on the one left out
-is told. What no constant was chosen by is named held out.
+versions of one kernel (AWS's fused mamba on trn1, a convolution, an attention and an MLP on trn2). Their published
+times stand in ``published.json``. The constants of the model are the same for all kernels; those of trn1 that were
+chosen by looking at these times are varied between their bounds, each kernel left out in turn, and the error on the one
+left out is told. What no constant was chosen by is named held out.
 
 The kernels are only traced (no values are computed), each in a child process.
 """
@@ -210,16 +210,25 @@ def _convolution(dtype: str, pool_size: str) -> list[Any]:
 
 
 def _attention(dtype: str, steps: str) -> list[Any]:
+    return _operands(dtype, *[(128, int(steps))] * 3)
+
+
+def _mlp(dtype: str, *sizes: str) -> list[Any]:
+    m, k, n = map(int, sizes)
+    return _operands(dtype, (k, m), (k, n), (1, n))
+
+
+def _operands(dtype: str, *shapes: tuple[int, int]) -> list[Any]:
     import ml_dtypes
     import numpy as np
 
     kind = ml_dtypes.bfloat16 if dtype == "bfloat16" else np.dtype(dtype)
-    return [np.broadcast_to(np.zeros((), kind), (128, int(steps)))] * 3
+    return [np.broadcast_to(np.zeros((), kind), shape) for shape in shapes]
 
 
 #: The inputs of the kernels of which several versions were measured, from the sizes in their names.
 _INPUTS: dict[str, Callable[..., list[Any]]] = {
-    "fused mamba": _scan, "convolution": _convolution, "attention": _attention,
+    "fused mamba": _scan, "convolution": _convolution, "attention": _attention, "fused MLP": _mlp,
 }  # fmt: skip
 
 
