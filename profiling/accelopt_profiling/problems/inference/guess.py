@@ -105,6 +105,9 @@ def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUs
         made = _tensor(guessing, parameter) if kinds[parameter.name] else _value(guessing, parameter)
         call.arguments.append(made)
     _name_classes(guessing)
+    for tensor in call.tensors if entry.kind == "module" else []:
+        if tensor.dtype == "bfloat16":  # as the weights that it is built with
+            tensor.dtype = "float32"
     _order(call, use, entry)
     call.drop_unused_sizes()
     return call

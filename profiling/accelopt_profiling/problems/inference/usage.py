@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from accelopt_profiling.problems.discovery.kernel_makers import made_function
-from accelopt_profiling.problems.inference.entries import given_before
+from accelopt_profiling.problems.inference.conventions import usual_value
+from accelopt_profiling.problems.inference.entries import given_before, is_torch_module
 from accelopt_profiling.problems.inference.pointers import (
     address_roots,
     byte_pointers,
@@ -120,6 +121,11 @@ def function_uses(
     for _ in range(_PASSED_ON):
         for function in functions.values():
             _pass_on(function, functions)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and f"{node.name}.forward" in functions and is_torch_module(node):
+            functions[node.name] = _module_uses(
+                functions.get(f"{node.name}.__init__"), functions[f"{node.name}.forward"]
+            )
     for name, maker in list(functions.items()):
         made = made_function(maker.node)
         if made is not None and not maker.kernel:
@@ -127,6 +133,20 @@ def function_uses(
             own = known if known is not None and known.node is made else _own_uses(made, False, helpers)
             functions[name] = _maker_uses(maker, own)
     return functions
+
+
+def _module_uses(construction: FunctionUse | None, forward: FunctionUse) -> FunctionUse:
+    """Return the parameters that a module is built with and has no default for, followed by those of its call."""
+    built = [] if construction is None else list(construction.parameters.values())[1:]
+    required = {  # whatever layers make of them, they are no tensors
+        use.name: ParameterUse(
+            use.name, use.annotation, whole=not use.annotation and usual_value(use.name) is None
+        )
+        for use in built
+        if use.default is None
+    }
+    called = dict(list(forward.parameters.items())[1:])
+    return FunctionUse(forward.node, {**required, **called}, forward.keyword_only, False)
 
 
 def _maker_uses(maker: FunctionUse, made: FunctionUse) -> FunctionUse:
