@@ -107,6 +107,8 @@ def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") 
     if any("ml_dtypes." in line for line in made):
         lines.append("import ml_dtypes")
     lines += ["import numpy as np", ""]
+    if call.note:
+        lines += [f"# {call.note}", ""]
     if call.imports:
         lines += [f"from {module} import {', '.join(call.imports)}", ""]
     if remaining:
@@ -115,6 +117,10 @@ def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") 
     lines.append("inferred = True  # remove it once the values are real: what goes wrong is then an error")
     if call.grid:
         lines.append(f"grid = {_listed(call.grid)}  # the programs of a launch, one expression an axis")
+    if call.on_chip:
+        lines.append(
+            f"on_chip = {_listed(call.on_chip)}  # tiles in SBUF: they are loaded before the kernel begins"
+        )
     if call.keywords:
         lines.append(f"keywords = {_listed(call.keywords)}")
     sizes = ", ".join(f"{name}={size}" for name, size in call.sizes.items())
@@ -131,13 +137,14 @@ def argument_text(argument: InferredArgument, call: InferredCall) -> str:
     if argument.dtype == "bool":
         return f"np.random.random(size={shape}) < 0.9"
     if argument.dtype.startswith(("int", "uint")):
-        return f"np.random.randint(0, {_smallest_dimension(call)}, size={shape}).astype(np.{argument.dtype})"
+        bound = argument.bound or smallest_dimension(call)
+        return f"np.random.randint(0, {bound}, size={shape}).astype(np.{argument.dtype})"
     normal = f"np.random.normal(size={shape})"
     in_numpy = argument.dtype in ("float16", "float32", "float64")
     return f"{normal}.astype({'np' if in_numpy else 'ml_dtypes'}.{argument.dtype})"
 
 
-def _smallest_dimension(call: InferredCall) -> int:
+def smallest_dimension(call: InferredCall) -> int:
     """Return the smallest size: an index below it is inside every dimension."""
     sizes: list[int] = []
     for tensor in call.tensors:
