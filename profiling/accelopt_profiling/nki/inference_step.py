@@ -20,7 +20,11 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.data.dtypes import dtype_named
-from accelopt_profiling.nki.emulator.diagnostics import LoopsTooLongError, ValuesNeededError
+from accelopt_profiling.nki.emulator.diagnostics import (
+    KernelFaultError,
+    LoopsTooLongError,
+    ValuesNeededError,
+)
 from accelopt_profiling.nki.emulator.machine import Mode
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.launch_subjects import LaunchSubjects
@@ -63,6 +67,8 @@ _PROGRAMS = re.compile(
 _ON_CHIP = re.compile(r"(^|_)sb(uf)?(_|$)")
 #: Instructions of a launch that is tried: some seconds of tracing.
 _MOST_INSTRUCTIONS = 100_000
+#: A statement that issues an instruction.
+_INSTRUCTION = re.compile(r"\b(nisa\.|isa\.|nl\.(load|store|matmul|transpose|copy)\b)")
 #: What a fault says of an index that a tensor holds.
 _INDEX = re.compile(r"An index (?:reaches \d+; dimension \d+ has size (?P<size>\d+)|leads to element)")
 #: A call with whole numbers is run with values up to so many instructions and elements, so often.
@@ -113,6 +119,11 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
     limits = hardware(params.target).limits
     with emulated("trace", limits=limits, sdk=False):
         return _NkiLoop(context, params, load_module(context), limits).run()
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Tell that no argument can help: something is not there, or not allowed with any."""
+    return isinstance(error, KernelFaultError) and error.code == "unsupported" and "HBM" not in error.message
 
 
 def _said(error: BaseException) -> str:
@@ -219,7 +230,7 @@ class _NkiLoop(RepairLoop[_NkiRun]):
     def alternatives(
         self, call: InferredCall, entry: EntryCandidate, run: _NkiRun
     ) -> Iterator[tuple[str, InferredCall]]:
-        if run.error is None or isinstance(run.error, LoopsTooLongError):
+        if run.error is None or isinstance(run.error, LoopsTooLongError) or _is_refusal(run.error):
             return
         subjects = LaunchSubjects(
             call, self._text, self._uses[call.entry], entry, run.values, run.emulation.machines
@@ -264,6 +275,13 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         finally:
             self._mode = "trace"
         return made
+
+    def passes(self, failed: _NkiRun, other: _NkiRun) -> bool:
+        sites = failure_sites(failed.error) if isinstance(failed.error, KernelFaultError) else []
+        if not sites or not _INSTRUCTION.search(ast.unparse(sites[0].statement)):
+            return True
+        lines = range(sites[0].statement.lineno, (sites[0].statement.end_lineno or 0) + 1)
+        return any(i.line in lines for m in other.emulation.machines for i in m.trace.instructions)
 
     def _shorten(self, call: InferredCall, entry: EntryCandidate) -> str | None:
         """Make the size smaller with which the kernel's loops end in time, or with which they still run at least; None

@@ -349,3 +349,19 @@ def test_whole_numbers_that_index_are_inside_of_what_they_index(tmp_path: Path) 
     bound = re.search(r"indices = np.random.randint\(0, (\d+)", problem.text)
     assert bound, problem.text
     assert 16 * (int(bound[1]) - 1) < 64
+
+
+AROUND = """def k(x):
+    rows, columns = x.shape
+    out = nl.ndarray((1, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    for start in range(0, rows // 16):
+        nisa.no_such_instruction(x)
+    nisa.dma_copy(dst=out, src=x[0:1])
+    return out
+"""
+
+
+def test_what_no_argument_can_mend_is_not_gone_around(tmp_path: Path) -> None:
+    problem = inferred(tmp_path, AROUND)
+    assert not problem.complete, problem.text
+    assert "no_such_instruction" in problem.remaining

@@ -124,6 +124,10 @@ class RepairLoop(ABC, Generic[RunT]):
         """Yield calls near one that failed and that no repair is known for, each with what it changes."""
         yield from ()
 
+    def passes(self, failed: RunT, other: RunT) -> bool:
+        """Tell whether another run did what one failed at, and did not only go around it."""
+        return True
+
     def improve(self, call: InferredCall, entry: EntryCandidate, run: RunT, changes: list[str]) -> None:
         """Send better calls than one that runs completely."""
 
@@ -187,7 +191,14 @@ class RepairLoop(ABC, Generic[RunT]):
                 return None
             seen.add(text)
             run = self.attempt(other, entry)
-            if run.progress > beyond:
+            if run.progress == beyond and str(run.error) != str(
+                start[1].error
+            ):  # it now asks for something else
+                mended = self._repair(other, entry, run, seen)
+                if mended is not None and self.written(other) not in seen and not self._spent():
+                    seen.add(self.written(other))
+                    made, run = f"{made}; {mended}", self.attempt(other, entry)
+            if run.progress > beyond and self.passes(start[1], run):
                 return made, other
         return None
 
