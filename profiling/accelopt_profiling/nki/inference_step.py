@@ -67,6 +67,8 @@ _PROGRAMS = re.compile(
 _ON_CHIP = re.compile(r"(^|_)sb(uf)?(_|$)")
 #: Instructions of a launch that is tried: some seconds of tracing.
 _MOST_INSTRUCTIONS = 100_000
+#: Arguments of a failing statement that are marked in the text.
+_MARKED = 3
 #: A statement that issues an instruction.
 _INSTRUCTION = re.compile(r"\b(nisa\.|isa\.|nl\.(load|store|matmul|transpose|copy)\b)")
 #: What a fault says of an index that a tensor holds.
@@ -177,6 +179,7 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         super().__init__(context, params, module, entries)
         self._limits = limits
         self._mode: Mode = "trace"
+        self._involved: list[str] = []  # the arguments of the statement at which the last run failed
         self._guessed: dict[tuple[str, str], int] = {}  # (entry, size) -> its first value
 
     def first_call(self, entry: EntryCandidate) -> InferredCall:
@@ -188,7 +191,8 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         return call
 
     def written(self, call: InferredCall, remaining: str = "") -> str:
-        return nki_problem_text(call, remaining, PurePosixPath(self._context.source.kernel).stem)
+        module = PurePosixPath(self._context.source.kernel).stem
+        return nki_problem_text(call, remaining, module, self._involved)
 
     def arguments(self, call: InferredCall) -> dict[str, Any]:
         return {a.name: self._value(a, call) for a in call.arguments}
@@ -196,7 +200,15 @@ class _NkiLoop(RepairLoop[_NkiRun]):
     def attempt(self, call: InferredCall, entry: EntryCandidate) -> _NkiRun:
         with emulated(self._mode, limits=self._limits, sdk=False, most=_MOST_INSTRUCTIONS) as emulation:
             values, error = self.run_entry(call, "launch" if call.grid else "returns")
-        return _NkiRun(error, values, emulation)
+        run = _NkiRun(error, values, emulation)
+        involved = self._subjects(call, entry, run).involved(error) if error is not None else []
+        self._involved = [a.name for a in involved[:_MARKED]]
+        return run
+
+    def _subjects(self, call: InferredCall, entry: EntryCandidate, run: _NkiRun) -> LaunchSubjects:
+        return LaunchSubjects(
+            call, self._text, self._uses[call.entry], entry, run.values, run.emulation.machines
+        )
 
     def runs_otherwise(self, run: _NkiRun) -> bool:
         if isinstance(run.error, ValuesNeededError) and self._mode == "trace":
@@ -214,8 +226,7 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         if not call.grid and _TWO_CORES.search(_said(run.error)):
             call.grid = ["2"]
             return "a launch over two cores"
-        use, machines = self._uses[call.entry], run.emulation.machines
-        subjects = LaunchSubjects(call, self._text, use, entry, run.values, machines)
+        subjects = self._subjects(call, entry, run)
         subjects.reverse = reverse
         made = subjects.repair_fault(run.error) or repair(run.error, subjects)
         if made is None and not call.grid and _PROGRAMS.search(self._text):
@@ -232,9 +243,7 @@ class _NkiLoop(RepairLoop[_NkiRun]):
     ) -> Iterator[tuple[str, InferredCall]]:
         if run.error is None or isinstance(run.error, LoopsTooLongError) or _is_refusal(run.error):
             return
-        subjects = LaunchSubjects(
-            call, self._text, self._uses[call.entry], entry, run.values, run.emulation.machines
-        )
+        subjects = self._subjects(call, entry, run)
         for made, other in alternatives(call, str(run.error), subjects.involved(run.error)):
             self._make_room(other)
             yield made, other

@@ -351,6 +351,13 @@ def test_whole_numbers_that_index_are_inside_of_what_they_index(tmp_path: Path) 
     assert 16 * (int(bound[1]) - 1) < 64
 
 
+def test_the_lines_to_be_mended_are_marked(tmp_path: Path) -> None:
+    body = "def k(x, table):\n    rows, columns = x.shape\n    raise RuntimeError(table)\n"
+    lines = inferred(tmp_path, body).text.splitlines()
+    assert [line for line in lines if "to be mended: " in line and "table = " in line]
+    assert not [line for line in lines if "to be mended: " in line and " x = " in line]
+
+
 AROUND = """def k(x):
     rows, columns = x.shape
     out = nl.ndarray((1, columns), dtype=x.dtype, buffer=nl.shared_hbm)

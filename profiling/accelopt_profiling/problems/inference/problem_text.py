@@ -5,6 +5,7 @@ reason.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
 
@@ -92,9 +93,12 @@ def _lowest(call: InferredCall) -> str:
     return next((name for name, size in call.sizes.items() if size == smallest), "1")
 
 
-def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") -> str:
-    """Return a problem file for ``call``, without a reference. ``remaining`` says what is still wrong with it;
-    ``module`` is the kernel file's name as a module."""
+def nki_problem_text(
+    call: InferredCall, remaining: str = "", module: str = "", involved: Collection[str] = ()
+) -> str:
+    """Return a problem file for ``call``, without a reference. ``remaining`` says what is still wrong with it, and
+    ``involved`` are the arguments that the failing statement uses; ``module`` is the kernel file's name as a module.
+    """
     lines = [
         f'"""Inputs of {call.entry}, inferred from its source. Edit what does not fit: sizes, dtypes, values.',
         "",
@@ -103,7 +107,11 @@ def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") 
         '"""',
         "",
     ]
-    made = [f"    {a.name} = {argument_text(a, call)}  # {a.reason or 'a guess'}" for a in call.arguments]
+    marks = {name: "to be mended: " for name in involved if remaining}
+    made = [
+        f"    {a.name} = {argument_text(a, call)}  # {marks.get(a.name, '')}{a.reason or 'a guess'}"
+        for a in call.arguments
+    ]
     if any("ml_dtypes." in line for line in made):
         lines.append("import ml_dtypes")
     lines += ["import numpy as np", ""]
@@ -112,7 +120,8 @@ def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") 
     if call.imports:
         lines += [f"from {module} import {', '.join(call.imports)}", ""]
     if remaining:
-        lines += [f"# Still to be mended: {' '.join(remaining.split())[:220]}", ""]
+        where = ", in the lines marked below" if marks else ""
+        lines += [f"# Still to be mended{where}: {' '.join(remaining.split())[:220]}", ""]
     lines.append(f'entry = "{call.entry}"')
     lines.append("inferred = True  # remove it once the values are real: what goes wrong is then an error")
     if call.grid:
