@@ -33,6 +33,11 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     names = list(extents)
     if len(names) == 1 and _has_axes(kernel):
         names *= 2
+    if (heuristics := kernel.heuristics) is None:
+        return
+    if "num_warps" in heuristics:  # what an autotuner or a launch says is overwritten by that
+        yield from _in_heuristic(kernel, heuristics, extents, names)
+        return
     if kernel.is_autotuned:
         yield from _more_configs(kernel, names)
         return
@@ -58,7 +63,8 @@ def _written(kernel: TritonKernel, launch: KernelLaunch) -> str | None:
     keyword = launch.keyword("num_warps")
     if keyword is None:
         return str(_WARPS)
-    return kernel.source.code(keyword.value) if isinstance(keyword.value, (cst.Integer, cst.Name)) else None
+    simple = isinstance(keyword.value, (cst.Integer, cst.Name, cst.Attribute))
+    return kernel.source.code(keyword.value) if simple else None
 
 
 def _fitting(lanes: int, most: int) -> int:
@@ -108,6 +114,33 @@ def _warps(
         return f"min({written}, {_fitting(number, _MOST)})"
     product = " * ".join([*texts, *([str(number)] if number > 1 else [])])
     return f"min({most or written}, {kernel.names.spelled('triton.cdiv')}({product}, {_PER_WARP}))"
+
+
+def _in_heuristic(
+    kernel: TritonKernel,
+    heuristics: dict[str, cst.BaseExpression],
+    extents: dict[str, cst.BaseExpression],
+    names: list[str],
+) -> Iterator[Rewrite]:
+    """Bound the warps that ``triton.heuristics`` computes by what the lanes of the same launch fill."""
+    lanes, present = _measured_lanes(kernel, names), measured_setting(kernel.subject, "num_warps")
+    if lanes is None or present is None or _fitting(lanes, present) == present or kernel.hides("min"):
+        return
+    known = [n for n in heuristics if n == "num_warps" or n in kernel.constexprs]
+    texts = []
+    for name in names:
+        if integer(extents[name]) is not None:
+            texts.append(name)
+        elif name in kernel.constexprs and name not in known[known.index("num_warps") :]:
+            texts.append(f'args["{name}"]')
+        else:
+            return  # computed in the kernel, or only after the warps
+    given = heuristics["num_warps"]
+    text = kernel.source.code(given)
+    function = text if isinstance(given, (cst.Name, cst.Attribute)) else f"({text})"
+    bound = f"{kernel.names.spelled('triton.cdiv')}({' * '.join(texts)}, {_PER_WARP})"
+    edit = kernel.source.replace(given, f"lambda args: min({function}(args), {bound})")
+    yield Rewrite((), f"Launch with no more warps than {bound}, one for each {_PER_WARP} elements.", (edit,))
 
 
 def _plain(kernel: TritonKernel, given: cst.BaseExpression) -> bool:
