@@ -20,14 +20,14 @@ _PER_WARP = 256
 _WARPS, _MOST = 4, 16
 #: A tile has no more axes than this, one for each range of another length.
 _AXES = 3
+#: The place of the block's shape among the arguments of ``tl.make_block_ptr``.
+_BLOCK_SHAPE = 4
 #: What gives a value more lanes, or fewer, than its ranges have.
 _SHAPED = ("dot", "reshape", "view", "expand_dims", "broadcast_to", "join", "cat", "trans", "permute")
 
 
 def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
-    extents = {
-        kernel.source.code(c.args[-1].value): c.args[-1].value for c in kernel.calls("arange") if c.args
-    }
+    extents = {kernel.source.code(length): length for length in _lengths(kernel)}
     if kernel.calls(*_SHAPED) or not 0 < len(extents) <= _AXES:
         return
     names = list(extents)
@@ -50,6 +50,19 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         if counts and None not in counts and edits:
             texts = " and ".join(dict.fromkeys(f"num_warps={count}" for count in counts))
             yield Rewrite((), f"Launch with {texts}, a warp for each {_PER_WARP} elements.", tuple(edits))
+
+
+def _lengths(kernel: TritonKernel) -> Iterator[cst.BaseExpression]:
+    """Yield the lengths of ranges and of the axes of blocks that a pointer stands for."""
+    for call in kernel.calls("arange"):
+        if call.args:
+            yield call.args[-1].value
+    for call in kernel.calls("make_block_ptr"):
+        named = (a.value for a in call.args if a.keyword is not None and a.keyword.value == "block_shape")
+        placed = [a.value for a in call.args if a.keyword is None]
+        shape = next(named, placed[_BLOCK_SHAPE] if len(placed) > _BLOCK_SHAPE else None)
+        if isinstance(shape, (cst.Tuple, cst.List)):
+            yield from (element.value for element in shape.elements)
 
 
 def _has_axes(kernel: TritonKernel) -> bool:
@@ -161,7 +174,7 @@ def _more_configs(kernel: TritonKernel, names: list[str]) -> Iterator[Rewrite]:
         or any("num_warps" in c.others for c in listed.configs)
     ):
         return
-    warps = _fitting(lanes, present)
+    warps = _fitting(lanes, present if lanes // _PER_WARP <= present else _MOST)
     sized = [c for c in listed.configs if c.complete]
     tried = {n for c in sized for n in c.numbers.get("num_warps", (_WARPS,))}
     for config in sized:
