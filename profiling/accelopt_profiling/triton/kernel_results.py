@@ -66,7 +66,12 @@ class KernelResults:
     def counted(self) -> bool:
         """Whether every launch ran to its end inside its tensors and was counted."""
         ran = [e for e in self.executions if e.counts is not None and e.error is None and not e.faults]
-        return bool(ran) and len(ran) == len(self.executions)
+        return bool(ran) and len(ran) == len(self.executions) and not self.empty
+
+    @property
+    def empty(self) -> bool:
+        """Whether it was launched, and with grids of no programs alone."""
+        return bool(self.executions) and not any(e.launch.programs for e in self.executions)
 
     def take(self, executions: Sequence[LaunchExecution]) -> None:
         """Take the launches of a run, the autotuner's tries among them; those tries are of interest that led to the
@@ -122,7 +127,7 @@ class KernelResults:
         """Return what is known now. ``case`` names the problem's case, ``inferred`` tells that nobody wrote its
         arguments; ``findings`` are those of the whole run."""
         chosen = self.representative()
-        if chosen is None:
+        if chosen is None or self.empty:
             return self._never_launched(inferred)
         execution, made = chosen
         measurement = self._blank()
@@ -184,7 +189,11 @@ class KernelResults:
 
     def _never_launched(self, inferred: bool) -> KernelMeasurement:
         run = "with the inferred arguments" if inferred else "in the run that was profiled"
-        message = f"{self.kernel.name} was not launched {run}, so nothing is known about its cost."
+        how = f"was not launched {run}"
+        if self.executions:
+            grid = " x ".join(str(n) for n in self.executions[0].launch.grid)
+            how = f"was launched with a grid of {grid} {run}: no program of it runs"
+        message = f"{self.kernel.name} {how}, so nothing is known about its cost."
         if inferred:
             message += f" `accelopt profile --kernel {self.kernel.name}` infers arguments for it alone."
         severity: Severity = "information" if inferred else "warning"

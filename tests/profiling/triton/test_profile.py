@@ -205,6 +205,23 @@ def test_an_error_while_interpreting_is_on_its_line(warm):
     assert ("kernel-raised", kernel["line"] + 2) in found
 
 
+def test_a_launch_of_no_programs_is_told(warm):
+    text = TEMPLATE.replace("{body}", "tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)")
+    kernel = only(profile(warm, text=text.replace("{grid}", "x.numel() // (1 << 20)")))
+    (finding,) = [f for f in kernel["findings"] if f["code"] == "never-launched"]
+    assert finding["message"].startswith(
+        "double was launched with a grid of 0 x 1 x 1 in the run that was profiled: no"
+    )
+    assert kernel["latency"]["known"] == "not measured"
+
+
+def test_a_grid_that_comes_from_values_is_that_of_the_real_ones(warm):
+    text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
+    kernel = only(profile(warm, text=text.replace("{grid}", "int(x.abs().max() > 0) * 4")))
+    assert kernel["latency"]["us"] > 0
+    assert kernel["correctness"]["status"] == "passed"
+
+
 def test_a_kernel_that_nothing_launches(warm):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
     text = text.replace("{grid}", "4") + "\n@triton.jit\ndef unused(x):\n    tl.store(x, 1)\n"
