@@ -119,11 +119,12 @@ class TimeEstimate:
 def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None) -> TimeEstimate:
     """Return the model's answer for one launch (or several, one after another) recorded in ``trace``.
 
-    ``compiler`` says what is done to the program before it runs; by default what the hardware's usual one does. The
+    ``compiler`` says what is done to the program before it runs; by default what that of its dialect does. The
     start of a launch is part of the time; of several launches it is counted once.
     """
+    compiler = compiler or hardware.compiler_of(trace.dialect)
     plan = schedule(prepare(trace.instructions, hardware, compiler), hardware)
-    us = (plan.total + hardware.launch_ns) / 1000
+    us = (plan.total + hardware.launch_ns) / 1000 if trace.instructions else 0.0
     roofline = roofline_us(trace, hardware) / plan.cores
     busiest = max(plan.busy, key=lambda e: plan.busy[e])
     latency = dict.fromkeys(COMPUTE_ENGINES, hardware.semaphore_ns) | {DMA: hardware.dma_latency_ns}

@@ -32,6 +32,10 @@ class Compiler:
     transfers_ahead: int = 512
 
 
+#: The target whose file holds what the compiler of a dialect does. ``compiler_<dialect>`` in another target's file
+#: states what it does differently there.
+_HOMES = {"beta1": "trn1", "current": "trn2"}
+
 #: No compiler: a program runs as it is written. Loads and stores are issued by different rings all the same.
 AS_WRITTEN = Compiler()
 
@@ -41,7 +45,8 @@ class Hardware:
     """One NeuronCore of a generation. Bandwidths in GB/s, clocks in GHz, times in ns, costs in engine cycles.
 
     ``shared_gbps`` is what two cores that run one launch have of HBM together.
-    ``compiler`` is that of the dialect kernels for this generation are usually written in.
+    ``compiler`` is that of the dialect kernels for this generation are usually written in, ``compilers`` those by
+    dialect.
     """
 
     name: str
@@ -77,6 +82,11 @@ class Hardware:
     low: float
     high: float
     compiler: Compiler
+    compilers: dict[str, Compiler]
+
+    def compiler_of(self, dialect: str) -> Compiler:
+        """Return what the compiler of ``dialect`` does; the usual one's where none is known."""
+        return self.compilers.get(dialect, self.compiler)
 
 
 @lru_cache(maxsize=16)
@@ -122,5 +132,13 @@ def hardware(name: str) -> Hardware:
         bf16_copy_speedup_psum=value("cost", "bf16_copy_speedup_psum"),
         bf16_pair_speedup=value("cost", "bf16_pair_speedup"),
         low=value("interval", "low"), high=value("interval", "high"),
-        compiler=Compiler(**{key: entry["value"] for key, entry in data["compiler"].items()}),
+        compiler=_compiler(data["compiler"]),
+        compilers={
+            dialect: _compiler(load_target(home).data["compiler"] | data.get(f"compiler_{dialect}", {}))
+            for dialect, home in _HOMES.items()
+        },
     )  # fmt: skip
+
+
+def _compiler(entries: dict[str, Any]) -> Compiler:
+    return Compiler(**{key: entry["value"] for key, entry in entries.items()})
