@@ -21,13 +21,16 @@ _INDEX = re.compile(r"([xyz]|r\d*_?)index")
 #: A size that a kernel for any sizes gets as an argument, where nothing tells it.
 _FREE_SIZE = 64
 
+#: The elements of a block where no configuration gives it.
+_BLOCK = 256
+
 #: The least and the greatest value of an expression.
 _Range = tuple[int, int]
 
 
 def inductor_call(kernel: ast.FunctionDef, entry: str) -> InferredCall | None:
     """Return the call of a kernel that Inductor wrote; None for other kernels."""
-    stated = _decorator(kernel)
+    stated = _decorator(kernel) or _by_convention(kernel)
     if stated is None:
         return None
     signature, constants, hints = stated
@@ -63,6 +66,46 @@ def inductor_call(kernel: ast.FunctionDef, entry: str) -> InferredCall | None:
     return call
 
 
+def inductor_program(function: ast.FunctionDef, entry: str) -> InferredCall | None:
+    """Return the call of ``call(args)``, the function in which Inductor launches a program's kernels: it asserts size
+    and strides of each tensor in the list. None for another function."""
+    parameters = [a.arg for a in function.args.args]
+    targets = [
+        n.targets[0].elts
+        for n in function.body
+        if isinstance(n, ast.Assign)
+        and isinstance(n.targets[0], ast.Tuple)
+        and len(parameters) == 1
+        and ast.unparse(n.value) == parameters[0]
+    ]
+    layouts = {
+        ast.unparse(n.value.args[0]): (_literal(n.value.args[1]), _literal(n.value.args[2]))
+        for n in function.body
+        if isinstance(n, ast.Expr)
+        and isinstance(n.value, ast.Call)
+        and ast.unparse(n.value.func) == "assert_size_stride"
+        and len(n.value.args) > 2
+    }
+    if not targets or not layouts:
+        return None
+    values = [_laid_out(*layouts.get(ast.unparse(name), (None, None))) for name in targets[0]]
+    call = InferredCall(entry)
+    call.arguments.append(
+        InferredArgument(
+            parameters[0], "value", value=f"[{', '.join(values)}]", reason="sizes and strides as asserted"
+        )
+    )
+    return call
+
+
+def _laid_out(size: Any, strides: Any) -> str:
+    """Return the expression of a tensor; a number where nothing is asserted, as of sizes."""
+    if not isinstance(size, tuple) or not isinstance(strides, tuple):
+        return str(_FREE_SIZE)
+    elements = 1 + sum((n - 1) * step for n, step in zip(size, strides, strict=True))
+    return f'torch.randn({max(elements, 1)}, device="cuda").as_strided({size}, {strides})'
+
+
 def _decorator(kernel: ast.FunctionDef) -> tuple[dict[str, str], dict[str, Any], Any] | None:
     """Return the types of the arguments, the constants among them and the hints of sizes; None where no decorator
     states any."""
@@ -83,6 +126,16 @@ def _decorator(kernel: ast.FunctionDef) -> tuple[dict[str, str], dict[str, Any],
                 _literal(given["size_hints"]) if "size_hints" in given else None,
             )
     return None
+
+
+def _by_convention(kernel: ast.FunctionDef) -> tuple[dict[str, str], dict[str, Any], Any] | None:
+    """Return the same of a kernel whose decorator was taken off, as collections of kernels have them: it has blocks and
+    pointers by Inductor's names, and its body assigns the size."""
+    parameters = [a.arg for a in kernel.args.args]
+    if "XBLOCK" not in parameters or "xnumel" not in _assigned_numbers(kernel):
+        return None
+    signature = {n: "*fp32" if "ptr" in n else "constexpr" if "BLOCK" in n else "i32" for n in parameters}
+    return signature, {n: _BLOCK for n in parameters if "BLOCK" in n}, None
 
 
 def _literal(node: ast.expr) -> Any:

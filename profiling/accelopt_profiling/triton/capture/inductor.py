@@ -63,23 +63,36 @@ def _grid(inductor_meta: dict[str, Any], meta: dict[str, Any]) -> tuple[int, ...
     return tuple(int(n) for n in made.eval_slow(meta))
 
 
+def _older_grid(*numels: int) -> Callable[[dict[str, Any]], tuple[int, ...]]:
+    """Stand in for ``grid``, which older versions launch with: the sizes of the axes, x last."""
+    sizes = tuple(zip("xyz", reversed(numels), strict=False))
+    return lambda meta: tuple(-(-n // meta.get(f"{axis.upper()}BLOCK", 1)) for axis, n in sizes)
+
+
 #: What is replaced in which of Inductor's modules, once a file imports them: that takes seconds.
-_REPLACED: dict[str, tuple[str, Any]] = {
-    _HEURISTICS: ("cached_autotune", _cached_autotune),
-    "torch._inductor.runtime.triton_helpers": ("set_driver_to_gpu", lambda: None),
+_REPLACED: dict[str, dict[str, Any]] = {
+    _HEURISTICS: {"cached_autotune": _cached_autotune},
+    "torch._inductor.runtime.triton_helpers": {"set_driver_to_gpu": lambda: None},
 }
+#: What files of older versions import, where it is there no more.
+_OLDER: dict[str, dict[str, Any]] = {_HEURISTICS: {"grid": _older_grid}}
 
 
 @contextmanager
 def inductor_kernels() -> Iterator[None]:
     """Let files that Inductor wrote run in an emulation until the block ends."""
     with ExitStack() as stack:
-        for name, (attribute, value) in _REPLACED.items():
 
-            def replace(module: ModuleType, attribute: str = attribute, value: Any = value) -> None:
-                stack.callback(setattr, module, attribute, getattr(module, attribute))
-                setattr(module, attribute, value)
+        def replace(module: ModuleType) -> None:
+            for name, value in _OLDER.get(module.__name__, {}).items():
+                if not hasattr(module, name):
+                    stack.callback(delattr, module, name)
+                    setattr(module, name, value)
+            for name, value in _REPLACED[module.__name__].items():
+                stack.callback(setattr, module, name, getattr(module, name))
+                setattr(module, name, value)
 
+        for name in _REPLACED:
             if name in sys.modules:
                 replace(sys.modules[name])
             else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from accelopt_profiling.problems.inference.arguments import InferredCall
-from accelopt_profiling.problems.inference.inductor_kernel import inductor_call
+from accelopt_profiling.problems.inference.inductor_kernel import inductor_call, inductor_program
 
 GATHER = """
 @triton_heuristics.pointwise(
@@ -55,6 +55,36 @@ def test_numbered_signatures_of_older_versions_are_read() -> None:
     older = GATHER[:start] + "{0: '*i64', 1: '*bf16', 2: '*fp32', 3: 'i32', 4: 'i32'}" + GATHER[end:]
     older = older.replace("{'y': 128, 'x': 4096}", "[128, 4096]")
     assert called(older) == called(GATHER)
+
+
+def test_a_kernel_without_its_decorator_is_known_by_its_names() -> None:
+    bare = GATHER[GATHER.index("@triton.jit") :].replace("ids", "in_ptr0").replace("table", "in_ptr1")
+    call = called(bare.replace("out", "out_ptr0"))
+    assert call is not None
+    assert call.argument("xnumel").value == "3072"
+    assert call.argument("XBLOCK").value == "256"
+    assert called(bare.replace("XBLOCK", "BLOCK")) is None
+
+
+def test_a_program_asserts_sizes_and_strides_of_its_tensors() -> None:
+    text = """
+def call(args):
+    arg0_1, arg1_1, arg2_1 = args
+    args.clear()
+    assert_size_stride(arg0_1, (4, 8), (16, 1))
+    assert_size_stride(arg2_1, (), ())
+"""
+    function = next(n for n in ast.walk(ast.parse(text)) if isinstance(n, ast.FunctionDef))
+    call = inductor_program(function, "call")
+    assert call is not None
+    (argument,) = call.arguments
+    assert argument.value == (
+        '[torch.randn(56, device="cuda").as_strided((4, 8), (16, 1)), 64, '
+        'torch.randn(1, device="cuda").as_strided((), ())]'
+    )
+    other = ast.parse(text.replace("assert_size_stride", "check")).body[0]
+    assert isinstance(other, ast.FunctionDef)
+    assert inductor_program(other, "call") is None
 
 
 def test_other_kernels_state_nothing() -> None:
