@@ -310,7 +310,7 @@ class _ProfileRun:
             return None
         return Trace(
             [i for t in launches for i in t.instructions], sum(t.input_bytes for t in launches),
-            sum(t.output_bytes for t in launches), name,
+            sum(t.output_bytes for t in launches), name, dialect=launches[0].dialect,
         )  # fmt: skip
 
 

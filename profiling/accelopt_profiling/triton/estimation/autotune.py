@@ -121,13 +121,16 @@ def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfigurati
     return min(launchable, key=lambda c: (c.estimate and c.estimate.latency.us) or 0.0, default=None)
 
 
+_CODES = {"out-of-resources": "capacity", "too-wide": "unsupported"}
+
+
 def configuration_findings(configurations: Sequence[AutotuneConfiguration], line: int) -> list[Finding]:
     """Return a ``capacity`` finding per reason why the target cannot launch configurations; errors when it can launch
     none."""
     refused: dict[tuple[str, int, str], list[AutotuneConfiguration]] = {}
     for configuration in configurations:
         if (problem := configuration.compiled.problem) is not None:
-            code = "capacity" if problem.kind == "out-of-resources" else "kernel-raised"
+            code = _CODES.get(problem.kind, "kernel-raised")
             refused.setdefault((code, problem.line or line, problem.message), []).append(configuration)
     none_left = sum(map(len, refused.values())) == len(configurations)
     severity: Severity = "error" if none_left else "information"
@@ -137,5 +140,6 @@ def configuration_findings(configurations: Sequence[AutotuneConfiguration], line
         which = (
             f"The configuration {first}" if len(alike) == 1 else f"{len(alike)} configurations (as {first})"
         )
-        found.append(Finding(code, where, severity, f"{which} cannot be launched: {message}."))
+        how = "was not tried" if code == _CODES["too-wide"] else "cannot be launched"
+        found.append(Finding(code, where, severity, f"{which} {how}: {message.removesuffix('.')}."))
     return found
