@@ -42,7 +42,9 @@ tried, "-" where it changed less than half a percent. A search tries what promis
 that the rule does not apply. Five rules find nothing in these baselines. Four of them do in AccelOpt's own kernels for
 the same tasks (47e29a7): nki-keep-resident (seven of them, bmm and lora among them), nki-hoist-transpose
 (add_rmsnorm_matmul, matmul_add_rmsnorm), nki-merge-tiles (adamw, silu), nki-drop-copy (matmul_add_rmsnorm). The fifth
-is nki-reuse-load. nki-scale-after-product applies to gqa_full; it is younger than these results.
+is nki-reuse-load. Younger than these results are nki-scale-after-product (gqa_full), nki-own-multiple (adamw),
+nki-fuse-loops (AccelOpt's bmm_softmax, swiglu, gqa_full and lora) and nki-split-cores, which changes how a kernel is
+launched and has no place here: NKIBench launches each kernel on one core.
 
 `tests/agent/rules/test_nki_baselines.py` holds each rule to its word on a baseline: every counter that it names moves
 that way, and the result stays that of the reference. The five, and nki-rsqrt-activation, are shown there on a baseline

@@ -146,12 +146,13 @@ async def optimize(
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run is
     then recorded as cancelled. Expected failures are reported as events; none is raised.
     """
-    if request.inferred is None and lacks_problem(request.kernel_file(), _launched(request)):
+    if not request.inferred and lacks_problem(request.kernel_file(), _launched(request)):
         yield ProgressText("No problem was found: arguments are being inferred.")
         request = replace(request, inferred=await _inferred(request, host))
-    if request.inferred is not None:
+    if request.inferred:
+        entries = ", ".join(p.entry for p in request.inferred)
         yield ProgressText(
-            f"The arguments of {request.inferred.entry} were inferred; faster versions must do what the original does."
+            f"The arguments of {entries} were inferred; faster versions must do what the original does."
         )
     cost, gate = HostCost(host, request, all_kernels=model is not None), HostGate(host, request)
     events = drive(
@@ -169,15 +170,20 @@ async def optimize(
             yield event
 
 
-async def _inferred(request: OptimizeRequest, host: Host) -> InferredProblem | None:
-    """Return inputs with which the kernels of a file without a problem run; None where none were found, which the
-    baseline then says, or the host is lost."""
-    file, kernels = request.kernel_file(), _launched(request)
-    try:
-        found = await infer_problem(host, file, kernels, request.target, request.limits)
-    except HostUnreachableError:
-        return None
-    return found if found.launched else None
+async def _inferred(request: OptimizeRequest, host: Host) -> tuple[InferredProblem, ...]:
+    """Return problems that launch the kernels of a file without one, as few as do. For a kernel of which none is found,
+    or where the host is lost, there is none, which the baseline then says."""
+    file, left = request.kernel_file(), _launched(request)
+    problems: list[InferredProblem] = []
+    while left:
+        try:
+            found = await infer_problem(host, file, left, request.target, request.limits)
+        except HostUnreachableError:
+            break
+        launched = [k for k in left if k.name in found.launched]
+        problems += [found] if launched else []
+        left = [k for k in left if k not in (launched or left[:1])]
+    return tuple(problems)
 
 
 def _proposers(

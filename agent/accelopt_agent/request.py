@@ -48,13 +48,13 @@ class OptimizeRequest:
 
     ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder and
     ``problem`` its setting of that name, as in ``examination.examine``; ``examined`` is the result of that call, where
-    it is there already. ``inferred`` is the problem of a file that has none. ``depth`` bounds how many rewrites are
-    composed, ``parallel`` how many versions are measured at a time, ``calls`` how many proposers are queried at a time.
-    ``resume`` continues the last run for the same kernel, target and host if that was interrupted, without paying again
-    for its results. ``limits`` hold for each step of a job. ``sources`` restricts the proposers. ``proved`` says that
-    the gate has accepted the original already, so that it is not checked again before the search. ``experience`` names
-    the policy by which the memory tells a model of like kernels (``experience/policies.json``), ``lessons`` which of
-    its versions the summarizer writes about.
+    it is there already. ``inferred`` are problems for a file that has none, each for the kernels that it launches.
+    ``depth`` bounds how many rewrites are composed, ``parallel`` how many versions are measured at a time, ``calls``
+    how many proposers are queried at a time. ``resume`` continues the last run for the same kernel, target and host if
+    that was interrupted, without paying again for its results. ``limits`` hold for each step of a job. ``sources``
+    restricts the proposers. ``proved`` says that the gate has accepted the original already, so that it is not checked
+    again before the search. ``experience`` names the policy by which the memory tells a model of like kernels
+    (``experience/policies.json``), ``lessons`` which of its versions the summarizer writes about.
     """
 
     path: Path
@@ -63,7 +63,7 @@ class OptimizeRequest:
     root: Path | None = None
     problem: Mapping[str, str] | str | None = None
     examined: KernelFile | None = None
-    inferred: InferredProblem | None = None
+    inferred: tuple[InferredProblem, ...] = ()
     kernel: str | None = None
     budget: Budget = field(default_factory=Budget)
     depth: int = 6
@@ -80,11 +80,19 @@ class OptimizeRequest:
     lessons: LessonLimits = LessonLimits()
     experience: str = "ours"
 
-    def kernel_file(self, text: str | None = None) -> KernelFile:
-        """Return the examined file; with ``text``, that of another version in its place."""
+    def problem_of(self, kernel: str | None) -> InferredProblem | None:
+        """Return the inferred problem that launches ``kernel``, the first where none does; None for files with their
+        own."""
+        first = self.inferred[0] if self.inferred else None
+        return next((p for p in self.inferred if kernel in p.launched), first)
+
+    def kernel_file(self, text: str | None = None, kernel: str | None = None) -> KernelFile:
+        """Return the examined file with the problem for ``kernel``; with ``text``, that of another version in its
+        place."""
         if self.examined is not None and text in (None, self.examined.text):
             file = self.examined
         else:
             text = self.text if text is None else text
             file = examine(self.path, text, project_root=self.root, problem=self.problem)
-        return file if self.inferred is None else with_problem(file, self.inferred)
+        problem = self.problem_of(kernel)
+        return file if problem is None else with_problem(file, problem)

@@ -114,6 +114,18 @@ def test_a_file_without_a_problem_is_searched_with_inferred_arguments(accelopt: 
     assert "not here" in ended.err
 
 
+@pytest.mark.slow
+def test_each_kernel_of_a_file_without_a_problem_is_searched_with_its_own(
+    accelopt: Command, home: Path
+) -> None:
+    text = SILU.split("def get_inputs")[0]
+    (home / "silu.py").write_text(text + text[text.index("@nki.jit") :].replace("silu", "swish"))
+    ended = accelopt("optimize", "silu.py", "--no-model", "--budget", "60", "--json")
+    assert {suggestion["kernel"] for suggestion in ended.object["suggestions"]} == {"silu", "swish"}, (
+        ended.err
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -163,3 +163,32 @@ def test_what_goes_wrong_with_inferred_arguments_is_no_error_of_the_kernel(
         problem.write_text(text, encoding="utf-8")
         (kernel,) = accelopt("profile", "k.py", "--target", "h100", "--json").object["kernels"]
         assert [f["severity"] for f in kernel["findings"] if f["code"] == "out-of-bounds"] == [severity]
+
+
+def test_sizes_are_raised_until_a_launch_has_programs(accelopt: Command, home: Path) -> None:
+    text = FILE.replace("lead, heads, n = x.contiguous().shape", "lead, heads, n = x.shape").replace(
+        "scaled[(lead * heads,)]", "scaled[(lead // 256 * heads,)]"
+    )
+    (home / "k.py").write_text(text, encoding="utf-8")
+    profiled = accelopt("profile", "k.py", "--target", "h100", "--json")
+    (kernel,) = profiled.object["kernels"]
+    assert kernel["latency"]["us"] > 0, profiled.out
+
+
+def test_a_function_of_another_file_of_the_package_launches_the_kernel(accelopt: Command, home: Path) -> None:
+    at = FILE.index("def leaky_relu")
+    package = home / "pack"
+    (package / "ops").mkdir(parents=True)
+    for name, content in {
+        "__init__.py": "", "ops/__init__.py": "", "ops/k.py": FILE[:at],
+        "other.py": "import torch\n\ndef scaled(x):\n    return x\n\ndef wrong(x):\n    return scaled(x)\n",
+        "layers.py": "import torch\nimport triton\n\nfrom pack.ops import k\n\n\n"
+        + FILE[at:].replace("scaled[", "k.scaled["),
+    }.items():  # fmt: skip
+        (package / name).write_text(content, encoding="utf-8")
+    assert accelopt("problem", "pack/ops/k.py").code == 0
+    assert 'entry = "pack.layers:leaky_relu"' in (package / "ops/k_problem.py").read_text(encoding="utf-8")
+    profiled = accelopt("profile", "pack/ops/k.py", "--target", "h100", "--json")
+    (kernel,) = profiled.object["kernels"]
+    assert kernel["name"] == "scaled"
+    assert kernel["latency"]["us"] > 0, profiled.out

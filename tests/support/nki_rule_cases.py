@@ -107,7 +107,14 @@ def inputs() -> tuple[Any, Any]:
 def run(text: str, *arguments: Any) -> Any:
     """What the kernel of the file ``text`` returns, on the emulator."""
     with emulated():
-        return loaded(text).kernel(*[np.array(a) for a in arguments])
+        return launched(text, *[np.array(a) for a in arguments])
+
+
+def launched(text: str, *arguments: Any) -> Any:
+    """What ``launch`` of the file ``text`` returns or, where it has none, its kernel; an emulation has to be in
+    place."""
+    module = loaded(text)
+    return getattr(module, "launch", module.kernel)(*arguments)
 
 
 def loaded(text: str) -> types.ModuleType:

@@ -55,7 +55,8 @@ async def search_events(
         UserError: instructions are given and no model can be asked.
     """
     settings = file.settings
-    search = replace(_optimize_request(file, kernel, request), inferred=profiles.known_problem(file, kernel))
+    known = profiles.known_problem(file, kernel)
+    search = replace(_optimize_request(file, kernel, request), inferred=() if known is None else (known,))
     model, not_asked = None, ""
     if "model" in search.sources:
         model, not_asked = await asyncio.to_thread(resolve_team, settings, Path(file.path), in_editor=True)

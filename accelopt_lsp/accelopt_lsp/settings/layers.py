@@ -79,13 +79,19 @@ def user_layer(environ: Mapping[str, str]) -> Layer:
     return _file_layer(path, "your settings", personal_too=True) if path.is_file() else Layer("your settings")
 
 
+#: Files of a folder that a package is built in.
+_BUILT_BY = ("pyproject.toml", "setup.py", "setup.cfg")
+
+
 def project_layer(start: Path) -> Layer:
     """Return the nearest ``accelopt.toml`` or ``pyproject.toml`` with ``[tool.accelopt]``, from ``start``
     upwards.
 
-    The search ends at the root of a repository: a folder above it belongs to somebody else.
+    The search ends at the root of a repository: a folder above it belongs to somebody else. Without either the nearest
+    folder that a package is built in is the project's.
     """
     folder = start.absolute() if start.is_dir() else start.absolute().parent
+    built: Path | None = None
     for place in (folder, *folder.parents):
         if (place / "accelopt.toml").is_file():
             return _file_layer(place / "accelopt.toml", "the project's settings")
@@ -95,7 +101,9 @@ def project_layer(start: Path) -> Layer:
                 return layer
         if (place / ".git").exists() or (place / ".hg").exists():
             return Layer("the project's settings", folder=place)
-    return Layer("the project's settings")
+        if built is None and any((place / name).is_file() for name in _BUILT_BY):
+            built = place
+    return Layer("the project's settings", folder=built)
 
 
 def environment_layer(environ: Mapping[str, str]) -> Layer:

@@ -49,14 +49,19 @@ class HostCost:
         self._specs: dict[str, list[dict[str, Any]]] = {}
         self._extents: dict[str, Extent] = {}
         self._launches: dict[str, tuple[int, int]] = {}  # of which of how many the original's time is
+        self._slow: dict[str, tuple[str, ...]] = {}  # configurations of the original's autotuner
         self._rests: dict[
             str, list[KernelMeasurement]
         ] = {}  # of the original, by the kernel that is not in them
 
     async def baseline(self) -> FileMeasurement:
         request = self._request
-        names = None if request.kernel is None or self._all_kernels else [request.kernel]
-        last = await self._profiled(request.text, names, "cost" if request.proved else "all")
+        extent: Extent = "cost" if request.proved else "all"
+        if request.kernel is not None or len(request.inferred) < 2:
+            names = None if request.kernel is None or self._all_kernels else [request.kernel]
+            last = await self._profiled(request.text, request.kernel, names, extent)
+        else:
+            last = await self._profiled_apart(extent)
         if last is None:
             raise EvaluatorLostError(
                 f"{self._host.name} gave no measurement of {request.path.name}; look at its log."
@@ -80,6 +85,7 @@ class HostCost:
             again = await self._cost_or_none(measured.name)
         if again is None:
             return measured
+        self._slow[measured.name] = again.slow_configurations
         if again.launch is not None and (count := again.quantities.get("launches")) is not None:
             self._launches[measured.name] = again.launch, int(count.value or 0)
         return replace(
@@ -117,9 +123,9 @@ class HostCost:
     async def _whole_cost(self, text: str, kernel: str) -> KernelMeasurement:
         """Measure all that the problem launches of ``text``, and of the original what is not ``kernel``."""
         if kernel not in self._rests:
-            before = _launched(await self._profiled(self._request.text, None, "cost"))
+            before = _launched(await self._profiled(self._request.text, kernel, None, "cost"))
             self._rests[kernel] = [k for k in before if k.name != kernel]
-        last = await self._profiled(text, None, self._extents.get(kernel, "cost"))
+        last = await self._profiled(text, kernel, None, self._extents.get(kernel, "cost"))
         launched = _launched(last)
         wrong = next(
             (f for k in launched if k.latency.us is None for f in k.findings if f.severity == "error"), None
@@ -132,7 +138,7 @@ class HostCost:
         raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
 
     async def _kernel_cost(self, text: str, kernel: str) -> KernelMeasurement:
-        last = await self._profiled(text, [kernel], self._extents.get(kernel, "cost"))
+        last = await self._profiled(text, kernel, [kernel], self._extents.get(kernel, "cost"))
         measured = _named(last, kernel) if last else None
         if last is not None and measured is not None and measured.latency.us is not None:
             return measured
@@ -141,9 +147,31 @@ class HostCost:
             raise CostUnavailableError("not-measured", "Its time could not be found out.", lasting=False)
         raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
 
-    async def _profiled(self, text: str, kernels: list[str] | None, extent: Extent) -> FileMeasurement | None:
+    async def _profiled_apart(self, extent: Extent) -> FileMeasurement | None:
+        """Measure the original's kernels, each with the problem that launches it."""
+        whole: FileMeasurement | None = None
+        for problem in self._request.inferred:
+            names = [name for name in problem.launched if self._request.problem_of(name) is problem]
+            last = await self._profiled(self._request.text, names[0], names, extent)
+            if last is None:
+                return None
+            whole = last if whole is None else replace(whole, kernels=[*whole.kernels, *last.kernels])
+        return whole
+
+    async def _profiled(
+        self, text: str, kernel: str | None, names: list[str] | None, extent: Extent
+    ) -> FileMeasurement | None:
+        """Measure the kernels ``names`` of ``text``, None for all, with the problem for ``kernel``."""
         wanted = await asyncio.to_thread(
-            profile_request, self._request, text, kernels, self._specs, extent, self._launches
+            profile_request,
+            self._request,
+            text,
+            kernel,
+            names,
+            self._specs,
+            extent,
+            self._launches,
+            self._slow,
         )
         last: FileMeasurement | None = None
         try:
@@ -160,7 +188,7 @@ class HostGate:
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
         self._host, self._request = host, request
-        self._file: KernelFile | None = None  # the original, examined for the first candidate
+        self._files: dict[str, KernelFile] = {}  # the original, examined for the first candidate of a kernel
 
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         try:
@@ -212,7 +240,7 @@ class HostGate:
 
     def _gate_request(self, text: str, kernel: str) -> GateRequest:
         request = self._request
-        file = self._file = self._file or request.kernel_file()
+        file = self._files[kernel] = self._files.get(kernel) or request.kernel_file(kernel=kernel)
         ref = file.problem.ref
         found = file.kernel(kernel) or next((k for k in find_kernels(text).kernels if k.name == kernel), None)
         if ref is None or found is None:
@@ -228,22 +256,26 @@ class HostGate:
 def profile_request(
     request: OptimizeRequest,
     text: str,
-    kernels: list[str] | None,
+    kernel: str | None,
+    names: list[str] | None,
     specs: dict[str, list[dict[str, Any]]],
     extent: Extent = "all",
     launches: Mapping[str, tuple[int, int]] = MappingProxyType({}),
+    slow: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> ProfileRequest:
-    """Build the request that profiles ``text`` in the place of the request's file; ``specs`` caches input shapes."""
+    """Build the request that profiles ``names`` of ``text`` in the place of the request's file, with the problem for
+    ``kernel``; ``specs`` caches input shapes."""
     targets: dict[Dialect, str] = {"triton": request.target, "nki": request.target}
     return ProfileRequest(
-        request.kernel_file(text),
+        request.kernel_file(text, kernel),
         targets,
-        kernels,
+        names,
         request.limits,
         detail=False,
         background=True,
         extent=extent,
         launches=dict(launches),
+        slow_configurations=dict(slow),
         input_specs=specs,
     )
 

@@ -1,15 +1,49 @@
-"""Arguments that a kernel has to write to: those that the reference writes to."""
+"""What a call does to its arguments: those that a kernel has to write to are those that the reference writes to."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.memory import overlapping, same_bits
+from accelopt_profiling.comparison.memory import fingerprint, overlapping, same_bits
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import ProblemError
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a reference does to its arguments: ``written`` are the positions of those that it changes, counted from the
+    end (-1 is the last), ``aliases`` the places of outputs that share memory with an argument, each with that
+    argument's.
+    """
+
+    written: list[int] = field(default_factory=list)
+    aliases: list[list[str]] = field(default_factory=list)
+
+
+def effects_of(
+    reference: Callable[[list[Any]], list[Any]], inputs: Sequence[Any], arguments: Sequence[Any]
+) -> Effects:
+    """Return what ``reference`` does to its arguments, from a run on a copy of the inputs."""
+    if not passed_through(inputs, arguments):
+        return Effects()
+    copies = [copied(v) for v in inputs]
+    outputs = reference(copies)
+    aliases = overlapping(copies[-len(arguments) :], outputs)
+    return Effects(changed_arguments(copies, inputs, arguments), aliases)
+
+
+def changed_inputs(before: Sequence[bytes], arguments: Sequence[Any], written: Sequence[int]) -> set[int]:
+    """Return the positions of arguments whose fingerprint is not that ``before``, leaving out those ``written``, which
+    are outputs."""
+    return {
+        n
+        for n, (a, old) in enumerate(zip(arguments, before, strict=True))
+        if n - len(arguments) not in written and fingerprint(a) != old
+    }
 
 
 def changed_arguments(after: Sequence[Any], inputs: Sequence[Any], arguments: Sequence[Any]) -> list[int]:

@@ -61,15 +61,16 @@ def byte_count(values: list[Any]) -> int:
     )
 
 
-def overlapping(one: list[Any], other: list[Any]) -> list[str]:
-    """Return which arrays of ``other`` share memory with which of ``one``, in words."""
-    found: list[str] = []
+def overlapping(one: list[Any], other: list[Any]) -> list[list[str]]:
+    """Return the places of the arrays of ``other`` that share memory with one of ``one``, each with the place of
+    that."""
+    found: list[list[str]] = []
     for place, second in arrays_of(other):
         low, high = span(second)
         for source, first in arrays_of(one):
             start, end = span(first)
             if low < end and start < high:
-                found.append(f"output {place} shares memory with input {source}")
+                found.append([place, source])
                 break
     return found
 

@@ -110,7 +110,7 @@ class _Decision:
         at = drawn.index
         verdict, run_case, reference_case = self.verdicts[at], self.run_cases[at], self.reference_cases[at]
         faults = [
-            *case_violations(run_case, verdict, self.subject.kernels),
+            *case_violations(run_case, verdict, self.subject.kernels, drawn, self.evidence.original),
             *verdict.reasons,
             *self._tampering(drawn, verdict),
         ]

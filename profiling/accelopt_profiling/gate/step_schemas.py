@@ -36,7 +36,8 @@ class DrawnCase:
     ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs,
     further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself, ``open`` that the
     problem leaves such sizes open, ``fixed`` that it states its own as numbers. ``smaller`` says which sizes were made
-    smaller, ``reduced`` that the case stands for the main one where that cannot be interpreted.
+    smaller, ``reduced`` that the case stands for the main one where that cannot be interpreted. ``aliases`` are the
+    places of the reference's outputs that share memory with an argument, each with that argument's.
     """
 
     index: int
@@ -55,6 +56,7 @@ class DrawnCase:
     smaller: str = ""
     reduced: bool = False
     notes: list[str] = field(default_factory=list)
+    aliases: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -145,9 +147,10 @@ LATER = {
 
 @dataclass(frozen=True)
 class RunCase:
-    """``inputs_changed`` and ``aliases`` tell what the candidate did to its inputs, ``reused`` that it gave the same
-    memory out twice. ``launched`` names the kernels in the order of their launches, ``again`` those of a second call
-    on the same data, ``later`` those of calls under other circumstances (``LATER``), by circumstance; None
+    """``inputs_changed`` tells which arguments the candidate changed, ``aliases`` which outputs shared memory with an
+    argument (as in ``DrawnCase``), ``reused`` that it gave the same memory out twice. ``launched`` names the kernels in
+    the order of their launches, ``again`` those of a second call on the same data, ``later`` those of calls under
+    other circumstances (``LATER``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
     ``raised`` is how a call failed at a shape, or on values, that the gate chose itself; ``silent`` tells that a device
     would not have raised, ``unjudged`` that it takes too much work there. ``work`` is what its launches took to
@@ -158,7 +161,7 @@ class RunCase:
     index: int
     seconds: float
     inputs_changed: list[int] = field(default_factory=list)
-    aliases: list[str] = field(default_factory=list)
+    aliases: list[list[str]] = field(default_factory=list)
     reused: bool = False
     launched: list[str] | None = None
     again: list[str] | None = None
@@ -241,13 +244,16 @@ class OriginalParams:
 class OriginalResult:
     """``host_work`` is what the original's host code computes around its kernels, in elements by kind. ``changed`` and
     ``returns_one`` are as in ``RunResult``. ``repeatable`` tells whether two runs on the same inputs gave the same
-    bits; None where nobody had to know.
+    bits; None where nobody had to know. ``inputs_changed`` and ``aliases`` are as in ``RunCase``, of all cases in which
+    it ran.
     """
 
     host_work: dict[str, int] = field(default_factory=dict)
     changed: list[str] = field(default_factory=list)
     returns_one: bool | None = None
     repeatable: bool | None = None
+    inputs_changed: list[int] = field(default_factory=list)
+    aliases: list[list[str]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,14 @@ from math import prod
 
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.observe.hostwork import DOMINANT, HEAVY, covers, is_heavy
-from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, DrawnCase, RunCase, RunResult
+from accelopt_profiling.gate.step_schemas import (
+    LATER,
+    CaseVerdict,
+    DrawnCase,
+    OriginalResult,
+    RunCase,
+    RunResult,
+)
 from accelopt_profiling.gate.verdict import Reason
 
 #: Of elements that are not zero or copies, so many may be there without any kernel having written them.
@@ -16,8 +23,16 @@ _IDLE = 0.5
 _SHARE = 8
 
 
-def case_violations(run_case: RunCase, verdict: CaseVerdict, kernels: Collection[str]) -> list[Reason]:
-    """Return the violations in one case."""
+def case_violations(
+    run_case: RunCase,
+    verdict: CaseVerdict,
+    kernels: Collection[str],
+    drawn: DrawnCase,
+    original: OriginalResult | None,
+) -> list[Reason]:
+    """Return the violations in one case. A candidate may return memory of an argument where the reference or the
+    original does, and write to it what it returns where the original does.
+    """
     violations: list[Reason] = []
     if kernels and run_case.launched is not None and not set(run_case.launched) & set(kernels):
         others = f" (only {', '.join(sorted(set(run_case.launched)))})" if run_case.launched else ""
@@ -42,13 +57,16 @@ def case_violations(run_case: RunCase, verdict: CaseVerdict, kernels: Collection
             counts = f"{len(launched)} kernels instead of {len(run_case.launched)}"
             violations.append(Reason("mode-branch", f"{LATER[name]} it launched {counts}."))
             break
-    if run_case.inputs_changed:
-        listed = ", ".join(str(n) for n in run_case.inputs_changed)
+    in_place = [] if original is None else [a for a in run_case.aliases if a in original.aliases]
+    judged = {int(place) for _, place in in_place if place.isdecimal()}  # as an output
+    if changed := sorted(
+        set(run_case.inputs_changed) - (judged & set(original.inputs_changed if original else ()))
+    ):
+        listed = ", ".join(map(str, changed))
         violations.append(Reason("inputs-changed", f"It wrote to its inputs (argument {listed})."))
-    if run_case.aliases:
-        violations.append(
-            Reason("aliases-input", f"It returned memory of an input: {'; '.join(run_case.aliases)}.")
-        )
+    if aliases := [a for a in run_case.aliases if a not in in_place and a not in drawn.aliases]:
+        words = "; ".join(f"output {place} shares memory with input {source}" for place, source in aliases)
+        violations.append(Reason("aliases-input", f"It returned memory of an input: {words}."))
     if run_case.reused:
         message = "Two calls returned the same memory, so a result is lost by the next call."
         violations.append(Reason("output-reused", message))
@@ -147,6 +165,12 @@ def _manners(evidence: Evidence, run: RunResult, verdict: Mapping[int, CaseVerdi
     if changed:
         message = f"A call changes {', '.join(sorted(changed)[:3])}, which belongs to whoever calls it."
         violations.append(Reason("changes-state", message))
+    if original is not None and run.cases:
+        written = {n for case in run.cases for n in case.inputs_changed}
+        if left := sorted(set(original.inputs_changed) - written):
+            listed = ", ".join(map(str, left))
+            message = f"It leaves what it was given as argument {listed}, which the original writes to."
+            violations.append(Reason("not-written", message))
     forms = {r.returns_one for r in (original, reference) if r is not None and r.returns_one is not None}
     if forms == {True} and run.returns_one is False:
         message = "It returns a list or tuple where one value is asked for."
@@ -164,20 +188,21 @@ def _host_work(
     evidence: Evidence, subject: CandidateKernels, run: RunResult
 ) -> tuple[list[Reason], list[Reason]]:
     """Check whether host code did the kernels' work: work of its own that the original leaves to its kernels, or all
-    that the reference does.
+    that the reference does. Where the original is the reference, what the reference computes is its host code's.
     """
     largest = max(
         (prod(shape) for drawn in evidence.drawn if drawn.twice for shape in drawn.shapes), default=0
     )
     enough = max(1, largest // _SHARE)
     mine = {kind: size for kind, size in run.host_work.items() if size >= enough}
-    required = {
-        k: n for k, n in (evidence.reference.work if evidence.reference else {}).items() if n >= enough
-    }
+    computed = evidence.reference.work if evidence.reference else {}
+    before = evidence.original.host_work if evidence.original else {}
+    required = {kind: size for kind, size in computed.items() if size >= enough}
+    if subject.runs_itself:
+        before, required = computed, {}
     if covers(mine, required):
         message = f"Host code computed all that the reference computes ({', '.join(sorted(mine))})."
         return [Reason("framework-compute", message)], []
-    before = evidence.original.host_work if evidence.original else {}
     heavy = sorted(kind for kind in mine if is_heavy(kind) and mine[kind] > 2 * before.get(kind, 0))
     if not heavy:
         return [], []

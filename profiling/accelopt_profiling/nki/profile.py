@@ -228,6 +228,9 @@ class _ProfileRun:
         return True
 
     def _collect(self, emulation: Emulation) -> None:
+        """Take over what a run found; one with values knows more of what was read before it was written."""
+        if emulation.mode == "full":
+            self.findings = [f for f in self.findings if f.code != "uninitialised-read"]
         for machine in emulation.machines:
             for finding in machine.findings:
                 if finding not in self.findings:
@@ -307,14 +310,14 @@ class _ProfileRun:
             return None
         return Trace(
             [i for t in launches for i in t.instructions], sum(t.input_bytes for t in launches),
-            sum(t.output_bytes for t in launches), name,
+            sum(t.output_bytes for t in launches), name, dialect=launches[0].dialect,
         )  # fmt: skip
 
 
 def _of_right_results(finding: Finding) -> Finding:
     """Return a finding as it is where the results are right: what is read of memory that nothing wrote is NaN here, or
     4, and nothing that is compared depends on it."""
-    if finding.code != "uninitialised-read":
+    if finding.code != "uninitialised-read" or finding.severity != "error":
         return finding
     message = f"{finding.message} The compared results do not depend on that."
     return replace(finding, severity="warning", message=message)

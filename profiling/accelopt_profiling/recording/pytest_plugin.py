@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator
 from types import FrameType
 from typing import Any
 
@@ -56,7 +56,7 @@ class RecordingPlugin:
             pytest.skip(f"accelopt record: {why}")
 
     @pytest.hookimpl(hookwrapper=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Iterator[None]:
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
         """Note which kernels the case launches, and end it in time."""
         seen = self._seen.setdefault(_test_of(item), _Seen())
         before = self._observer.launches
@@ -65,13 +65,17 @@ class RecordingPlugin:
         previous = signal.signal(signal.SIGALRM, _too_long) if alarmed else None
         if alarmed:
             signal.setitimer(signal.ITIMER_REAL, CASE_SECONDS)
+        skipped = False
         try:
-            yield
+            outcome = yield
+            skipped = outcome.excinfo is not None and issubclass(outcome.excinfo[0], pytest.skip.Exception)
         finally:
             if alarmed:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, previous)
-            seen.idle += self._observer.launches == before
+            seen.idle += (
+                self._observer.launches == before and not skipped
+            )  # its parameters do not fit each other
 
     def pytest_sessionfinish(self) -> None:
         """Say how many cases were passed over."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import atexit
-import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from importlib.abc import MetaPathFinder
-from importlib.machinery import ModuleSpec
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.after_import import after_import
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.recording.call_log import CallLog
 from accelopt_profiling.recording.observer import LaunchObserver, RecordOptions
@@ -33,7 +30,7 @@ def start(environment: Mapping[str, str]) -> None:
     observer = LaunchObserver(from_plain(RecordOptions, json.loads(environment[OPTIONS])), calls, log)
     install(calls)
     setattr(sys, _OBSERVER, observer)
-    after_import("torch", lambda: _watch(observer, log, environment.get(TARGET, "h100")))
+    after_import("torch", lambda _: _watch(observer, log, environment.get(TARGET, "h100")))
 
 
 def current_observer() -> LaunchObserver | None:
@@ -118,33 +115,3 @@ def _stop(log: CallLog) -> None:
     log.note(stopped="every kernel has all the shapes that are kept")
     log.flush()
     raise KeyboardInterrupt("accelopt record: all the shapes that are kept are recorded")
-
-
-def after_import(name: str, then: Callable[[], None]) -> None:
-    """Call ``then`` once, right after the module ``name`` was imported for the first time."""
-    sys.meta_path.insert(0, _AfterImport(name, then))
-
-
-class _AfterImport(MetaPathFinder):
-    """Lets the other finders find a module, and does something when it has been executed."""
-
-    def __init__(self, name: str, then: Callable[[], None]) -> None:
-        self._name, self._then = name, then
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if fullname != self._name:
-            return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
-        if spec is None or spec.loader is None:
-            return spec
-        execute = spec.loader.exec_module
-
-        def execute_and_then(module: ModuleType) -> None:
-            execute(module)
-            self._then()
-
-        setattr(spec.loader, "exec_module", execute_and_then)  # noqa: B010 - of this one loader
-        return spec

@@ -45,11 +45,13 @@ _STAGES = ("traced", "executed", "compiled", "checked")
 @dataclasses.dataclass
 class KernelResults:
     """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared.
-    ``wanted`` says for which of how many launches the cost is to be stated."""
+    ``wanted`` says for which of how many launches the cost is to be stated, ``slow`` which configurations of an
+    autotuner are not tried."""
 
     kernel: Kernel
     target: GpuTarget
     wanted: tuple[int, int] | None = None
+    slow: Sequence[str] = ()
     executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
     checks: list[LaunchExecution] = dataclasses.field(default_factory=list)
     tried: list[LaunchExecution] = dataclasses.field(default_factory=list)
@@ -64,7 +66,12 @@ class KernelResults:
     def counted(self) -> bool:
         """Whether every launch ran to its end inside its tensors and was counted."""
         ran = [e for e in self.executions if e.counts is not None and e.error is None and not e.faults]
-        return bool(ran) and len(ran) == len(self.executions)
+        return bool(ran) and len(ran) == len(self.executions) and not self.empty
+
+    @property
+    def empty(self) -> bool:
+        """Whether it was launched, and with grids of no programs alone."""
+        return bool(self.executions) and not any(e.launch.programs for e in self.executions)
 
     def take(self, executions: Sequence[LaunchExecution]) -> None:
         """Take the launches of a run, the autotuner's tries among them; those tries are of interest that led to the
@@ -94,6 +101,14 @@ class KernelResults:
             return self.executions[self.wanted[0]]
         return max(self.executions, key=self._cost, default=None)
 
+    def tune(self, sample: int) -> None:
+        """Choose among the autotuner's configurations by their estimates; ``sample`` programs of each are counted."""
+        tried = autotune.without_slow(self.tried, self.slow)
+        self.configurations = autotune.try_all(tried, self.target, sample, self.executions)
+        self.chosen = autotune.best(self.configurations)
+        if self.chosen is not None:
+            self.compiled = self.chosen.compiled
+
     def compile_each(self) -> None:
         """Compile the launches of a kernel that is launched several times, each kind once and the first few kinds. The
         launches of a kernel that is autotuned have the configuration that was chosen for one of them."""
@@ -112,7 +127,7 @@ class KernelResults:
         """Return what is known now. ``case`` names the problem's case, ``inferred`` tells that nobody wrote its
         arguments; ``findings`` are those of the whole run."""
         chosen = self.representative()
-        if chosen is None:
+        if chosen is None or self.empty:
             return self._never_launched(inferred)
         execution, made = chosen
         measurement = self._blank()
@@ -150,6 +165,7 @@ class KernelResults:
             findings=list(dict.fromkeys(every)),
             launches=self._each_launch() if self.each else (),
             launch=next((n for n, e in enumerate(self.executions) if e is stated), None),
+            slow_configurations=autotune.slow(self.tried, self.configurations),
             toolchain=self.compiled.toolchain if self.compiled else {},
         )
 
@@ -173,7 +189,11 @@ class KernelResults:
 
     def _never_launched(self, inferred: bool) -> KernelMeasurement:
         run = "with the inferred arguments" if inferred else "in the run that was profiled"
-        message = f"{self.kernel.name} was not launched {run}, so nothing is known about its cost."
+        how = f"was not launched {run}"
+        if self.executions:
+            grid = " x ".join(str(n) for n in self.executions[0].launch.grid)
+            how = f"was launched with a grid of {grid} {run}: no program of it runs"
+        message = f"{self.kernel.name} {how}, so nothing is known about its cost."
         if inferred:
             message += f" `accelopt profile --kernel {self.kernel.name}` infers arguments for it alone."
         severity: Severity = "information" if inferred else "warning"

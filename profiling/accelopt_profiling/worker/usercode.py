@@ -25,8 +25,11 @@ from accelopt_profiling.problems.inference.failure_site import error_text, faile
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.relative_imports import PACKAGE, package_for
+from accelopt_profiling.worker.repository_modules import find_in_repository, module_in_repository
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
+#: What ``pytest.skip`` and ``unittest`` raise.
+_SKIPPED = ("Skipped", "SkipTest")
 #: Names under which user files were imported in this process.
 _loaded: set[str] = set()
 
@@ -38,6 +41,8 @@ def enter_sources(context: StepContext) -> None:
     for path in reversed([*dict.fromkeys(paths), *context.source.import_paths]):
         if path not in sys.path:
             sys.path.insert(0, path)
+    if context.source.import_paths:
+        find_in_repository(Path(context.source.name))
 
 
 def load_module(
@@ -123,9 +128,13 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         missing = (
             f"The package {error.name!r} is not installed" if error.name else f"An import fails ({error})"
         )
+        place = module_in_repository(Path(context.source.name), error.name or "")
         message = (
             f"{missing} in {interpreter_in_use()}, where kernels run; install it there or name another Python in the "
             "setting `python`, and save again."
+            if place is None or not context.source.import_paths
+            else f"The module {error.name!r} is not on the import path; {place} has that name: put its folder on the "
+            "path, `PYTHONPATH` in the setting `env` or in the shell, and save again."
         )
         raise StepFailedError(StepError("missing-package", message, file, line)) from error
     except MemoryError as error:
@@ -142,6 +151,9 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         BaseException
     ) as error:  # KeyboardInterrupt and the like come from user code here: this process runs nothing else
         file, line = user_line(context, error)
+        if any(kind.__name__ in _SKIPPED for kind in type(error).__mro__):
+            message = f"The file skips itself{': ' if str(error) else ''}{error}."
+            raise StepFailedError(StepError("exited", message.replace("..", "."), file, line)) from error
         what = error_text(error)
         detail = "".join(traceback.format_exception(error))[-4000:]
         raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error

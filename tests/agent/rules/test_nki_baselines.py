@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.nki_rule_cases import loaded
+from support.nki_rule_cases import launched, loaded
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.comparison.reference import widen
@@ -57,6 +57,7 @@ PLAIN = {
     "nki-fuse-activation-input": "bmm_softmax",
     "nki-scalar-tensor-tensor": "adamw",
     "nki-combine-tensor-scalar": "matmul_add_rmsnorm",
+    "nki-own-multiple": "adamw",
     "nki-scale-after-product": "gqa_full",
     "nki-value-in-psum": "mamba",
     "nki-turned-softmax": "gqa_full",
@@ -66,7 +67,19 @@ PLAIN = {
 }
 
 #: Rules that gain little in Beta 1, or come after others there: the task whose baseline in today's dialect shows one.
-CURRENT = {"nki-split-loop": "bmm_softmax", "nki-work-ahead": "bmm_softmax", "nki-bf16-parts": "bmm"}
+CURRENT = {
+    "nki-split-cores": "rope_single_freq_apply",
+    "nki-split-loop": "bmm_softmax",
+    "nki-work-ahead": "bmm_softmax",
+    "nki-bf16-parts": "bmm",
+}
+
+#: What a file needs for a rule that changes the launch.
+LAUNCH = """
+
+def launch(*arguments):
+    return kernel(*arguments)
+"""
 
 #: The task, and what of its baseline is written in another way: the old lines and the new.
 CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
@@ -115,6 +128,22 @@ CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
             )
         ],
     ),
+    "nki-fuse-loops": (
+        "silu",
+        [
+            (
+                "        for j in",
+                "        kept = nl.ndarray((n // COLUMNS, nl.par_dim(ROWS), COLUMNS), dtype=x.dtype)\n        for j in",
+            ),
+            (
+                "            negative =",
+                "            kept[j, rows, columns] = nl.copy(tile)\n"
+                "        for j in nl.affine_range(n // COLUMNS):\n"
+                "            tile = nl.copy(kept[j, rows, columns])\n"
+                "            negative =",
+            ),
+        ],
+    ),
     "nki-hoist-transpose": (
         "add_rmsnorm_matmul",
         [("scaled[i_m, ki * TILE_K + j_k]", "scaled[:, ki * TILE_K : (ki + 1) * TILE_K]")],
@@ -125,7 +154,7 @@ CHANGED: dict[str, tuple[str, list[tuple[str, str]]]] = {
 def version(rule: str) -> tuple[str, str]:
     """The task and the kernel file that show a rule."""
     if rule in CURRENT:
-        return CURRENT[rule], tasks()[CURRENT[rule]].kernel("nki").read_text(encoding="utf-8")
+        return CURRENT[rule], tasks()[CURRENT[rule]].kernel("nki").read_text(encoding="utf-8") + LAUNCH
     task, changes = (PLAIN[rule], []) if rule in PLAIN else CHANGED[rule]
     text = tasks()[task].kernel("beta1").read_text(encoding="utf-8")
     for old, new in changes:
@@ -148,7 +177,7 @@ def counters(task: str, text: str) -> dict[str, float]:
     """What the schedule of a kernel counts, after its result was held against the reference's."""
     reference, arguments, expected = problem(task)
     with emulated() as emulation:
-        result = loaded(text).kernel(*arguments)
+        result = launched(text, *arguments)
     (output,) = reference.transform_nki_outputs(result, expected)
     assert np.linalg.norm(output - expected) < tasks()[task].gate_tolerance * np.linalg.norm(expected)
     # A rule changes what the kernel asks for; what the compiler would make of it is not the question here.

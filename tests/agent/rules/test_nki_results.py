@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.nki_rule_cases import REWRITTEN, Case, inputs, loaded, run
+from support.nki_rule_cases import REWRITTEN, Case, inputs, launched, run
 
 from accelopt_agent.rules import catalogue
 from accelopt_profiling.kernels import find_kernels
@@ -31,7 +31,7 @@ def test_the_rewritten_kernel_computes_the_same(case: Case) -> None:
 
 def counters(text: str, *arguments: Any) -> dict[str, float]:
     with emulated(mode="full") as emulation:
-        loaded(text).kernel(*[np.array(a) for a in arguments])
+        launched(text, *[np.array(a) for a in arguments])
     trace = emulation.machines[-1].trace
     # A rule changes what the kernel asks for; what the compiler would make of it is not the question here.
     answer = estimate(trace, hardware("trn1"), AS_WRITTEN)

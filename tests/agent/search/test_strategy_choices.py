@@ -302,6 +302,28 @@ def test_hybrid_tries_other_sizes_on_the_way_to_the_fastest_version_before_all_o
     assert wider in tried
 
 
+def test_hybrid_builds_upon_a_version_that_gained_nothing_where_another_unit_limits_it() -> None:
+    """One that the same unit limits, or that took clearly longer, leads nowhere."""
+    root = made(None, 100, 0)
+    hybrid = Hybrid(root, ["rules"], target="trn1", depth=16, patience=0)
+    (first,) = asks(hybrid, 1)
+    fast = made(root, 90, 1)
+    same, moved, slower = made(root, 100, 2), made(root, 101, 3), made(root, 103, 4)
+    for node, bound in ((root, "VectorE"), (same, "VectorE"), (moved, "TensorE"), (slower, "TensorE")):
+        node.measurement = replace(node.measurement, bound=bound)
+    answer(hybrid, first, fast, same, moved, slower)
+    hybrid.nodes += [n for n in (same, moved, slower) if n not in hybrid.nodes]
+    (about_fast,) = asks(hybrid, 1)
+    assert about_fast.node is fast
+    answer(hybrid, about_fast)
+    (about_moved,) = asks(hybrid, 1)
+    assert about_moved.node is moved
+    answer(hybrid, about_moved, _by(made(moved, 60, 5), "rule:block"))
+    assert hybrid.fastest.us == 60
+    answer(hybrid, asks(hybrid, 1)[0])  # about that one
+    assert asks(hybrid) == []
+
+
 def _by(node: Node, rule: str) -> Node:
     assert node.candidate is not None
     node.candidate = replace(node.candidate, origin=rule, steps=(rule,))

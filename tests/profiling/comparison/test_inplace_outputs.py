@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 from support.gate_checker import Checker, codes, running_checker
 
-from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
-from accelopt_profiling.gate.inputs.draw import written_by_reference
-from accelopt_profiling.gate.observe.hostwork import HostWork
-from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.comparison.inplace_outputs import Effects, effects_of, with_inplace_outputs
 
 
 @pytest.fixture(scope="module")
@@ -64,22 +61,47 @@ def test_written_arguments(checker: Checker, problem: str, candidate: str, code:
         assert code in codes(verdict)
 
 
-class Adds:
-    """As a problem that was recorded: what is called goes before the arguments."""
+#: The reference leaves its arguments alone, while the original writes to one of them what it returns.
+PURE = PROBLEM.replace("residual += x\n    return np.maximum(residual, 0)", "return residual + x")
+GIVES_BACK = IN_PLACE.replace("return np.maximum(residual, 0)", "return residual")
+NEW_SUM = GIVES_BACK.replace("return", "return x +")
 
-    def reference(self, inputs: list[Any]) -> list[Any] | None:
-        _, x, out = inputs
-        out += x
-        return None
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("candidate", "original", "code"),
+    [
+        (GIVES_BACK.replace("residual + x", "x + residual"), GIVES_BACK, ""),
+        (GIVES_BACK.replace("residual + x", "x - residual"), GIVES_BACK, "wrong-result"),
+        (GIVES_BACK.replace("residual[:] =", "residual ="), GIVES_BACK, "not-written"),
+        (GIVES_BACK.replace("return residual", "return residual.copy()"), GIVES_BACK, "inputs-changed"),
+        (GIVES_BACK.replace("return", "x[:] = 1\n    return"), GIVES_BACK, "inputs-changed"),
+        (GIVES_BACK, GIVES_BACK.replace("residual[:] =", "residual ="), "aliases-input"),
+        (GIVES_BACK, NEW_SUM, "aliases-input"),
+    ],
+)  # fmt: skip
+def test_a_candidate_may_write_what_it_returns_where_the_original_does(
+    checker: Checker, candidate: str, original: str, code: str
+) -> None:
+    verdict, _ = checker.numpy(candidate, PURE, original)
+    assert verdict.accepted is (not code), verdict.reasons
+    if code:
+        assert code in codes(verdict)
+
+
+def adds(inputs: list[Any]) -> list[Any]:
+    """As a problem that was recorded: what is called goes before the arguments."""
+    _, x, out = inputs
+    out += x
+    return [x + 1, x[1:]]
 
 
 def test_written_arguments_are_counted_from_the_end() -> None:
     inputs = ["add", np.ones(3), np.zeros(3)]
-    problem, work = cast(Problem, Adds()), HostWork()
-    assert written_by_reference(problem, inputs, inputs[1:], work) == [-1]
+    assert effects_of(adds, inputs, inputs[1:]) == Effects([-1], [["1", "0"]])
     assert (inputs[2] == 0).all()
-    assert written_by_reference(problem, inputs, [a + 0 for a in inputs[1:]], work) == []
-    assert written_by_reference(problem, inputs, [], work) == []
+    assert effects_of(adds, inputs, [a + 0 for a in inputs[1:]]) == Effects()
+    assert effects_of(adds, inputs, []) == Effects()
 
 
 def test_what_is_written_is_kept_apart_from_the_arguments() -> None:

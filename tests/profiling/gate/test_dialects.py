@@ -146,6 +146,23 @@ def test_triton(checker: Checker, name: str, tmp_path: Path) -> None:
         assert all(check["complete"] and check["checked"] == 1.0 for check in verdict.checks)
 
 
+@pytest.mark.triton
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [(("x / rms * w", "x * (1.0 / rms) * w"), ""), (("out = x", "out = torch.empty_like(x)"), "not-written")],
+)
+def test_a_triton_kernel_in_place_stays_one(
+    checker: Checker, change: tuple[str, str], expected: str, tmp_path: Path
+) -> None:
+    original = TRITON.replace(*TRITON_CANDIDATES["in place"][0])
+    path = tmp_path / "scale.py"
+    path.write_text(original)
+    (tmp_path / "scale_problem.py").write_text(TRITON_PROBLEM)
+    options = CaseOptions(distributions=["original", "small"], reading=False)
+    verdict, _ = checker.file(path, original.replace(*change), "h100", options)
+    assert codes(verdict) == ([expected] if expected else []), verdict.reasons
+
+
 @pytest.mark.slow
 @pytest.mark.triton
 def test_a_large_triton_case_is_sampled_and_says_how_much_was_checked(

@@ -152,20 +152,32 @@ def test_what_is_wrong_becomes_a_finding_on_its_line(
     assert kernel.correctness.status == "failed"
 
 
-def test_unwritten_memory_that_no_result_depends_on_is_a_warning(tmp_path: Path) -> None:
+@pytest.mark.parametrize("reference", [True, False])
+def test_unwritten_memory_that_no_result_depends_on_is_a_warning(tmp_path: Path, reference: bool) -> None:
     """Only half of the partitions hold data, and only that half is stored."""
     text = SILU.replace(
         "tile = nl.load(x)",
         "whole = nl.ndarray((nl.par_dim(128), 512), dtype=x.dtype, buffer=nl.sbuf)\n"
         "    whole[0:64, 0:512] = nl.load(x)\n    tile = nl.copy(whole)[0:64, 0:512]",
     ).replace("(128, 512))", "(64, 512))")
+    text = text if reference else text[: text.index("def reference")]
     (kernel,) = profiled(tmp_path, text).kernels
-    assert kernel.correctness.status == "passed"
+    assert kernel.correctness.status == ("passed" if reference else "not checked")
     ((severity, message),) = [
         (f.severity, f.message) for f in kernel.findings if f.code == "uninitialised-read"
     ]
     assert severity == "warning"
-    assert "do not depend" in message
+    assert "none reached a result" in message
+
+
+def test_unwritten_memory_that_reaches_a_result_is_an_error(tmp_path: Path) -> None:
+    text = SILU.replace(
+        "tile = nl.load(x)",
+        "tile = nl.ndarray((nl.par_dim(128), 512), dtype=x.dtype, buffer=nl.sbuf)\n"
+        "    tile[0:64, 0:512] = nl.load(x[0:64, 0:512])",
+    )
+    (kernel,) = profiled(tmp_path, text[: text.index("def reference")]).kernels
+    assert "uninitialised-read" in [f.code for f in kernel.findings if f.severity == "error"]
 
 
 def test_small_transfers_are_found(tmp_path: Path) -> None:
@@ -249,7 +261,7 @@ if __name__ == "__main__":
             "own check failed: AssertionError: too far off.",
         ),
         (
-            "print(kernel.benchmark_result)",
+            "print(kernel.no_such_result)",
             "not checked",
             "own run broke off after these launches: AttributeError",
         ),
@@ -265,6 +277,13 @@ def test_a_file_whose_own_run_fails_after_its_launches_keeps_their_cost(
     ((code, line, severity, message),) = [(f.code, f.line, f.severity, f.message) for f in kernel.findings]
     assert (code, line, severity) == ("kernel-raised", 15, "error")
     assert words in message
+
+
+def test_a_latency_that_a_file_asks_for_is_not_a_number(tmp_path: Path) -> None:
+    asked = "assert np.isnan(kernel.benchmark_result.nc_latency.get_latency_percentile(99))"
+    text = SELFRUN.format(factor=3, after=asked)
+    (kernel,) = profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True})).kernels
+    assert not [f for f in kernel.findings if f.severity == "error"]
 
 
 @pytest.mark.parametrize(

@@ -203,6 +203,42 @@ Double.apply(torch.ones(3), 1)
     assert "apply" not in vars(run.module.Double)
 
 
+CLASSES = """
+class Base:
+    def apply(x):
+        return ("base", x)
+    apply = staticmethod(apply)
+
+class Own(Base):
+    @classmethod
+    def apply(cls, x):
+        return (cls.__name__, x)
+
+class Plain(Own):
+    pass
+
+class Last(Plain):
+    pass
+
+results = [Base.apply(1), Own.apply(2), Plain.apply(3), Last.apply(4)]
+"""
+
+
+def test_an_apply_of_a_class_an_inherited_one_and_one_of_its_children(tmp_path: Path) -> None:
+    names = ["Base.apply", "Own.apply", "Plain.apply"]
+    run = record_calls(context_of(tmp_path, {"k.py": CLASSES}), {"recorded": names})
+    expected = [("base", 1), ("Own", 2), ("Plain", 3), ("Last", 4)]
+    assert run.module.results == expected
+    assert run.calls == [["Base.apply", 1], ["Own.apply", 2], ["Plain.apply", 3]]
+    module = run.module
+    assert [
+        c.apply(n) for n, c in enumerate((module.Base, module.Own, module.Plain, module.Last), 1)
+    ] == expected
+    assert ["apply" in vars(c) for c in (module.Base, module.Own, module.Plain, module.Last)] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
 def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path: Path) -> None:
     text = "def double(x):\n    return x + x\n\nassert double(3) == 6\nassert double(4.5) == 8\ndouble(7)\n"
     context = context_of(tmp_path, {"k.py": text})

@@ -2,9 +2,11 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from accelopt_profiling.triton.compilation.compile import (
     compile_launch,
     own_cache,
 )
+from accelopt_profiling.triton.compilation.compiled import CompileProblem
 from accelopt_profiling.triton.hints import with_code
 
 pytestmark = pytest.mark.triton
@@ -209,6 +212,28 @@ def copy(out, inp, B: tl.constexpr):
     at = tl.arange(0, B)
     tl.store(out + at, tl.load(inp + at))
 """
+
+
+def test_a_block_too_wide_for_its_threads_is_not_compiled(tmp_path: Path, cache: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(KERNEL)
+    fn = runpy.run_path(str(path))["copy"]
+    signature = {"out": "*fp32", "inp": "*fp32", "B": "constexpr"}
+
+    def compiled(size: int, warps: int, target: str = "h100") -> CompileProblem | None:
+        launch = CapturedLaunch(
+            fn, "copy", str(path), 5, (1, 1, 1), (), signature, {"B": size}, {"num_warps": warps}
+        )
+        return compile_launch(launch, load_gpu(target), cache).problem
+
+    started = time.process_time()
+    problem = compiled(1 << 20, 4)
+    assert problem is not None
+    assert (problem.kind, "8,192 a thread" in problem.message) == ("too-wide", True)
+    assert (amd := compiled(1 << 20, 4, "gfx942")) is not None
+    assert "4,096 a thread" in amd.message
+    assert time.process_time() - started < 10
+    assert compiled(1 << 13, 4) is None
 
 
 CHILD = """

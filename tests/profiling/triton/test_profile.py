@@ -205,6 +205,23 @@ def test_an_error_while_interpreting_is_on_its_line(warm):
     assert ("kernel-raised", kernel["line"] + 2) in found
 
 
+def test_a_launch_of_no_programs_is_told(warm):
+    text = TEMPLATE.replace("{body}", "tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)")
+    kernel = only(profile(warm, text=text.replace("{grid}", "x.numel() // (1 << 20)")))
+    (finding,) = [f for f in kernel["findings"] if f["code"] == "never-launched"]
+    assert finding["message"].startswith(
+        "double was launched with a grid of 0 x 1 x 1 in the run that was profiled: no"
+    )
+    assert kernel["latency"]["known"] == "not measured"
+
+
+def test_a_grid_that_comes_from_values_is_that_of_the_real_ones(warm):
+    text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
+    kernel = only(profile(warm, text=text.replace("{grid}", "int(x.abs().max() > 0) * 4")))
+    assert kernel["latency"]["us"] > 0
+    assert kernel["correctness"]["status"] == "passed"
+
+
 def test_a_kernel_that_nothing_launches(warm):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
     text = text.replace("{grid}", "4") + "\n@triton.jit\ndef unused(x):\n    tl.store(x, 1)\n"
@@ -353,6 +370,24 @@ def test_the_cost_is_counted_on_the_inputs_where_zeros_do_not_do(warm):
     text = HEAD + COST_ONLY.replace("{after}", "assert x.abs().sum() > 0")
     answer = warm.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False, extent="cost")
     assert only(answer)["latency"]["us"] > 0
+
+
+def test_large_convolutions_and_their_gradients_are_not_computed_on_zeros(monkeypatch):
+    import torch
+
+    from accelopt_profiling.triton.capture import hollow_tensors
+    from accelopt_profiling.triton.capture.install import emulated
+
+    computed = []
+    monkeypatch.setattr(hollow_tensors, "_untouched", lambda *a: computed.append(a[0].__name__))
+    for most, left_out in ((1e9, []), (1e3, ["conv2d", "convolution_backward", "convolution_backward"])):
+        monkeypatch.setattr(hollow_tensors, "_LARGE_PRODUCT", most)
+        with emulated("h100", sample=1, hollow=True):
+            x, w = torch.zeros(2, 4, 8, 8, device="cuda"), torch.zeros(4, 4, 3, 3, device="cuda")
+            y = torch.nn.functional.conv2d(x, w)
+            torch.nn.grad.conv2d_input(x.shape, w, y)
+            torch.nn.grad.conv2d_weight(x, w.shape, y)
+        assert computed == left_out
 
 
 def test_a_large_tensor_of_a_hollow_run_keeps_that_it_wants_a_gradient(monkeypatch):

@@ -48,6 +48,7 @@ NAMES = {
         "is_active", "map_python_to_cpp_type", "get_current_target", "get_active_torch_device", "get_benchmarker",
     ],
     triton.knobs.compilation: ["listener"],
+    triton.knobs.runtime: ["add_stages_inspection_hook"],
     torch.overrides: ["TorchFunctionMode"],
 }  # fmt: skip
 

@@ -1,5 +1,5 @@
 """Do a step against a scalar or column and the step after it in one instruction: against another one in
-``tensor_scalar``, against a tile in ``scalar_tensor_tensor``.
+``tensor_scalar``, against a tile in ``scalar_tensor_tensor``, against the tile itself by a multiply.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from accelopt_agent.rules.analysis.constants import number
 from accelopt_agent.rules.analysis.nki.elementwise import (
     ScalarSteps,
     TensorPair,
@@ -112,4 +113,52 @@ def _scalar_and_tile(
     line = kernel.source.line(before.call)
     return Rewrite(
         edits, f"Do the {step.op} of line {line} and the {second.op} after it in one scalar_tensor_tensor."
+    )
+
+
+def own_multiple(kernel: NkiKernel) -> Iterator[Rewrite]:
+    for instruction in kernel.instructions:
+        second = pair(kernel, instruction)
+        if second is None or second.op not in ("add", "subtract"):
+            continue
+        for data, other, reverse in ((second.left, second.right, False), (second.right, second.left, True)):
+            if (rewrite := _tile_and_multiple(kernel, second, data, other, reverse)) is not None:
+                yield rewrite
+
+
+def _tile_and_multiple(
+    kernel: NkiKernel, second: TensorPair, data: cst.BaseExpression, other: cst.BaseExpression, reverse: bool
+) -> Rewrite | None:
+    """Return the tile ``other`` times what is left of it, where ``data`` is a multiple of it."""
+    after, source = second.instruction, kernel.source
+    if after.statement is None or kernel.code(after.get("engine")) is not None:
+        return None
+    before = kernel.producer(data, after.statement)
+    first = scalar_steps(kernel, before)
+    if before is None or first is None or len(first.steps) != 1 or first.steps[0].op != "multiply":
+        return None
+    times, multiply = number(kernel.flow, first.steps[0].operand), kernel.spelled(f"{NL}.multiply")
+    if times is None or multiply is None or not source.same(first.data, other):
+        return None
+    if not kernel.same_mask(before, after) or not keeps_precision(kernel, before, after):
+        return None
+    if second.op == "add":
+        left = 1 + times
+    else:
+        left = 1 - times if reverse else times - 1
+    text = kernel.respelled(
+        after,
+        "nisa.tensor_scalar",
+        data=source.code(other),
+        op0=multiply,
+        operand0=repr(float(left)),
+        dtype=kernel.code(after.get("dtype")),
+        mask=kernel.code(after.get("mask")),
+    )
+    if text is None:
+        return None
+    edits = (source.replace_with_parentheses(after.call, text), *kernel.without(before))
+    line = source.line(before.call)
+    return Rewrite(
+        edits, f"Multiply by {left} where line {line} and the {second.op} after it change one tile."
     )

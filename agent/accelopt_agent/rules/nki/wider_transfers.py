@@ -11,7 +11,7 @@ from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiCall, NkiKernel
 from accelopt_agent.rules.analysis.nki.resident_tiles import too_large
-from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
+from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, aranges, tile
 from accelopt_agent.rules.analysis.parsed_source import canonical
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
@@ -33,12 +33,12 @@ def wider_loads(kernel: NkiKernel) -> Iterator[Rewrite]:
 
 def _loaded_in_full(kernel: NkiKernel, load: NkiCall) -> Rewrite | None:
     statement, source = load.statement, kernel.source
-    if statement is None or not isinstance(statement.target, cst.Name) or load.get("mask") is not None:
+    if statement is None or not isinstance(statement.target, cst.Name):
         return None
     found, name = parts(kernel, load["src"], statement.loops), statement.target.value
-    row = f"{name}_rows"
+    row, mask = f"{name}_rows", load.get("mask")
     uses = kernel.flow.uses_after(statement)
-    if found is None or not uses or kernel.flow.occurrences(row):
+    if found is None or not uses or kernel.flow.occurrences(row) or not _of_rows(kernel, mask, found):
         return None
     rest = kernel.flow.variables(load["src"]) - {loop_variable(found.loop)}
     if rest & kernel.flow.varying(found.loop) or found.loop is not statement.loops[-1]:
@@ -48,7 +48,7 @@ def _loaded_in_full(kernel: NkiKernel, load: NkiCall) -> Rewrite | None:
         parent = source.parent(use)
         if isinstance(parent, (cst.Attribute, cst.Subscript)):
             return None
-        edits.append(source.replace(use, found.part(row)))
+        edits.append(source.replace(use, found.part(row, masked=mask is not None)))
     call = source.code(load.call).replace(source.code(load["src"]), found.whole, 1)
     edits.append(source.before(found.loop, source.with_comment(statement.node, f"{row} = {call}")))
     over = source.code(found.loop.target)
@@ -98,12 +98,14 @@ def wider_stores(kernel: NkiKernel) -> Iterator[Rewrite]:
 
 def _stored_in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:
     statement, source, flow, value = store.statement, kernel.source, kernel.flow, store.get("value")
-    if statement is None or value is None or set(store.args) != {"dst", "value"} or not statement.loops:
+    if statement is None or value is None or set(store.args) - {"mask"} != {"dst", "value"}:
         return None
     assert isinstance(store.call, cst.Call)
-    found = parts(kernel, store["dst"], statement.loops[-1:])
+    found, mask = parts(kernel, store["dst"], statement.loops[-1:]), store.get("mask")
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "sbuf")}
     if found is None or None in words.values() or not runs_each_iteration(statement, found.loop):
+        return None
+    if not _of_rows(kernel, mask, found):
         return None
     tensor, row = found.tensor, f"{found.tensor}_rows"
     rest = flow.variables(store["dst"]) - {loop_variable(found.loop), tensor}
@@ -116,21 +118,34 @@ def _stored_in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:
     shape = f"({words['par_dim']}({found.rows}), {found.length})"
     made = f"{row} = {words['ndarray']}({shape}, dtype={tensor}.dtype, buffer={words['sbuf']})"
     edits = [source.before(found.loop, made)]
-    maker = kernel.producer(value, statement)
+    maker, part = kernel.producer(value, statement), found.part(row, masked=mask is not None)
     if maker is not None and maker.statement is not None and isinstance(maker.statement.target, cst.Name):
-        edits.append(source.replace(maker.statement.target, found.part(row)))
+        edits.append(source.replace(maker.statement.target, part))
         edits.append(source.without(statement.node))
     else:
-        edits.append(source.replace(statement.node, f"{found.part(row)} = {_copied(kernel, value)}"))
-    edits.append(source.after(found.loop, f"{source.code(store.call.func)}({found.whole}, value={row})"))
+        edits.append(source.replace(statement.node, f"{part} = {_copied(kernel, value, mask)}"))
+    under = f", mask={source.code(mask)}" if mask is not None else ""
+    edits.append(
+        source.after(found.loop, f"{source.code(store.call.func)}({found.whole}, value={row}{under})")
+    )
     over = source.code(found.loop.target)
     return Rewrite(tuple(edits), f"Store the rows of {tensor} in full after the loop over {over}.")
 
 
-def _copied(kernel: NkiKernel, value: cst.BaseExpression) -> str:
+def _copied(kernel: NkiKernel, value: cst.BaseExpression, mask: cst.BaseExpression | None) -> str:
     """Return the value as an instruction's result: a variable has to be copied."""
-    code, copy = kernel.source.code(value), kernel.spelled(f"{NL}.copy")
-    return f"{copy}({code})" if isinstance(value, (cst.Name, cst.Subscript)) else code
+    code = kernel.source.code(value)
+    if not isinstance(value, (cst.Name, cst.Subscript)):
+        return code
+    return kernel.spell("nl.copy", code, mask=kernel.code(mask)) or code
+
+
+def _of_rows(kernel: NkiKernel, mask: cst.BaseExpression | None, found: RowParts) -> bool:
+    """Return whether a mask chooses rows, the same in each iteration of the loop; true where there is none."""
+    if mask is None:
+        return True
+    axes = {axis for axis, _ in aranges(kernel, mask)}
+    return axes == {"rows"} and not kernel.flow.variables(mask) & kernel.flow.varying(found.loop)
 
 
 def _only_dtype(kernel: NkiKernel, statement: Statement, tensor: str) -> bool:
@@ -189,7 +204,7 @@ def _stored_by_slices(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
 class RowParts:
     """``part`` is the index expression of one iteration of ``loop``, ``offset`` its first column as code, ``all`` the
     index of the whole row; ``before`` are the other indices, ``rows`` and ``width`` the sizes of one part, ``length``
-    that of all. ``columns`` is the index of a part's columns from 0 on."""
+    that of all. ``place`` is the index that chooses the rows, without what is added to it."""
 
     loop: cst.For
     tensor: str
@@ -199,15 +214,18 @@ class RowParts:
     length: str
     offset: str
     arange: str
+    place: str
 
     @property
     def whole(self) -> str:
         """The rows in full, in the tensor."""
         return f"{self.tensor}[{', '.join([*self.before, f'{self.arange}({self.length})[None, :]'])}]"
 
-    def part(self, name: str) -> str:
-        """Return the part of the current iteration of a tile ``name`` that holds the rows in full."""
-        return f"{name}[{self.arange}({self.rows})[:, None], {self.offset} + {self.arange}({self.width})[None, :]]"
+    def part(self, name: str, *, masked: bool = False) -> str:
+        """Return the part of the current iteration of a tile ``name`` that holds the rows in full; a mask is made of
+        the index that the kernel has for the rows."""
+        rows = self.place if masked else f"{self.arange}({self.rows})[:, None]"
+        return f"{name}[{rows}, {self.offset} + {self.arange}({self.width})[None, :]]"
 
 
 def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...]) -> RowParts | None:
@@ -241,13 +259,24 @@ def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...
     ):
         return None
     others = node.slice[:-1]
-    if any(loop_variable(loop) in kernel.flow.variables(other) for other in others):
+    if not others or any(loop_variable(loop) in kernel.flow.variables(other) for other in others):
         return None
     times = kernel.source.code(loop.iter.args[0].value)
     length = f"{factor(found.columns)} * {factor(times)}"
     before = tuple(kernel.source.code(other).strip(", ") for other in others)
     offset = kernel.source.code(product)
-    return RowParts(loop, node.value.value, before, found.rows, found.columns, length, offset, arange)
+    place = _place(kernel, others[-1].slice) or f"{arange}({found.rows})[:, None]"
+    return RowParts(loop, node.value.value, before, found.rows, found.columns, length, offset, arange, place)
+
+
+def _place(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
+    """Return the variable in an index that is bound to ``nl.arange``, if there is just one."""
+    names = {n.value for n in kernel.source.walk(index, cst.Name)} & kernel.index_variables
+    if len(names) != 1:
+        return None
+    (name,) = names
+    bound = kernel.flow.binding(name)
+    return name if len(bound) == 1 and isinstance(bound[0].value, cst.Subscript) else None
 
 
 def _is_columns(kernel: NkiKernel, node: cst.BaseExpression) -> bool:

@@ -53,6 +53,9 @@ class Experience:
         self._ratios: dict[tuple[str, str], list[tuple[float, str | None]]] = {}
         self._failed: dict[str, int] = {}
         self._of_rule: dict[str, list[float]] = {}
+        self._by_bound: dict[
+            tuple[str, str | None], list[float]
+        ] = {}  # as _of_rule, by what limits the version
         self._in_vain: dict[tuple[str, str | None], int] = {}  # by rule and bound: tries since the last gain
 
     def add_proposals(self, trials: Sequence[Trial]) -> None:
@@ -70,6 +73,7 @@ class Experience:
         self._ratios.setdefault(trial.step, []).append((ratio, trial.parent.measurement.bound))
         self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
         rule = trial.candidate.origin, trial.parent.measurement.bound
+        self._by_bound.setdefault(rule, []).append(ratio)
         self._in_vain[rule] = 0 if ratio < 1 - WORTHWHILE else self._in_vain.get(rule, 0) + 1
 
     def tries(self, trial: Trial) -> int:
@@ -80,31 +84,31 @@ class Experience:
     def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
         """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
         ``by_catalogue``: as if nothing were known from earlier searches."""
-        known = self._ratios.get(trial.step)
-        if not known:
-            rule = trial.candidate.origin, trial.parent.measurement.bound
+        known, limit = self._ratios.get(trial.step), trial.parent.measurement.bound
+        if not known or (
+            known[-1][0] >= 1 - ROUNDING and known[-1][1] != limit
+        ):  # nothing is known of such a version
+            rule = trial.candidate.origin, limit
             if self._in_vain.get(rule, 0) >= TRIES_IN_VAIN and _by_rule(trial):
                 return 1.0
             hope = self._hopes.get(id(trial), LAST)
             if self._prior is not None and not by_catalogue:
-                bound, tries = trial.parent.measurement.bound, self._of_rule.get(trial.candidate.origin, [])
-                expected = self._prior.expected_here(trial.item, bound, self._target, hope, tries)
+                tries = self._by_bound.get(rule, [])
+                expected = self._prior.expected_here(trial.item, limit, self._target, hope, tries)
                 hope = min(HOPELESS, expected)
-            hope = max(hope, self._elsewhere(trial.candidate.origin))
+            hope = max(hope, self._elsewhere(rule))
             return min(1.0, hope + 0.1 * self._failed.get(trial.candidate.origin, 0))
-        ratio, bound = known[-1]
+        ratio, _ = known[-1]
         if ratio < 1 - ROUNDING:
             return ratio
-        if bound != trial.parent.measurement.bound:
-            return LAST  # another unit limits this version
         return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
 
-    def _elsewhere(self, origin: str) -> float:
-        """Return the best ratio that any step of a rule reached, once two were tried: no more is expected of
-        its other steps, so that a rule with many places that gains nothing waits behind one that has
-        gained."""
-        ratios = self._of_rule.get(origin, [])
-        return min(*ratios, LAST) if len(ratios) > 1 and origin.startswith("rule:") else 0.0
+    def _elsewhere(self, rule: tuple[str, str | None]) -> float:
+        """Return the best ratio that any step of a rule reached on versions that the same unit limits, once two were
+        tried: no more is expected of its other steps, so that a rule with many places that gains nothing waits
+        behind one that has gained."""
+        ratios = self._by_bound.get(rule, [])
+        return min(*ratios, LAST) if len(ratios) > 1 and rule[0].startswith("rule:") else 0.0
 
 
 #: How much slower a version counts for each time that a paid proposer was asked about it: others get their turn.
@@ -144,6 +148,9 @@ class Hybrid(Frontier):
     What was remembered of another kernel may lead to a fast version from which a faster one cannot be reached. So where
     nothing promises anything any more and a remembered change led to the fastest version, the search goes on with the
     fastest one that rules alone led to, as if nothing had been remembered.
+
+    A version that took as long as the one it was made from is built upon too where another unit limits it now: work of
+    VectorE that went to TensorE gains nothing until TensorE has less to do.
 
     What promises nothing is tried too, before anybody is paid, since a rule that pays on a slow version only may open
     the way to a fast one: the rule that was tried least first, in turn on the version that was changed least and on the
@@ -306,10 +313,10 @@ class Hybrid(Frontier):
         least = self.fastest_unremembered.us
         nodes = [
             n for n in self.nodes
-            if name not in n.asked and n.may_be_built_upon and n.gained and n.depth < self.depth
+            if name not in n.asked and n.may_be_built_upon and (n.gained or _moves_limit(n)) and n.depth < self.depth
             and n.us * self.experience.best_hope < (fastest.us if n.remembered else least)
         ]  # fmt: skip
-        return min(nodes, key=lambda n: (n.us, n.depth), default=None)
+        return min(nodes, key=lambda n: (not n.gained, n.us, n.depth), default=None)
 
     def _node_to_teach(self, name: str, fastest: Node) -> Node | None:
         """Return the fastest version where a rewrite of a model was proved elsewhere since: it may fit there too."""
@@ -387,6 +394,14 @@ def _alike(node: Node) -> Node:
     while node.parent is not None and not node.faster_than(node.parent) and not node.parent.faster_than(node):
         node = node.parent
     return node
+
+
+def _moves_limit(node: Node) -> bool:
+    """Return whether a version takes as long as the one it was made from, which gained, and another unit limits it."""
+    before = node.parent
+    if before is None or not before.gained or node.us >= before.us * (1 + NEUTRAL):
+        return False
+    return node.measurement.bound != before.measurement.bound
 
 
 def _plain(trial: Trial) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.inplace_outputs import changed_arguments, passed_through
+from accelopt_profiling.comparison.inplace_outputs import Effects, effects_of
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
 from accelopt_profiling.gate.inputs.cases import derive_shapes, shapes_beyond
@@ -74,7 +74,7 @@ class _Drawing:
         self.result_sizes: dict[int | None, int] = {}  # bytes of what the reference returns
         self.first: list[Any] | None = None
         self.integers: list[Any] | None = None
-        self.written: list[int] | None = None
+        self.effects: dict[str, Effects] = {}
         self.work = HostWork()  # what the reference computes
         self.used = self.results = 0
         self.doubled = False
@@ -233,17 +233,19 @@ class _Drawing:
     def _keep(
         self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any], sizes: Mapping[str, int]
     ) -> DrawnCase:
-        if self.written is None or call.style == "recorded":  # zeros may hide what a recorded call writes
-            self.written = (
-                written_by_reference(self.problem, inputs, arguments, self.work) if call.writes else []
-            )
+        key = (
+            str(drawn.shape) if not getattr(self.problem, "float64", True) else ""
+        )  # each shape another call
+        if key not in self.effects or call.style == "recorded":  # zeros may hide what a recorded call writes
+            self.effects[key] = effects_of(self._reference, inputs, arguments) if call.writes else Effects()
             if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
-                count_work(self.problem, [copied(v) for v in inputs], self.work)
+                self._reference([copied(v) for v in inputs])
         if drawn.index and isinstance(self.problem, KernelBenchProblem):
             call = self.problem.with_parameters(call, self.params.cases[drawn.index].seed ^ 0x2545F491)
         case_call = CaseCall(
             call, drawn.twice, drawn.derived, drawn.distribution != "original",
-            drawn.distribution in HELD_BY_ORIGINAL or self._has_indices(drawn), self.written, dict(sizes),
+            drawn.distribution in HELD_BY_ORIGINAL or self._has_indices(drawn), self.effects[key].written,
+            dict(sizes),
             drawn.reduced,
         )  # fmt: skip
         digests = self._save(drawn.index, inputs, arguments, case_call)
@@ -253,7 +255,11 @@ class _Drawing:
         return replace(
             drawn, digests=digests, call=asdict(call),
             shapes=[list(a.shape) for a in arrays], dtypes=[str(a.dtype).removeprefix("torch.") for a in arrays],
+            aliases=self.effects[key].aliases,
         )  # fmt: skip
+
+    def _reference(self, inputs: list[Any]) -> list[Any]:
+        return count_work(self.problem, inputs, self.work)
 
     def _has_indices(self, drawn: DrawnCase) -> bool:
         """Check whether the case draws equal floats of which the reference may return the place."""
@@ -387,15 +393,3 @@ def result_bytes(problem: Problem, inputs: list[Any]) -> int:
         return byte_count(problem.reference([copied(v) for v in inputs]) or [])
     except Exception:  # whatever is wrong with it is said where its answers are asked for
         return 0
-
-
-def written_by_reference(
-    problem: Problem, inputs: list[Any], arguments: list[Any], work: HostWork
-) -> list[int]:
-    """Return the positions of the arguments that the reference changes, counted from the end. It is run on a copy, and
-    what it computes is added to ``work``."""
-    if not passed_through(inputs, arguments):
-        return []
-    copies = [copied(v) for v in inputs]
-    count_work(problem, copies, work)
-    return changed_arguments(copies, inputs, arguments)

@@ -321,14 +321,15 @@ def covers(done: dict[str, int], required: dict[str, int]) -> bool:
     )
 
 
-def count_work(problem: Problem, inputs: list[Any], work: HostWork) -> None:
-    """Run the reference on ``inputs``, which it may change, and add what it computes to ``work``. It need not run on
-    arrays that count, or not at all; then less is known.
+def count_work(problem: Problem, inputs: list[Any], work: HostWork) -> list[Any]:
+    """Run the reference on ``inputs``, which it may change, add what it computes to ``work``, and return its outputs.
+    It need not run on arrays that count, or not at all; then less is known.
     """
     for marked in (work.marked(inputs), inputs):
         try:
             with work.counting():
-                problem.reference(marked)
-            return
+                outputs = problem.reference(marked)
+            return [] if outputs is None else list(outputs)
         except Exception:  # whatever is wrong with it is said where its answers are asked for
             continue
+    return []

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
+from accelopt_profiling.comparison.inplace_outputs import changed_inputs, with_inplace_outputs
 from accelopt_profiling.comparison.memory import (
     aligned,
     arrays_of,
@@ -44,7 +44,7 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_call,
 )
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.problems.loading.call import call_entry, listed
+from accelopt_profiling.problems.loading.call import call_entry, copied, listed
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
@@ -155,13 +155,9 @@ class LoadedCandidate:
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only
                 self.races, self.lanes = seen.races(), seen.lanes()
-        written = self.case_call(index).written
-        changed = [
-            n
-            for n, (a, old) in enumerate(zip(arguments, before, strict=True))
-            if n - len(arguments) not in written and fingerprint(a) != old
-        ]
+        changed = sorted(changed_inputs(before, arguments, self.case_call(index).written))
         aliases = overlapping(arguments, outputs)
+        outputs = [copied(v) if overlapping(arguments, [v]) else v for v in outputs]
         return outputs, RunCase(
             index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete(), work=work,
             initial=initial,

@@ -10,8 +10,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
-from accelopt_profiling.comparison.memory import fingerprint, poisoned_memory
+from accelopt_profiling.comparison.inplace_outputs import changed_inputs, with_inplace_outputs
+from accelopt_profiling.comparison.memory import fingerprint, overlapping, poisoned_memory
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
@@ -27,7 +27,7 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_call,
 )
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.problems.loading.call import call_entry, perform
+from accelopt_profiling.problems.loading.call import call_entry, listed, perform
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
@@ -44,6 +44,13 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
     work, caller = HostWork(), CallerState()
     one: bool | None = None
     repeatable: bool | None = None
+    changed: set[int] = set()
+    aliases: list[list[str]] = []
+
+    def observe(before: list[bytes], arguments: list[Any], outputs: list[Any], case_call: CaseCall) -> None:
+        changed.update(changed_inputs(before, arguments, case_call.written))
+        aliases.extend(a for a in overlapping(arguments, outputs) if a not in aliases)
+
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own)
@@ -65,6 +72,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     poisoned_memory(),
                     user_errors(own),
                 ):
+                    before = [fingerprint(a) for a in arguments]
                     outputs = with_inplace_outputs(
                         partial(perform, module, case_call.call, arguments, own.source.kernel),
                         arguments,
@@ -72,6 +80,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                     seen.raise_faults()
                     save_values(folder / "original", outputs)
+                    observe(before, arguments, outputs, case_call)
             elif case_call.twice and params.dialect != "numpy":
                 if not _equal_files(folder, "outputs", "again", "late"):
                     repeatable = _repeatable(own, params, module, case_call, folder)
@@ -82,6 +91,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     work.counting(),
                     user_errors(own),
                 ):
+                    before = [fingerprint(a) for a in arguments]
                     result = call_entry(
                         module,
                         case_call.call,
@@ -90,7 +100,8 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                         around=caller.around,
                     )
                     one = not isinstance(result, (list, tuple))
-    return OriginalResult(work.total, sorted(caller.changed), one, repeatable)
+                    observe(before, arguments, listed(result), case_call)
+    return OriginalResult(work.total, sorted(caller.changed), one, repeatable, sorted(changed), aliases)
 
 
 def _equal_files(folder: Path, *names: str) -> bool:

@@ -21,7 +21,7 @@ from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
 
 
 def _prepare(machine: Machine) -> None:
-    machine.operators = language._operator
+    machine.operators, machine.trace.dialect = language._operator, "beta1"
 
 
 def modules(launch: Launcher) -> dict[str, Any]:

@@ -249,6 +249,7 @@ def operators(name: str, *operands: Any) -> Tile:
 def prepare(machine: Machine, version: str) -> None:
     """Make ``machine`` one of this dialect."""
     machine.memory.tile_class, machine.version, machine.operators = NkiTensor, version, operators
+    machine.trace.dialect = "current"
 
 
 def names() -> dict[str, Any]:

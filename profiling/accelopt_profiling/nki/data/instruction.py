@@ -95,10 +95,12 @@ class TracedInstruction:
 @dataclass
 class Trace:
     """The instructions of one run in program order, and the bytes that a run cannot avoid to move. ``path`` is the
-    kernel's name with those of the classes and functions around it."""
+    kernel's name with those of the classes and functions around it, ``dialect`` the one it is written in ("beta1",
+    "current"; empty where none is known)."""
 
     instructions: list[TracedInstruction] = field(default_factory=list)
     input_bytes: int = 0
     output_bytes: int = 0
     kernel: str = ""
     path: str = ""
+    dialect: str = ""

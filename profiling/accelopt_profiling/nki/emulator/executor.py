@@ -97,7 +97,7 @@ class Executor:
             if not written:
                 self.recorder.forbid_replay()
                 message = f"{_describe(tile)} is read here before all of it was written."
-                self.diagnostics.report("uninitialised-read", message)
+                self.diagnostics.report("uninitialised-read", message, "error" if self.full else "warning")
                 if self.full:
                     self.memory.poison(tile.block)
                 coverage.full = True  # reported once; the poison is in place

@@ -8,14 +8,16 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
+
+import numpy as np
 
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.nki.compute.deferred import DeferredSteps
 from accelopt_profiling.nki.compute.loop_order import LoopOrder
 from accelopt_profiling.nki.data.block import Array
-from accelopt_profiling.nki.data.dtypes import as_dtype
+from accelopt_profiling.nki.data.dtypes import as_dtype, is_float
 from accelopt_profiling.nki.data.instruction import Trace
 from accelopt_profiling.nki.data.memory_space import CoreLimits
 from accelopt_profiling.nki.emulator.assignment import Assignment
@@ -144,6 +146,19 @@ class Machine:
     def output(self, tile: Tile) -> Array:
         """Return the values of a returned tensor as a plain array."""
         return self.memory.output(tile)
+
+    def judge_unwritten_reads(self, results: Sequence[Array]) -> None:
+        """Say of memory that was read before it was written that no result depends on it, where none holds the NaN that
+        stood there."""
+        if self.mode != "full" or not results or not all(is_float(r.dtype) for r in results):
+            return
+        read = [f for f in self.findings if f.code == "uninitialised-read"]
+        if read and not any(np.isnan(r).any() for r in results):
+            reached = "It held NaN, and none reached a result."
+            self.findings[:] = [
+                replace(f, severity="warning", message=f"{f.message} {reached}") if f in read else f
+                for f in self.findings
+            ]
 
     def in_any_order(self, numbers: range) -> Iterable[int] | None:
         """Return the counters of a loop that promises to take any order, where it is to get another one; else

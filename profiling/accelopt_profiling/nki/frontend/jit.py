@@ -31,6 +31,20 @@ Launcher = Callable[[str], Machine]
 Dialect = Callable[[Machine], None]
 
 
+class UnmeasuredLatency:
+    """Stands for the latencies that ``nki.benchmark`` measures on a device: none was."""
+
+    def get_latency_percentile(self, percent: float) -> float:
+        """Return NaN, in us."""
+        return float("nan")
+
+
+class BenchmarkResult:
+    """What ``nki.benchmark`` leaves at a kernel."""
+
+    nc_latency = UnmeasuredLatency()
+
+
 class EmulatedKernel:
     """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another.
 
@@ -40,6 +54,7 @@ class EmulatedKernel:
 
     __name__: str  # functools.update_wrapper sets them
     __qualname__: str
+    benchmark_result = BenchmarkResult()
 
     def __init__(
         self,
@@ -107,8 +122,10 @@ class EmulatedKernel:
         returned = _result(machine, result)
         written = [a for a in machine.arguments if a.writable]
         _write_back(machine, written)
+        results = _arrays_in([returned, [a.array for a in written]])
+        machine.judge_unwritten_reads(results)
         if machine.results is not None:
-            machine.results = _copies([returned, [a.array for a in written]])
+            machine.results = [np.array(a) for a in results]
         return returned
 
     @functools.cached_property
@@ -202,11 +219,11 @@ def _write_back(machine: Machine, written: list[LaunchArgument]) -> None:
             argument.array[...] = argument.tile.array()
 
 
-def _copies(value: Any) -> list[Array]:
-    """Return copies of the arrays in a nest of sequences, in order."""
+def _arrays_in(value: Any) -> list[Array]:
+    """Return the arrays in a nest of sequences, in order."""
     if isinstance(value, (tuple, list)):
-        return [array for item in value for array in _copies(item)]
-    return [np.array(value)] if isinstance(value, np.ndarray) else []
+        return [array for item in value for array in _arrays_in(item)]
+    return [value] if isinstance(value, np.ndarray) else []
 
 
 def _from_torch(tensor: Any) -> Any:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, Trace
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule, prepare, schedule
-from accelopt_profiling.nki.time_model.work import needed_flops
+from accelopt_profiling.nki.time_model.work import Work, least_times_us, needed_flops, operations
 
 #: Parts of the critical path that no engine runs: the time from an end until the result can be used.
 TRANSFER_LATENCY, SEMAPHORE = "DMA latency", "semaphore"
@@ -119,11 +119,12 @@ class TimeEstimate:
 def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None) -> TimeEstimate:
     """Return the model's answer for one launch (or several, one after another) recorded in ``trace``.
 
-    ``compiler`` says what is done to the program before it runs; by default what the hardware's usual one does. The
+    ``compiler`` says what is done to the program before it runs; by default what that of its dialect does. The
     start of a launch is part of the time; of several launches it is counted once.
     """
+    compiler = compiler or hardware.compiler_of(trace.dialect)
     plan = schedule(prepare(trace.instructions, hardware, compiler), hardware)
-    us = (plan.total + hardware.launch_ns) / 1000
+    us = (plan.total + hardware.launch_ns) / 1000 if trace.instructions else 0.0
     roofline = roofline_us(trace, hardware) / plan.cores
     busiest = max(plan.busy, key=lambda e: plan.busy[e])
     latency = dict.fromkeys(COMPUTE_ENGINES, hardware.semaphore_ns) | {DMA: hardware.dma_latency_ns}
@@ -139,9 +140,7 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
 
 
 def roofline_us(trace: Trace, hardware: Hardware) -> float:
-    """Return the least time by HBM bandwidth for inputs and outputs once, and by TensorE's peak for the products that
-    are needed."""
-    memory = (trace.input_bytes + trace.output_bytes) / hardware.hbm_gbps / 1000
-    wide, narrow = needed_flops(trace.instructions)
-    product = wide / hardware.fp32_tflops / 1e6 + narrow / hardware.bf16_tflops / 1e6
-    return max(memory, product)
+    """Return the least time of the work that the trace's results need."""
+    moved = trace.input_bytes + trace.output_bytes
+    work = Work(moved, *needed_flops(trace.instructions), operations(trace.instructions))
+    return max(least_times_us(work, hardware).values())

@@ -32,6 +32,10 @@ class Compiler:
     transfers_ahead: int = 512
 
 
+#: The target whose file holds what the compiler of a dialect does. ``compiler_<dialect>`` in another target's file
+#: states what it does differently there.
+_HOMES = {"beta1": "trn1", "current": "trn2"}
+
 #: No compiler: a program runs as it is written. Loads and stores are issued by different rings all the same.
 AS_WRITTEN = Compiler()
 
@@ -41,7 +45,8 @@ class Hardware:
     """One NeuronCore of a generation. Bandwidths in GB/s, clocks in GHz, times in ns, costs in engine cycles.
 
     ``shared_gbps`` is what two cores that run one launch have of HBM together.
-    ``compiler`` is that of the dialect kernels for this generation are usually written in.
+    ``compiler`` is that of the dialect kernels for this generation are usually written in, ``compilers`` those by
+    dialect.
     """
 
     name: str
@@ -53,6 +58,7 @@ class Hardware:
     hbm_gbps: float
     fp32_tflops: float
     bf16_tflops: float
+    vector_gops: float
     dma_queues: int
     dma_gbps: float
     shared_gbps: float
@@ -77,6 +83,11 @@ class Hardware:
     low: float
     high: float
     compiler: Compiler
+    compilers: dict[str, Compiler]
+
+    def compiler_of(self, dialect: str) -> Compiler:
+        """Return what the compiler of ``dialect`` does; the usual one's where none is known."""
+        return self.compilers.get(dialect, self.compiler)
 
 
 @lru_cache(maxsize=16)
@@ -105,7 +116,8 @@ def hardware(name: str) -> Hardware:
         sbuf_usable=value("limits", "sbuf_usable_bytes"),
         clocks={engine: entry["value"] for engine, entry in data["clock_ghz"].items()},
         hbm_gbps=value("peaks", "hbm_gbps"), fp32_tflops=value("peaks", "matmul_fp32_tflops"),
-        bf16_tflops=value("peaks", "matmul_bf16_tflops"), dma_queues=value("dma", "queues"),
+        bf16_tflops=value("peaks", "matmul_bf16_tflops"), vector_gops=value("peaks", "vector_gops"),
+        dma_queues=value("dma", "queues"),
         dma_gbps=value("dma", "gbps"), shared_gbps=value("dma", "shared_gbps"),
         descriptor_ns=value("dma", "descriptor_ns"), dma_latency_ns=value("dma", "latency_ns"),
         min_cycles=value("cost", "min_cycles"),
@@ -122,5 +134,13 @@ def hardware(name: str) -> Hardware:
         bf16_copy_speedup_psum=value("cost", "bf16_copy_speedup_psum"),
         bf16_pair_speedup=value("cost", "bf16_pair_speedup"),
         low=value("interval", "low"), high=value("interval", "high"),
-        compiler=Compiler(**{key: entry["value"] for key, entry in data["compiler"].items()}),
+        compiler=_compiler(data["compiler"]),
+        compilers={
+            dialect: _compiler(load_target(home).data["compiler"] | data.get(f"compiler_{dialect}", {}))
+            for dialect, home in _HOMES.items()
+        },
     )  # fmt: skip
+
+
+def _compiler(entries: dict[str, Any]) -> Compiler:
+    return Compiler(**{key: entry["value"] for key, entry in entries.items()})

@@ -5,9 +5,9 @@ profiles agree with:
 
 - Tiles of one allocation take turns in a number of buffers: as many as are alive at once, times ``buffers``, as far as
   there is room.
-- What does not fit leaves by allocation, the largest at the fullest place first. Tiles filled by loads are loaded
-  again at each use; others are spilled, that which is needed last first (Belady), and room of ``reserve_bytes`` is
-  held back so that transfers can run ahead.
+- Room of ``reserve_bytes`` is held back so that transfers can run ahead. What does not fit then is cut into the pieces
+  it is written in, and leaves by allocation, the largest at the fullest place first. Tiles filled by loads are loaded
+  again at each use; others are spilled, that which is needed last first (Belady).
 - Room is given out again in the order in which it became free.
 """
 
@@ -18,7 +18,7 @@ from collections import defaultdict, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from math import prod
+from math import ceil, prod
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.instruction import BlockInfo
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
+from accelopt_profiling.nki.time_model.pieces import cut_into_pieces
 from accelopt_profiling.nki.time_model.step import RELOAD, SPILL, Kinds, ScheduledStep
 
 _NEVER = 1 << 60
@@ -60,18 +61,7 @@ class _Tile:
     """A tile's uses in program order, and where it is now."""
 
     __slots__ = (
-        "at",
-        "backed",
-        "bytes",
-        "info",
-        "last",
-        "leaves",
-        "loaded",
-        "resident",
-        "seen",
-        "streamed",
-        "uses",
-        "writes",
+        "at", "backed", "bytes", "info", "last", "leaves", "loaded", "resident", "seen", "streamed", "uses", "writes",
     )  # fmt: skip
 
     def __init__(self, block: BlockInfo, size: int) -> None:
@@ -98,11 +88,15 @@ def place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Resid
 
 def _place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Residency:
     placing = _Placing(steps, hardware, kinds.compiler)
+    if kinds.compiler.spills and placing.overflows and cut_into_pieces(steps):
+        whole, placing = placing, _Placing(steps, hardware, kinds.compiler)
+        placing.result.peak, placing.result.peak_line = whole.result.peak, whole.result.peak_line
     result = placing.result
     if kinds.compiler.spills and placing.choose_what_leaves():
+        placing.rotate(_NEVER)  # whether there is room is found out on the way
         steps = placing.spill(kinds)
     else:
-        placing.rotate()
+        placing.rotate(max(0, placing.room - result.peak[MemorySpace.SBUF]))
     _give_banks(steps, hardware, result)
     result.order = steps
     return result
@@ -177,9 +171,14 @@ class _Placing:
                         change[other] += tile.bytes
         return np.cumsum(change)
 
+    @property
+    def overflows(self) -> bool:
+        """Whether what is alive at once does not fit, with room held back so that transfers can run ahead."""
+        return self.result.peak[MemorySpace.SBUF] > self.room - self.compiler.reserve_bytes
+
     def choose_what_leaves(self) -> bool:
         """Mark the allocations that cannot stay on the chip; False if all can."""
-        if self.result.peak[MemorySpace.SBUF] <= self.room:
+        if not self.overflows:
             return False
         profiles = {k: self._profile(t) for k, t in self.allocations.items() if k[0] is MemorySpace.SBUF}
         total = np.sum(list(profiles.values()), axis=0)
@@ -197,21 +196,27 @@ class _Placing:
             total = total - profiles[largest] + self._profile(tiles, self.compiler.lookahead)
         return True
 
-    def rotate(self) -> None:
-        """Let the tiles of an allocation take turns in as many buffers as the compiler gives it."""
-        spare = max(0, self.room - self.result.peak[MemorySpace.SBUF])
+    def rotate(self, spare: int) -> None:
+        """Let the tiles of an allocation that stays take turns in as many buffers as the compiler gives it: those that
+        it needs, and more out of ``spare`` bytes."""
         wanted = []
         for allocation, tiles in self.allocations.items():
-            if allocation[0] is MemorySpace.SBUF:
+            if allocation[0] is MemorySpace.SBUF and not tiles[0].leaves:
                 at_once = _most_alive(tiles)
                 if len(tiles) > at_once:
                     wanted.append((at_once * allocation[3], at_once, tiles))
-        for _, at_once, tiles in sorted(wanted, key=lambda w: w[0]):
-            size = max(1, tiles[0].bytes)
-            more = min(int(at_once * (self.compiler.buffers - 1)), spare // size)
-            spare -= more * size
+        wanted.sort(key=lambda w: w[0])
+        more = [0] * len(wanted)
+        for number in range(1, ceil(self.compiler.buffers)):  # a second buffer for all before a third for one
+            for n, (_, at_once, tiles) in enumerate(wanted):
+                size = max(1, tiles[0].bytes)
+                share = min(1.0, self.compiler.buffers - number)
+                added = min(int(at_once * share), spare // size)
+                spare -= added * size
+                more[n] += added
+        for (_, at_once, tiles), extra in zip(wanted, more, strict=True):
             tiles.sort(key=lambda t: t.uses[0])
-            for earlier, later in zip(tiles, tiles[at_once + more :], strict=False):
+            for earlier, later in zip(tiles, tiles[at_once + extra :], strict=False):
                 self.result.predecessor[later.info] = earlier.info
 
     def spill(self, kinds: Kinds) -> list[ScheduledStep]:

@@ -99,12 +99,12 @@ def prepare(
     compiler = compiler or hardware.compiler
     kinds = Kinds(compiler)
     steps, reused = kinds.of(instructions), 0
+    if compiler.rotates_overwritten:
+        tell_versions_apart(steps)
     if compiler.psum_operands:
         steps = operands_in_psum(steps, kinds, hardware.limits.psum_bank_bytes)
     if compiler.shares_values:
         steps, reused = share(steps, hardware.sbuf_usable)
-    if compiler.rotates_overwritten:
-        tell_versions_apart(steps)
     residency = place(steps, kinds, hardware)
     residency.reused_bytes = reused
     return Program(compiler, kinds, residency, find_loops([step.key for step in residency.order]))

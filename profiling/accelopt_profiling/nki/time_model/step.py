@@ -72,7 +72,11 @@ class Kinds:
 
     def _of(self, i: TracedInstruction, number: int) -> ScheduledStep:
         engine = i.engines[0]
-        if i.opcode == "tensor_scalar" and self.compiler.scalar_first and SCALAR in i.engines:
+        if (
+            i.opcode in ("tensor_copy", "tensor_scalar")
+            and self.compiler.scalar_first
+            and SCALAR in i.engines
+        ):
             engine = SCALAR
         step = ScheduledStep(i.opcode, i.line, number, engine, i.core)
         step.instruction, step.accumulate, step.psum_inputs = i, i.accumulate, i.psum_inputs

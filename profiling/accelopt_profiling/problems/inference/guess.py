@@ -15,6 +15,7 @@ from accelopt_profiling.problems.inference.conventions import (
 )
 from accelopt_profiling.problems.inference.docstring_shapes import comment_shapes, docstring_shapes
 from accelopt_profiling.problems.inference.entries import EntryCandidate
+from accelopt_profiling.problems.inference.inductor_kernel import inductor_call, inductor_program
 from accelopt_profiling.problems.inference.launch_grid import launch_grid
 from accelopt_profiling.problems.inference.strides import is_step, stride_dims, stride_values, strides_of
 from accelopt_profiling.problems.inference.usage import FunctionUse, ParameterUse
@@ -89,6 +90,9 @@ class _Guessing:
 def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUse]) -> InferredCall:
     """Guess the call of ``entry``, which is a function of ``functions``. Nothing is run."""
     use = functions[entry.function]
+    stated = (inductor_call if entry.kind == "kernel" else inductor_program)(use.node, entry.name)
+    if stated is not None:
+        return stated
     call = InferredCall(entry.name)
     docs = {**docstring_shapes(use.node), **comment_shapes(text, use.node)}
     guessing = _Guessing(text, use, call, {}, docs)

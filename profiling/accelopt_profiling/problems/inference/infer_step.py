@@ -18,22 +18,26 @@ import torch
 from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
-from accelopt_profiling.problems.inference.enlarge import enlarged_calls
+from accelopt_profiling.problems.inference.enlarge import LARGE, elements, enlarged_calls, made_small
 from accelopt_profiling.problems.inference.entries import EntryCandidate, entry_candidates, is_jitted
 from accelopt_profiling.problems.inference.failure_site import error_text, failure_sites
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
+from accelopt_profiling.problems.inference.other_launchers import other_launchers
 from accelopt_profiling.problems.inference.pointers import pointers
 from accelopt_profiling.problems.inference.problem_text import problem_text
 from accelopt_profiling.problems.inference.repair_loop import InferenceRun, RepairLoop
 from accelopt_profiling.problems.inference.subjects import CallSubjects
-from accelopt_profiling.problems.inference.usage import function_uses
+from accelopt_profiling.problems.inference.usage import FunctionUse, function_uses
 from accelopt_profiling.problems.loading.call import seed_everything
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 #: Seconds of a launch of a tried call after which its long loops are sampled.
 LOOP_SECONDS = 2.0
+
+#: How much larger a size is tried where a launch has no programs or leaves its tensors.
+_GROWTH = (4, 32)
 
 _ENTRIES = 8
 
@@ -45,7 +49,7 @@ class _TritonRun(InferenceRun):
 
     @property
     def score(self) -> tuple[bool, bool, bool]:
-        good = any(e.error is None and not e.faults for e in self.executions)
+        good = any(e.error is None and not e.faults and e.launch.programs for e in self.executions)
         return (good and self.error is None, good, bool(self.executions))
 
     @property
@@ -53,10 +57,18 @@ class _TritonRun(InferenceRun):
         return sorted({e.launch.name for e in self.executions})
 
     @property
+    def empty(self) -> list[str]:
+        """The kernels of which no launch had a program, sorted."""
+        running = {e.launch.name for e in self.executions if e.launch.programs}
+        return [name for name in self.launched if name not in running]
+
+    @property
     def remaining(self) -> str:
         if self.error is not None:
             return f"{error_text(self.error)}{_where(self.error, self.kernel_file)}"
         fault = next((e for e in self.executions if e.error is not None or e.faults), None)
+        if fault is None and (empty := self.empty):
+            return f"{empty[0]} was launched with a grid of no programs"
         if fault is None:
             return "" if self.executions else "no kernel was launched"
         if fault.error is not None:
@@ -86,15 +98,23 @@ class _TritonLoop(RepairLoop[_TritonRun]):
     attempts_in_all = 64
 
     def __init__(self, context: StepContext, params: InferParams, module: Any) -> None:
-        tree = ast.parse(context.source.files[context.source.kernel])
+        text = context.source.files[context.source.kernel]
+        tree = ast.parse(text)
         names = [k.name.split("#")[0].split(".")[-1] for k in params.kernels]
-        super().__init__(context, params, module, entry_candidates(tree, names)[:_ENTRIES])
+        entries = entry_candidates(tree, names)
         jitted = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and is_jitted(n)}
-        self._functions = function_uses(tree, jitted | set(names), _imported_functions(module, tree))
-        self._kernels = {n: f.node for n, f in self._functions.items() if f.kernel}
+        functions = function_uses(tree, jitted | set(names), _imported_functions(module, tree))
+        self._kernels = {n: f.node for n, f in functions.items() if f.kernel}
+        self._read = dict.fromkeys(entries, (text, functions))
+        if all(entry.kind == "kernel" for entry in entries):
+            others = _launched_elsewhere(context, params, module, tree)
+            self._read.update(others)
+            entries = [*others, *entries]
+        super().__init__(context, params, module, entries[:_ENTRIES])
 
     def first_call(self, entry: EntryCandidate) -> InferredCall:
-        return guess_call(self._text, entry, self._functions)
+        text, functions = self._read[entry]
+        return made_small(guess_call(text, entry, functions))
 
     def written(self, call: InferredCall, remaining: str = "") -> str:
         return problem_text(call, remaining)
@@ -119,14 +139,28 @@ class _TritonLoop(RepairLoop[_TritonRun]):
         from accelopt_profiling.problems.inference.repair import repair
         from accelopt_profiling.problems.inference.subjects import CallSubjects
 
-        subjects = CallSubjects(call, self._text, self._functions[entry.function], entry, run.values)
+        text, functions = self._read[entry]
+        subjects = CallSubjects(call, text, functions[entry.function], entry, run.values)
         subjects.reverse = reverse
         for execution in run.executions:
             if made := repair_launch(execution, subjects, self._kernels):
                 return made
             if execution.error is not None and (made := repair(execution.error, subjects)):
                 return made
-        return repair(run.error, subjects) if run.error is not None else None
+        return repair(run.error, subjects) if run.error is not None else self._grown(call, entry, run)
+
+    def _grown(self, call: InferredCall, entry: EntryCandidate, run: _TritonRun) -> str | None:
+        """Make the first size larger that gives a kernel programs whose grid had none, or with which the call
+        runs: it may take no less than a tile. None where no single size does."""
+        for factor in _GROWTH if all(e.error is None for e in run.executions) else ():
+            for name, size in call.sizes.items():
+                larger = deepcopy(call)
+                larger.sizes[name] = size * factor
+                again = None if self._spent() else self.attempt(larger, entry, hollow=True)
+                if again and (again.complete or (again.error is None and len(again.empty) < len(run.empty))):
+                    call.sizes[name] = size * factor
+                    return f"{name} is {size * factor}: {run.remaining}"
+        return None
 
     def improve(self, call: InferredCall, entry: EntryCandidate, run: _TritonRun, changes: list[str]) -> None:
         """Send the call with its gradients, where computing them launches further kernels, and with the sizes of a
@@ -134,7 +168,7 @@ class _TritonLoop(RepairLoop[_TritonRun]):
         if entry.kind != "kernel":
             further = deepcopy(call)
             further.backward = True
-            again = self.attempt(further, entry)
+            again = self.attempt(further, entry, hollow=elements(further) > LARGE)
             if again.complete and set(again.launched) > set(run.launched):
                 self.send(further, again, changes)
                 call, run = further, again
@@ -143,6 +177,23 @@ class _TritonLoop(RepairLoop[_TritonRun]):
             if again.complete and again.launched == run.launched:
                 self.send(larger, again, changes)
                 return
+
+
+def _launched_elsewhere(
+    context: StepContext, params: InferParams, module: Any, tree: ast.Module
+) -> dict[EntryCandidate, tuple[str, dict[str, FunctionUse]]]:
+    """Return the entries of other files that launch the kernels, with the text and the functions of their file."""
+    from accelopt_profiling.triton.capture.install import emulated
+
+    names = {k.name.split("#")[0].split(".")[0] for k in params.kernels}
+    kernels: dict[str, ast.stmt] = {
+        n.name: n
+        for n in ast.walk(tree)
+        if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n.name in names
+    }
+    with emulated(params.target, sample=1):
+        found = list(other_launchers(module, Path(context.source.name), kernels))
+    return {entry: (file.text, file.functions) for file in found for entry in file.entries}
 
 
 def _imported_functions(module: Any, tree: ast.Module) -> dict[str, ast.FunctionDef]:

@@ -170,9 +170,18 @@ def _own_uses(node: ast.FunctionDef, kernel: bool, helpers: Mapping[str, ast.Fun
             parameter.whole = not parameter.tensor and parameter.name in whole
             parameter.scalar = not parameter.tensor and "constexpr" not in parameter.annotation
         return use
+    either = {id(inner) for n in ast.walk(node) if isinstance(n, ast.IfExp) for inner in ast.walk(n.test)}
     for statement in ast.walk(node):
-        _read(statement, parameters)
+        if id(statement) not in either or not _compares_rank(statement, parameters):
+            _read(statement, parameters)
     return use
+
+
+def _compares_rank(node: ast.AST, parameters: dict[str, ParameterUse]) -> bool:
+    """Tell whether an expression compares a parameter's rank: where both answers go on it states none."""
+    return isinstance(node, ast.Compare) and any(
+        _rank_of(n, parameters) for n in (node.left, *node.comparators)
+    )
 
 
 def _read(node: ast.AST, parameters: dict[str, ParameterUse]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
 import math
 import random
@@ -62,9 +63,7 @@ def call_entry(
         if not outputs:
             raise ProblemError("problem-empty", "The operator's benchmarks returned nothing.", file)
         return outputs
-    function: Any = module
-    for part in call.function.split("."):  # ``Softmax.apply`` of an autograd function
-        function = getattr(function, part, None)
+    function = _entry(module, call.function)
     if function is None or (call.style != "launch" and not callable(function)):
         raise ProblemError(
             "problem-invalid", f"The kernel file has no function `{call.function}` to call.", file
@@ -100,6 +99,16 @@ def call_entry(
         message = f"`{call.function}` returned nothing; let it return the outputs."
         raise ProblemError("problem-empty", message, file)
     return result
+
+
+def _entry(module: ModuleType, name: str) -> Any:
+    """Return what an entry names: ``function`` or ``Softmax.apply`` of the kernel file's module, or of the one before a
+    colon, which launches the file's kernels; None where there is none."""
+    place, _, name = name.rpartition(":")
+    found: Any = importlib.import_module(place) if place else module
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
 
 
 def with_gradients(function: Any, positional: list[Any], named: dict[str, Any]) -> list[Any]:

@@ -107,7 +107,7 @@ class PythonProblem(ABC):
         text = self._source.files[self._source.kernel]
         if self._entry is None:
             return find_entry(text, count, self._file)
-        if not self._entry_from_elsewhere():
+        if ":" not in self._entry and not self._entry_from_elsewhere():
             check_entry(text, self._entry, count, self._source.kernel, self._file)
         return self._entry
 

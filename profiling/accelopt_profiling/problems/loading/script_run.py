@@ -152,8 +152,8 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> RecordedRu
         raise ProblemError("problem-invalid", message, context.source.kernel)
     vars(module).update({n: f.function for n, f in vars(module).items() if isinstance(f, _RecordedFunction)})
     for held in vars(module).values():
-        if isinstance(held, type) and isinstance(vars(held).get("apply"), _RecordedFunction):
-            del held.apply  # type: ignore[attr-defined]
+        if isinstance(held, type) and isinstance(method := vars(held).get("apply"), _RecordedApply):
+            method.restore()
     return RecordedRun(module, recorder.calls, recorder.differentiated, own_check)
 
 
@@ -164,9 +164,11 @@ def instrument(text: str, names: Sequence[str]) -> ast.Module:
     body: list[ast.stmt] = []
     for node in tree.body:
         body.append(node)
-        name = f"{node.name}.apply" if isinstance(node, ast.ClassDef) else defined_name(node)
+        of_class = isinstance(node, ast.ClassDef)
+        plain = node.name if isinstance(node, ast.ClassDef) else defined_name(node)
+        name = f"{plain}.apply" if of_class else plain
         if name in names:
-            (wrapped,) = ast.parse(f"{name} = {_HOOK}({name}, {name!r})").body
+            (wrapped,) = ast.parse(f"{name} = {_HOOK}({plain}, {name!r})").body
             body.append(wrapped)
             for inner in ast.walk(wrapped):
                 ast.copy_location(inner, node)
@@ -191,7 +193,9 @@ class _Recorder:
         self.depth = 0
 
     def wrap(self, function: Callable[..., Any], name: str) -> Any:
-        return _RecordedFunction(function, name, self)
+        """Return what takes the place of a function, or of the ``apply`` of a class."""
+        wrapper = _RecordedApply if isinstance(function, type) else _RecordedFunction
+        return wrapper(function, name, self)
 
     def record(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         if kwargs:
@@ -232,6 +236,26 @@ class _RecordedFunction:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.function, name)
+
+
+class _RecordedApply:
+    """Wraps the ``apply`` of one class, its own or an inherited one; classes that inherit from it have the original."""
+
+    def __init__(self, owner: Any, name: str, recorder: _Recorder) -> None:
+        self._owner, self._name, self._recorder = owner, name, recorder
+        self._own = vars(owner).get("apply")
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        inherited: Any = super(self._owner, owner)
+        original = inherited.apply if self._own is None else self._own.__get__(instance, owner)
+        return _RecordedFunction(original, self._name, self._recorder) if owner is self._owner else original
+
+    def restore(self) -> None:
+        """Give the class what it had."""
+        if self._own is None:
+            del self._owner.apply
+        else:
+            self._owner.apply = self._own
 
 
 def _any_gradient(values: Sequence[Any]) -> bool:

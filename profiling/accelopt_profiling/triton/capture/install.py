@@ -17,6 +17,7 @@ from accelopt_profiling.targets import load_gpu
 from accelopt_profiling.triton.capture.benchmarks import run_once, sizes_of
 from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operators_on_cpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
+from accelopt_profiling.triton.capture.inductor import inductor_kernels
 from accelopt_profiling.triton.capture.nvidia_smi import nvidia_smi
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, Mode, interpreter
 from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
@@ -113,6 +114,7 @@ def emulated(
             session.device.skipped = partial(setattr, session.coverage, "sampled", True)
         stack.enter_context(backward_on_gpu(session.device))
         stack.enter_context(nvidia_smi(gpu))
+        stack.enter_context(inductor_kernels())
         stack.enter_context(operators_on_cpu(session.device))
         for owner, name, value in replaced:
             stack.callback(setattr, owner, name, getattr(owner, name))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shlex
 import tempfile
@@ -60,18 +59,12 @@ def nvidia_smi(target: GpuTarget) -> Iterator[None]:
         yield
         return
     before = os.environ.get("PATH", os.defpath)
-    os.environ["PATH"] = os.pathsep.join([_folder(program(target)).name, before])
-    try:
-        yield
-    finally:
-        os.environ["PATH"] = before
-
-
-@functools.cache
-def _folder(text: str) -> tempfile.TemporaryDirectory[str]:
-    """Write the program once per process, into a folder that is removed when the process ends."""
-    folder = tempfile.TemporaryDirectory(prefix="accelopt-bin-")
-    file = Path(folder.name, "nvidia-smi")
-    file.write_text(text, encoding="utf-8")
-    file.chmod(0o755)
-    return folder
+    with tempfile.TemporaryDirectory(prefix="accelopt-bin-") as folder:
+        file = Path(folder, "nvidia-smi")
+        file.write_text(program(target), encoding="utf-8")
+        file.chmod(0o755)
+        os.environ["PATH"] = os.pathsep.join([folder, before])
+        try:
+            yield
+        finally:
+            os.environ["PATH"] = before

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import math
 import re
 import time
 from collections.abc import Iterator, Mapping
@@ -40,6 +41,14 @@ CHOSEN_OPTIONS = (
     "allow_flush_denorm", "enable_reflect_ftz", "ptx_options",
 )  # fmt: skip
 _THREADS = re.compile(r"\.reqntid\s+(\d+)")
+_BLOCK = re.compile(r"tensor<((?:\d+x)+)")
+#: A block of more elements a thread is not compiled: the code is as long, and the compiler takes time by its square
+#: (1.0 s for 256, 7.9 s for 1024, 34 s for 2048 of a sum on one core of a busy machine).
+_MOST_PER_THREAD = 1024
+
+
+class BlockTooWideError(Exception):
+    """A block has more elements for each thread than are compiled here."""
 
 
 def compile_launch(launch: CapturedLaunch, target: GpuTarget, cache: Path | None = None) -> CompiledFacts:
@@ -110,8 +119,32 @@ def _triton_compile(
     # ptxas errors are printed with the whole PTX before they are raised: keep that from the worker's output.
     with own_cache(launch.file, cache), knobs.compilation.scope(), contextlib.redirect_stdout(io.StringIO()):
         knobs.compilation.listener = note
-        kernel = triton.compile(source, target=target.triton_target(), options=dict(options))
+        with knobs.runtime.scope():
+            knobs.runtime.add_stages_inspection_hook = _checked_stages
+            kernel = triton.compile(source, target=target.triton_target(), options=dict(options))
     return kernel, bool(seen and seen[-1])
+
+
+def _checked_stages(
+    backend: Any = None, stages: Any = None, options: Any = None, language: Any = None, capability: Any = None
+) -> tuple[str, str]:
+    """Let the stage after Triton's own passes raise BlockTooWideError for blocks that are too wide. Triton calls this
+    without stages for what it changes of a cache's key: nothing."""
+    if stages is not None and (compiled := stages.get("llir")) is not None:
+
+        def checked(module: Any, metadata: Any) -> Any:
+            shapes = {tuple(map(int, m[1].rstrip("x").split("x"))) for m in _BLOCK.finditer(str(module))}
+            widest = max(map(math.prod, shapes), default=0)
+            threads = options.num_warps * getattr(options, "warp_size", 32) * options.num_ctas
+            if widest > _MOST_PER_THREAD * threads:
+                raise BlockTooWideError(
+                    f"A block of {widest:,} elements for {threads:,} threads is {widest // threads:,} a thread: it was "
+                    "not compiled, which takes minutes, and registers cannot hold it. Use smaller blocks in a loop."
+                )
+            return compiled(module, metadata)
+
+        stages["llir"] = checked
+    return "", ""
 
 
 def _facts(facts: CompiledFacts, kernel: Any, launch: CapturedLaunch, target: GpuTarget) -> CompiledFacts:
@@ -197,6 +230,8 @@ def _does_not_fit(
 def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
     name = type(error).__name__
     text = str(error).strip() or name
+    if isinstance(error, BlockTooWideError):
+        return CompileProblem("too-wide", text)
     if name == "OutOfResources":
         return CompileProblem("out-of-resources", text)
     if name in ("PTXASError", "ResourcesUnknownError", "FileNotFoundError"):

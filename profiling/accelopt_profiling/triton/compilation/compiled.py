@@ -87,7 +87,8 @@ def amdgcn_resources(amdgcn: str) -> Resources:
 
 @dataclass(frozen=True)
 class CompileProblem:
-    """The reason why no kernel can run: ``kind`` is "out-of-resources", "compile-error" or "toolchain".
+    """The reason why no kernel can run: ``kind`` is "out-of-resources", "compile-error" or "toolchain"; or why none was
+    made: "too-wide" a block.
 
     ``line`` is the 1-based line of the user's file, where the compiler names one.
     """

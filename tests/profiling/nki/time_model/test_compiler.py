@@ -6,8 +6,10 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from support.nki_current_source import run as run_current
 from support.nki_source import FIRST_LINE, run
 
+from accelopt_profiling.nki.time_model.estimate import estimate
 from accelopt_profiling.nki.time_model.hardware import AS_WRITTEN, Compiler, Hardware, hardware
 from accelopt_profiling.nki.time_model.schedule import Schedule, prepare, schedule
 
@@ -243,3 +245,63 @@ def test_of_equal_allocations_the_first_ones_leave() -> None:
     spilled = plan("\n".join([head, *body, "return out"]), (128, size)).residency.spilled
     # the first five have to leave; the first of them is needed first and stays after all
     assert sorted(spilled) == [FIRST_LINE + n for n in (3, 4, 5, 6)]
+
+
+def test_a_kernel_gets_the_compiler_of_its_dialect() -> None:
+    """A load made again is served from SBUF by the Beta 1 compiler, on whatever generation; today's keeps it."""
+    beta1 = """
+out = nl.ndarray((8, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+for i in nl.affine_range(8):
+    nl.store(out[i], nl.exp(nl.load(a)))
+return out
+"""
+    current = """
+out = nl.ndarray((8, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+for i in nl.affine_range(8):
+    tile = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=a)
+    nisa.activation(dst=tile, op=nl.exp, data=tile)
+    nisa.dma_copy(dst=out[i], src=tile)
+return out
+"""
+    tile = np.broadcast_to(np.zeros((), np.float32), (128, 512))
+    for name in ("trn1", "trn2", "trn3"):
+        loads = {}
+        for body, of_dialect in ((beta1, run), (current, run_current)):
+            outcome = of_dialect(body, tile, mode="trace")
+            assert outcome.fault is None, outcome.fault
+            plan_of = estimate(outcome.trace, hardware(name)).schedule
+            loads[outcome.trace.dialect] = plan_of.read_bytes // (128 * 512 * 4)
+        assert loads == {"beta1": 1, "current": 8}, name
+
+
+def test_a_row_loaded_over_another_is_still_shared() -> None:
+    """A tile that each iteration overwrites is another value each time, so what was loaded before is found again."""
+    body = """
+out = nl.ndarray((6, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+tile = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.sbuf)
+for i in range(6):
+    nisa.dma_copy(src=a[(i % 3) * 128:(i % 3) * 128 + 128, :], dst=tile)
+    nl.store(out[i], nl.exp(tile))
+return out
+"""
+    sharing = replace(SHARING, rotates_overwritten=True)
+    assert plan(body, (384, 512), compiler=sharing).read_bytes == 3 * 128 * 512 * 4
+
+
+def test_a_second_buffer_for_all_comes_before_a_third_for_one() -> None:
+    """Room for two buffers of each of two tiles: neither waits for the other's third."""
+    body = """
+out = nl.ndarray((16, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+for i in nl.affine_range(16):
+    x = nl.load(a[i * 128:i * 128 + 128, :])
+    nl.store(out[i], nl.exp(x))
+return out
+"""
+    size = 512 * 4
+    machine = replace(TRN1, sbuf_usable=4 * size)
+    three, two = (
+        plan(body, (2048, 512), compiler=replace(AS_WRITTEN, buffers=n), machine=machine).total
+        for n in (3, 2)
+    )
+    assert three == pytest.approx(two)

@@ -122,11 +122,11 @@ PRODUCT = """
 out = nl.ndarray((128, 4096), dtype=a.dtype, buffer=nl.shared_hbm)
 left = [nl.load(a[k * 128:k * 128 + 128, :]) for k in range(8)]
 right = [[nl.load(b[k * 128:k * 128 + 128, n * {wide}:(n + 1) * {wide}]) for n in range({of})] for k in range(8)]
-for j in range(8):
-    bank = nl.zeros((128, 512), nl.float32, buffer=nl.psum)
+for j in range(32):
+    bank = nl.zeros((128, 128), nl.float32, buffer=nl.psum)
     for k in range(8):
-        bank += nisa.nc_matmul(left[k], right[k][{part}][:, {within} * 512:({within} + 1) * 512])
-    nl.store(out[:, j * 512:j * 512 + 512], nl.copy(bank))
+        bank += nisa.nc_matmul(left[k], right[k][{part}][:, {within} * 128:({within} + 1) * 128])
+    nl.store(out[:, j * 128:j * 128 + 128], nl.copy(bank))
 return out
 """
 #: Two versions of one kernel that compute the same, the slower first; the last entry is the shapes of the inputs.
@@ -173,8 +173,8 @@ PAIRS = {
         [SHAPE, (128, 4096)],
     ),
     "tiles of one product's width, or rows of four": (
-        PRODUCT.format(wide=512, part="j", of=8, within=0),
-        PRODUCT.format(wide=2048, part="j // 4", of=2, within="j % 4"),
+        PRODUCT.format(wide=128, part="j", of=32, within=0),
+        PRODUCT.format(wide=512, part="j // 4", of=8, within="j % 4"),
         [(1024, 128), (1024, 4096)],
     ),
     "short pieces by a transposed load, or rows": (

@@ -74,7 +74,9 @@ class Blocking:
         count = self.source.code(self.loop.iter.args[0].value)
         bare = factor(count)
         known = trip_count(self.flow, self.loop)
-        lines = [] if known else [f"{indent}{self.block} = {self.size} if {bare} % {self.size} == 0 else 1"]
+        sizes = [size for size in (8, 4, 2) if size <= self.size]
+        chosen = " else ".join(f"{size} if {bare} % {size} == 0" for size in sizes)
+        lines = [] if known else [f"{indent}{self.block} = {chosen} else 1"]
         blocks = str(known // self.size) if known else f"{bare} // {self.block}"
         header = f"for {v}_outer in {self.words['affine_range']}({blocks}):"
         lines.append(indent + self.source.with_comment(self.loop, header))

@@ -76,7 +76,7 @@ def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> TileShape | Non
     for element in node.slice:
         if not isinstance(element.slice, cst.Index):
             return None
-        for axis, size in _aranges(kernel, element.slice.value):
+        for axis, size in aranges(kernel, element.slice.value):
             if sizes.setdefault(axis, size) != size:
                 return None
     if set(sizes) != {"rows", "columns"}:
@@ -110,7 +110,7 @@ def _root(node: cst.BaseExpression) -> str | None:
     return node.value if isinstance(node, cst.Name) else None
 
 
-def _aranges(kernel: NkiKernel, index: cst.BaseExpression) -> list[tuple[str, str]]:
+def aranges(kernel: NkiKernel, index: cst.BaseExpression) -> list[tuple[str, str]]:
     """("rows" or "columns", size) of each arange in an index, those behind variables included."""
     found: list[tuple[str, str]] = []
     for name in kernel.source.walk(index, cst.Name):
@@ -118,7 +118,7 @@ def _aranges(kernel: NkiKernel, index: cst.BaseExpression) -> list[tuple[str, st
             bound = [s for s in kernel.flow.binding(name.value) if s.simple]
             if len(bound) != 1 or bound[0].value is None:
                 return [("unknown", name.value)]
-            found += _aranges(kernel, bound[0].value)
+            found += aranges(kernel, bound[0].value)
     for node in kernel.source.walk(index, cst.Subscript):
         call = node.value
         if isinstance(call, cst.Call) and kernel.path(call.func) == f"{NL}.arange":
