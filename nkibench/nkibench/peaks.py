@@ -1,5 +1,5 @@
-"""Computes the least time of a task by NKIBench's formulas, which data files hold, and percent of peak. Our own
-roofline is another number.
+"""Computes the least time of a task by NKIBench's formulas of its work, which data files hold, and percent of peak.
+What work takes at a target's rates is computed as it is for a trace.
 """
 
 from __future__ import annotations
@@ -14,6 +14,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.nki.time_model.hardware import hardware
+from accelopt_profiling.nki.time_model.work import Work, least_times_us
 from nkibench.task import Task
 
 
@@ -43,7 +45,7 @@ def _data() -> dict[str, Any]:
 
 def targets() -> list[str]:
     """Return the targets with published rates."""
-    return list(_data()["targets"])
+    return list(_data()["published_geomean"])
 
 
 def published_geomean(target: str) -> dict[str, float]:
@@ -59,19 +61,18 @@ def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None) ->
         NoPeakError: no rates are published for the target.
         ValueError: a value is missing.
     """
-    if target not in _data()["targets"]:
+    if target not in targets():
         raise NoPeakError(f"NKIBench publishes no rates for {target}; it does for {', '.join(targets())}.")
-    rates = {name: entry["value"] for name, entry in _data()["targets"][target].items()}
     sizes = task.values if values is None else values
-    seconds = {
-        "memory": evaluate(task.elements, sizes)
-        * _data()["element_bytes"]["value"]
-        / rates["bytes_per_second"],
-        "matmul": evaluate(task.matmul_flops, sizes) / rates["matmul_per_second"],
-        "vector": evaluate(task.vector_flops, sizes) / rates["vector_per_second"],
-    }
-    bound = max(seconds, key=lambda name: seconds[name])
-    return Peak(seconds[bound] * 1e6, bound)
+    work = Work(
+        evaluate(task.elements, sizes) * _data()["element_bytes"]["value"],
+        evaluate(task.matmul_flops, sizes),
+        0,
+        evaluate(task.vector_flops, sizes),
+    )
+    times = least_times_us(work, hardware(target))
+    bound = max(times, key=times.__getitem__)
+    return Peak(times[bound], bound)
 
 
 def geometric_mean(numbers: Iterable[float]) -> float | None:

@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     help="A checkout of a repository of the list; can be given again.",
 )  # fmt: skip
 @click.option(
-    "--set", "chosen_set", type=click.Choice(["tuned", "lot", "lot-2", "lot-3", "nki", "nki-lot", "nki-tests"]),
+    "--set", "chosen_set",
+    type=click.Choice(["tuned", "lot", "lot-2", "lot-3", "lot-4", "lot-5", "nki", "nki-lot", "nki-tests"]),
     help="Only this set of files.",
 )  # fmt: skip
 @click.option(

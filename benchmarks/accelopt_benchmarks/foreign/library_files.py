@@ -21,7 +21,7 @@ from accelopt_benchmarks.result import GoalResult
 #: ``file``: as it is. ``problem``: after ``accelopt problem``, unedited. ``record``: after ``accelopt record`` of the
 #: file's own command: a test of its package, or a small program that uses it.
 Way = Literal["file", "problem", "record"]
-FileSet = Literal["tuned", "lot", "lot-2", "lot-3", "nki", "nki-lot", "nki-tests"]
+FileSet = Literal["tuned", "lot", "lot-2", "lot-3", "lot-4", "lot-5", "nki", "nki-lot", "nki-tests"]
 
 #: The share of the files that should have a number, by way and set.
 _GOALS: dict[tuple[Way, FileSet], float] = {
@@ -31,6 +31,8 @@ _GOALS: dict[tuple[Way, FileSet], float] = {
     ("record", "lot"): 0.75,
     ("problem", "lot-2"): 0.5,
     ("problem", "lot-3"): 0.5,
+    ("problem", "lot-4"): 0.5,
+    ("problem", "lot-5"): 0.5,
     ("file", "nki"): 0.5,
     ("file", "nki-lot"): 0.5,
     ("problem", "nki"): 2 / 3,

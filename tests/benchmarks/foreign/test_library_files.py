@@ -11,14 +11,19 @@ def test_both_sets_are_whole_and_apart() -> None:
         "lot": 60,
         "lot-2": 16,
         "lot-3": 8,
+        "lot-4": 9,
+        "lot-5": 5,
         "nki": 35,
         "nki-lot": 14,
         "nki-tests": 41,
     }
     packages = {
-        name: {f.package for f in files if f.set == name} for name in ("tuned", "lot", "lot-2", "lot-3")
+        name: {f.package for f in files if f.set == name}
+        for name in ("tuned", "lot", "lot-2", "lot-3", "lot-4", "lot-5")
     }
-    later = packages["lot-2"] | packages["lot-3"]
+    last = packages["lot-4"] | packages["lot-5"]
+    later = packages["lot-2"] | packages["lot-3"] | last
+    assert not last & (packages["lot-2"] | packages["lot-3"])
     assert not packages["lot"] & packages["tuned"] | later & (packages["lot"] | packages["tuned"])
     assert all(Path(f.path).suffix == ".py" and not Path(f.path).is_absolute() for f in files)
 

@@ -372,6 +372,24 @@ def test_the_cost_is_counted_on_the_inputs_where_zeros_do_not_do(warm):
     assert only(answer)["latency"]["us"] > 0
 
 
+def test_large_convolutions_and_their_gradients_are_not_computed_on_zeros(monkeypatch):
+    import torch
+
+    from accelopt_profiling.triton.capture import hollow_tensors
+    from accelopt_profiling.triton.capture.install import emulated
+
+    computed = []
+    monkeypatch.setattr(hollow_tensors, "_untouched", lambda *a: computed.append(a[0].__name__))
+    for most, left_out in ((1e9, []), (1e3, ["conv2d", "convolution_backward", "convolution_backward"])):
+        monkeypatch.setattr(hollow_tensors, "_LARGE_PRODUCT", most)
+        with emulated("h100", sample=1, hollow=True):
+            x, w = torch.zeros(2, 4, 8, 8, device="cuda"), torch.zeros(4, 4, 3, 3, device="cuda")
+            y = torch.nn.functional.conv2d(x, w)
+            torch.nn.grad.conv2d_input(x.shape, w, y)
+            torch.nn.grad.conv2d_weight(x, w.shape, y)
+        assert computed == left_out
+
+
 def test_a_large_tensor_of_a_hollow_run_keeps_that_it_wants_a_gradient(monkeypatch):
     torch = pytest.importorskip("torch")
     from accelopt_profiling.targets import load_gpu

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, Trace
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule, prepare, schedule
-from accelopt_profiling.nki.time_model.work import needed_flops
+from accelopt_profiling.nki.time_model.work import Work, least_times_us, needed_flops, operations
 
 #: Parts of the critical path that no engine runs: the time from an end until the result can be used.
 TRANSFER_LATENCY, SEMAPHORE = "DMA latency", "semaphore"
@@ -140,9 +140,7 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
 
 
 def roofline_us(trace: Trace, hardware: Hardware) -> float:
-    """Return the least time by HBM bandwidth for inputs and outputs once, and by TensorE's peak for the products that
-    are needed."""
-    memory = (trace.input_bytes + trace.output_bytes) / hardware.hbm_gbps / 1000
-    wide, narrow = needed_flops(trace.instructions)
-    product = wide / hardware.fp32_tflops / 1e6 + narrow / hardware.bf16_tflops / 1e6
-    return max(memory, product)
+    """Return the least time of the work that the trace's results need."""
+    moved = trace.input_bytes + trace.output_bytes
+    work = Work(moved, *needed_flops(trace.instructions), operations(trace.instructions))
+    return max(least_times_us(work, hardware).values())

@@ -58,6 +58,7 @@ class Hardware:
     hbm_gbps: float
     fp32_tflops: float
     bf16_tflops: float
+    vector_gops: float
     dma_queues: int
     dma_gbps: float
     shared_gbps: float
@@ -115,7 +116,8 @@ def hardware(name: str) -> Hardware:
         sbuf_usable=value("limits", "sbuf_usable_bytes"),
         clocks={engine: entry["value"] for engine, entry in data["clock_ghz"].items()},
         hbm_gbps=value("peaks", "hbm_gbps"), fp32_tflops=value("peaks", "matmul_fp32_tflops"),
-        bf16_tflops=value("peaks", "matmul_bf16_tflops"), dma_queues=value("dma", "queues"),
+        bf16_tflops=value("peaks", "matmul_bf16_tflops"), vector_gops=value("peaks", "vector_gops"),
+        dma_queues=value("dma", "queues"),
         dma_gbps=value("dma", "gbps"), shared_gbps=value("dma", "shared_gbps"),
         descriptor_ns=value("dma", "descriptor_ns"), dma_latency_ns=value("dma", "latency_ns"),
         min_cycles=value("cost", "min_cycles"),

@@ -1,4 +1,8 @@
-"""Counts the products that a kernel's result needs: each once, however often and in whatever precision it is made.
+"""Counts the work that a kernel's result needs, and computes the least time that it takes: the longest of bytes over
+bandwidth, products over TensorE's peak, and elementwise operations over the rate of VectorE and ScalarE together. This
+is NKIBench's formula; its tasks state their work, that of a trace is counted.
+
+Each product counts once, however often and in whatever precision it is made.
 
 NKIBench states a task's work by a formula. A trace has none, but it tells what the operands of a product were loaded
 from. Products on several lines whose operands cover the same parts of the same tensors are one product: that of a
@@ -11,14 +15,47 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from typing import NamedTuple
 
-from accelopt_profiling.nki.data.instruction import DMA, BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.instruction import BARRIER, DMA, TENSOR, BlockInfo, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.time_model.hardware import Hardware
+
+#: Elementwise instructions that need not be there: they move or make values, or another instruction does what they do
+#: on its way (a scale, a bias, a second operation).
+_FREE = frozenset((BARRIER, "tensor_copy", "tensor_scalar", "memset", "iota", "select", "affine_select"))
 
 #: What a value was made of: tensors, or products as pairs of what their operands were made of.
 _Source = BlockInfo | frozenset["frozenset[_Source]"]
 #: The first and the last element that were used of each source (of a product all count as one).
 _Made = dict[_Source, tuple[int, int]]
+
+
+class Work(NamedTuple):
+    """Bytes that move, floating-point operations of wide and of narrow products, elementwise operations."""
+
+    moved: float
+    wide: float
+    narrow: float
+    operations: float
+
+
+def least_times_us(work: Work, hardware: Hardware) -> dict[str, float]:
+    """Return the least microseconds that ``work`` takes by each of "memory", "matmul" and "vector"."""
+    return {
+        "memory": work.moved / hardware.hbm_gbps / 1e3,
+        "matmul": (work.wide / hardware.fp32_tflops + work.narrow / hardware.bf16_tflops) / 1e6,
+        "vector": work.operations / hardware.vector_gops / 1e3,
+    }
+
+
+def operations(instructions: Iterable[TracedInstruction]) -> int:
+    """Return the elements that VectorE, ScalarE and GpSimdE compute, without what is free on the way."""
+    return sum(
+        i.partitions * i.free
+        for i in instructions
+        if i.engines[0] not in (DMA, TENSOR) and not i.transpose and i.opcode not in _FREE
+    )
 
 
 class _Product:

@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 from collections.abc import Iterator
 from copy import deepcopy
 
 from accelopt_profiling.problems.inference.arguments import InferredCall, NoSizeError
 from accelopt_profiling.problems.inference.conventions import size_in_use, usual_size
 
+#: Elements of all tensors above which a call is not tried as it was guessed, and above which its gradients are tried
+#: with zeros.
+MOST_TRIED, LARGE = 1 << 24, 1 << 22
 #: Bytes of all tensors together, and elements of one.
 _MOST_BYTES = 1 << 30
 _MOST_ELEMENTS = 1 << 28
+
+
+def elements(call: InferredCall) -> int:
+    """Return the number of elements of a call's tensors. Raises NoSizeError."""
+    return sum(math.prod(call.shape(tensor)) for tensor in call.tensors)
+
+
+def made_small(call: InferredCall) -> InferredCall:
+    """Halve the largest sizes of a guessed call until it can be tried quickly: usual sizes of four dimensions are, all
+    together, much. Sizes stay different ones, and 16 at least."""
+    with contextlib.suppress(NoSizeError):
+        while elements(call) > MOST_TRIED:
+            taken = set(call.sizes.values())
+            halves = [(s, n) for n, s in call.sizes.items() if s >= 32 and s // 2 not in taken]
+            if not halves:
+                break
+            size, name = max(halves)
+            call.sizes[name] = size // 2
+    return call
 
 
 def enlarged_calls(call: InferredCall) -> Iterator[InferredCall]:

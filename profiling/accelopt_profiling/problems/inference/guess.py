@@ -78,6 +78,8 @@ class _Guessing:
     def _rank(self, use: ParameterUse) -> int:
         """Return the rank of a tensor of which the code shows a dimension or two: that of the main tensor, if
         it has more."""
+        if use.indices:
+            return use.indices
         usual = usual_tensor(use.name)
         first_alone = use.at_least == 1 and list(use.named) == [0]
         if usual.get("vector") or usual.get("rows") or usual.get("dims") or first_alone:

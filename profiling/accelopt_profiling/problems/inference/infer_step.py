@@ -18,7 +18,7 @@ import torch
 from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
-from accelopt_profiling.problems.inference.enlarge import enlarged_calls
+from accelopt_profiling.problems.inference.enlarge import LARGE, elements, enlarged_calls, made_small
 from accelopt_profiling.problems.inference.entries import EntryCandidate, entry_candidates, is_jitted
 from accelopt_profiling.problems.inference.failure_site import error_text, failure_sites
 from accelopt_profiling.problems.inference.guess import guess_call
@@ -114,7 +114,7 @@ class _TritonLoop(RepairLoop[_TritonRun]):
 
     def first_call(self, entry: EntryCandidate) -> InferredCall:
         text, functions = self._read[entry]
-        return guess_call(text, entry, functions)
+        return made_small(guess_call(text, entry, functions))
 
     def written(self, call: InferredCall, remaining: str = "") -> str:
         return problem_text(call, remaining)
@@ -168,7 +168,7 @@ class _TritonLoop(RepairLoop[_TritonRun]):
         if entry.kind != "kernel":
             further = deepcopy(call)
             further.backward = True
-            again = self.attempt(further, entry)
+            again = self.attempt(further, entry, hollow=elements(further) > LARGE)
             if again.complete and set(again.launched) > set(run.launched):
                 self.send(further, again, changes)
                 call, run = further, again

@@ -36,7 +36,8 @@ _PASSED_ON = 6
 @dataclass
 class ParameterUse:
     """The uses of one parameter. ``dims`` are the names of its dimensions where ``rank`` is known, "" for one without a
-    name; ``at_least`` is a lower bound of the rank, and ``named`` holds names by position, also from the end.
+    name; ``at_least`` is a lower bound of the rank, ``indices`` the rank that arrays of indices tell; ``named`` holds
+    names by position, also from the end.
     ``optional`` is what the code compares with None.
     """
 
@@ -46,6 +47,7 @@ class ParameterUse:
     rank: int | None = None
     dims: list[str] = field(default_factory=list)
     at_least: int = 0
+    indices: int = 0
     named: dict[int, str] = field(default_factory=dict)
     tensor: bool = False
     whole: bool = False
@@ -68,6 +70,7 @@ class ParameterUse:
         if self.rank is None and other.rank is not None:
             self.rank, self.dims, self.line = other.rank, list(other.dims), other.line
         self.at_least = max(self.at_least, other.at_least)
+        self.indices = max(self.indices, other.indices)
         self.named = {**other.named, **self.named}
         for name in (
             "tensor",
@@ -295,8 +298,22 @@ def _read_subscript(node: ast.Subscript, parameters: dict[str, ParameterUse]) ->
             plain = [i for i in items if not (isinstance(i, ast.Constant) and i.value is None)]
             use.at_least = max(use.at_least, len(plain))
             use.tensor = True
+            if len(plain) > 2 and any(
+                map(_is_array_index, items)
+            ):  # NKI's arrays of indices name all dimensions
+                use.indices = max(use.indices, len(plain))
     if index_use := _parameter(node.slice, parameters):
         index_use.indexed_by = True
+
+
+def _is_array_index(node: ast.expr) -> bool:
+    """Tell that an index is computed from an array with a new axis: ``128 * n + nl.arange(128)[:, None]``."""
+    return any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.value, ast.Call)
+        and any(isinstance(e, ast.Constant) and e.value is None for e in ast.walk(part.slice))
+        for part in ast.walk(node)
+    )
 
 
 def _read_call(node: ast.Call, parameters: dict[str, ParameterUse]) -> None:

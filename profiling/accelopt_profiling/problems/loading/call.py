@@ -88,6 +88,13 @@ def call_entry(
         if call.style == "launch":
             grid = _grid(function, call.grid, positional, named)
             function = function[grid if triton else grid({})]
+        if call.on_chip:
+            if not hasattr(function, "with_tiles"):
+                message = (
+                    f"`{call.function}` is no NKI kernel of the emulator, which alone takes `on_chip` tiles."
+                )
+                raise ProblemError("problem-invalid", message, file)
+            function = function.with_tiles(call.on_chip)
         with around():
             if call.backward:
                 return with_gradients(function, positional, named)

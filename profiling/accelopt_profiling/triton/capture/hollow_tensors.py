@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,12 @@ _PRODUCTS = {
     "linear": 0,
     "scaled_dot_product_attention": -2,
 }
+
+#: Convolutions, each with the places of the tensor that is gone over and of the weights, and the dimension of these
+#: that an element of it meets once.
+_CONVOLUTIONS = {
+    "conv1d": (0, 1, 1), "conv2d": (0, 1, 1), "conv3d": (0, 1, 1), "convolution_backward": (0, 2, 0),
+}  # fmt: skip
 
 #: Random draws that a hollow run replaces by zeros: only shapes and types matter then.
 _DRAWS_LIKE = {torch.randn_like, torch.rand_like}
@@ -59,7 +66,8 @@ def hollow(func: Any, args: Any, kwargs: Any) -> Any:
     of_init = getattr(func, "__module__", "") == torch.nn.init.__name__
     if (name in ("normal_", "uniform_") or of_init) and isinstance(drawn, torch.Tensor):
         return drawn
-    if name not in _OF_THE_TENSOR and any(_is_large(a) for a in args):
+    large = any(_is_large(a) for a in args) or _operations(name, args) > _LARGE_PRODUCT
+    if name not in _OF_THE_TENSOR and large:
         made = _untouched(func, args, kwargs)
         if made is not None:
             return made
@@ -76,10 +84,22 @@ def too_large(func: Any, args: Any, kwargs: Any) -> Any:
         return None
     if any(_is_large(a) for a in floats):
         return _untouched(func, args, kwargs)
-    if name not in _PRODUCTS or len(floats) < 2 or any(a.requires_grad or not a.dim() for a in floats[:2]):
-        return None
-    columns = floats[1].shape[_PRODUCTS[name]] if floats[1].dim() > 1 else 1
-    return _untouched(func, args, kwargs) if 2.0 * floats[0].numel() * columns > _LARGE_PRODUCT else None
+    return _untouched(func, args, kwargs) if _operations(name, floats) > _LARGE_PRODUCT else None
+
+
+def _operations(name: str, args: Sequence[Any]) -> float:
+    """Return the operations of a product or a convolution that nothing wants gradients of, 0 of anything else."""
+    at, weights, dimension = _CONVOLUTIONS.get(name, (0, 1, None))
+    if (name not in _PRODUCTS and dimension is None) or len(args) <= weights:
+        return 0.0
+    one: Any = args[at]
+    other: Any = args[weights]
+    if any(not isinstance(a, torch.Tensor) or a.requires_grad or not a.dim() for a in (one, other)):
+        return 0.0
+    if dimension is not None:
+        return float(2 * one.numel() * other.numel() // max(1, int(other.shape[dimension])))
+    columns = int(other.shape[_PRODUCTS[name]]) if other.dim() > 1 else 1
+    return float(2 * one.numel() * columns)
 
 
 def _is_large(value: Any) -> bool:
@@ -117,6 +137,8 @@ def _untouched(func: Any, args: Any, kwargs: Any) -> Any:
     try:
         with torch._C.DisableTorchFunction(), torch.no_grad():
             result = func(*(shadow(a) for a in args), **{n: shadow(v) for n, v in kwargs.items()})
+            if isinstance(result, tuple) and all(r is None or r.is_meta for r in result):
+                return tuple(None if r is None else _zeros(r) for r in result)
             if not isinstance(result, torch.Tensor) or not result.is_meta:
                 return None
             if result.untyped_storage()._cdata in shadows:

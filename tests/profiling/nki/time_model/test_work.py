@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from support.nki_source import run
 
-from accelopt_profiling.nki.time_model.work import needed_flops
+from accelopt_profiling.nki.time_model.estimate import estimate, roofline_us
+from accelopt_profiling.nki.time_model.hardware import hardware
+from accelopt_profiling.nki.time_model.work import Work, least_times_us, needed_flops, operations
 
 #: The floating-point operations of one product of a 128 x 128 and a 128 x 512 tile.
 ONE = 2 * 128 * 128 * 512
@@ -78,3 +80,28 @@ def test_a_product_counts_once(name: str, dtype: type) -> None:
     assert outcome.fault is None, outcome.fault
     wide, narrow = needed_flops(outcome.trace.instructions)
     assert (wide, narrow) == ((count * ONE, 0) if dtype is np.float32 else (0, count * ONE))
+
+
+def test_the_least_time_is_that_of_the_slowest_resource() -> None:
+    """Rates as AccelOpt publishes them for trn1: 410 GiB/s, 23.75 TFLOPS in float32, 286.72e9 operations."""
+    times = least_times_us(Work(410 * 2**30, 23.75e12, 0, 2 * 286.72e9), hardware("trn1"))
+    assert times == pytest.approx({"memory": 1e6, "matmul": 1e6, "vector": 2e6})
+
+
+def test_elementwise_work_bounds_a_kernel_that_computes_much_on_little() -> None:
+    """A copy, a scale and what fills a tile are no work of their own."""
+    body = """
+out = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.shared_hbm)
+x = nl.load(a)
+for i in nl.static_range(40):
+    x = nisa.tensor_tensor(x, x, op=nl.multiply)
+    x = nisa.tensor_scalar(nisa.tensor_copy(x), nl.multiply, 0.5)
+nl.store(out, x)
+return out
+"""
+    outcome = run(body, np.zeros((128, 512), np.float32), mode="trace")
+    assert outcome.fault is None, outcome.fault
+    assert operations(outcome.trace.instructions) == 40 * 128 * 512
+    machine = hardware("trn1")
+    assert roofline_us(outcome.trace, machine) == pytest.approx(40 * 128 * 512 / 286.72e3)
+    assert estimate(outcome.trace, machine).percent_of_peak < 100

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
-from accelopt_profiling.problems.inference.enlarge import enlarged_calls
+from accelopt_profiling.problems.inference.enlarge import MOST_TRIED, elements, enlarged_calls, made_small
 
 
 def call(sizes: dict[str, int], *dims: list[str]) -> InferredCall:
@@ -41,3 +41,12 @@ def test_what_does_not_fit_or_change_is_left_out() -> None:
     huge = call({"rows": 1 << 20, "columns": 1024}, ["rows", "columns"])
     assert [c.sizes for c in enlarged_calls(huge)] == []
     assert list(enlarged_calls(call({"x": 32}, ["x"]))) == []
+
+
+def test_a_guessed_call_of_many_dimensions_is_made_small_enough_to_try() -> None:
+    sizes = {"n": 64, "c": 1024, "h": 32, "w": 128, "k": 3}
+    tried = made_small(call(dict(sizes), ["n", "c", "h", "w"], ["c", "k", "k"]))
+    assert MOST_TRIED // 4 < elements(tried) <= MOST_TRIED
+    assert len(set(tried.sizes.values())) == 5
+    assert tried.sizes["k"] == 3
+    assert made_small(call({"n": 64, "c": 1024}, ["n", "c"])).sizes == {"n": 64, "c": 1024}
