@@ -16,7 +16,8 @@ class Candidate:
     ``origin`` is "rule:NAME", "memory:ID" or "model:NAME"; ``steps`` are the origins of all rewrites that led
     here, oldest first. ``item`` is what it is an instance of, by which outcomes are added up ("edit:ID" for any pair
     that teaches the same, "sequence:..." for rules applied one after the other; "": its origin). ``expects``
-    names counters and how they should move ("down", "up"), e.g. {"dma_bytes": "down"}.
+    names counters and how they should move ("down", "up"), e.g. {"dma_bytes": "down"}. ``variant`` tells that only a
+    number is another one than in a candidate of the same rule.
     """
 
     kernel: str
@@ -26,6 +27,7 @@ class Candidate:
     expects: dict[str, str] = field(default_factory=dict)
     steps: tuple[str, ...] = ()
     item: str = ""
+    variant: bool = False
 
     @property
     def id(self) -> str:

@@ -86,7 +86,8 @@ class ProfileParams:
     the inputs to be drawn; ``detail`` asks for the slow facts too (machine code per line), ``timeline``
     for when each engine does what. ``extent`` leaves out what a comparison of times does not need. ``launches`` says of
     a kernel, by name, for which of how many launches its cost is stated; where it says nothing or the run makes another
-    number of launches, that is the costliest.
+    number of launches, that is the costliest. ``slow_configurations`` are an autotuner's, by kernel, that need not be
+    tried (``KernelMeasurement.slow_configurations``).
     """
 
     kernels: list[Kernel]
@@ -99,6 +100,7 @@ class ProfileParams:
     timeline: bool = False
     extent: Extent = "all"
     launches: dict[str, tuple[int, int]] = field(default_factory=dict)
+    slow_configurations: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,7 @@ class KernelMeasurement:
     ``arguments`` what it was launched with, one text each: name, type, shape and strides, or value. Where times are to
     be compared and the kernel was launched several times, ``launches`` has each launch in the order of the run, None
     for one without an estimate; ``launch`` is the place there of the one that the cost is stated for.
+    ``slow_configurations`` are an autotuner's that cannot compete with ``configuration``, in the same words.
     """
 
     name: str
@@ -124,6 +125,7 @@ class KernelMeasurement:
     arguments: tuple[str, ...] = ()
     launches: tuple[LaunchTime | None, ...] = ()
     launch: int | None = None
+    slow_configurations: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

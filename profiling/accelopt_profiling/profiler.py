@@ -36,7 +36,8 @@ class ProfileRequest:
     problem's content hash between requests, so that first numbers need not wait for the inputs to be drawn. ``detail``
     asks for the slow facts too, ``timeline`` for the schedule of each engine; ``background`` jobs run at low priority.
     ``inferred`` remembers the problems that were inferred for files without one.
-    ``extent`` is how far the profile goes; ``launches`` says for which launches (``ProfileParams``).
+    ``extent`` is how far the profile goes, ``launches`` says for which launches and ``slow_configurations`` without
+    which configurations (``ProfileParams``).
     """
 
     file: KernelFile
@@ -48,6 +49,7 @@ class ProfileRequest:
     timeline: bool = False
     extent: Extent = "all"
     launches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    slow_configurations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     inferred: MutableMapping[str, InferredProblem] = field(default_factory=dict)
 
@@ -128,6 +130,7 @@ def _job(
     params = ProfileParams(
         kernels, ref, request.targets[dialect], host.name, specs, request.detail,
         timeline=request.timeline, extent=request.extent, launches=dict(request.launches),
+        slow_configurations=dict(request.slow_configurations),
     )  # fmt: skip
     limits = request.limits
     if ref.kind == "inferred":

@@ -5,7 +5,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from support.triton_rule_kernels import ADD, MATMUL, REDUCE, SCALE, SOFTMAX, STORING, STRIDED, TUNED, WRAPPED
+from support.triton_rule_kernels import (
+    ADD,
+    BLOCK_POINTER,
+    MATMUL,
+    REDUCE,
+    SCALE,
+    SOFTMAX,
+    STORING,
+    STRIDED,
+    TUNED,
+    WRAPPED,
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +76,12 @@ CASES = [
         runs=False,
     ),
     Case("triton-fitting-warps", "counts fixed lanes", ADD, {"num_warps=4": "num_warps=1"}),
+    Case(
+        "triton-fitting-warps",
+        "counts the lanes of a block that a pointer stands for",
+        BLOCK_POINTER,
+        {"num_warps=4": "num_warps=1"},
+    ),
     Case(
         "triton-fitting-warps",
         "reads annotations that are text",

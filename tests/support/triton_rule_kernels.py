@@ -118,6 +118,22 @@ def run(x):
 #: REDUCE with a store in its loop.
 STORING = REDUCE.replace("total += x * w", "tl.store(out_ptr + row, start)\n        total += x * w")
 
+BLOCK_POINTER = """
+@triton.jit
+def kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    start = tl.program_id(0) * BLOCK
+    x = tl.make_block_ptr(x_ptr, (n,), (1,), (start,), (BLOCK,), (0,))
+    out = tl.make_block_ptr(out_ptr, (n,), (1,), (start,), block_shape=(BLOCK,), order=(0,))
+    tl.store(out, tl.load(x, boundary_check=(0,)) * 2, boundary_check=(0,))
+
+
+def run(x):
+    out = torch.empty_like(x)
+    n = x.numel()
+    kernel[(triton.cdiv(n, 256),)](x, out, n, BLOCK=256, num_warps=4)
+    return out
+"""
+
 STRIDED = ADD.replace(
     "tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
     "tl.program_id(0) + tl.arange(0, BLOCK) * tl.num_programs(0)",

@@ -49,6 +49,7 @@ class HostCost:
         self._specs: dict[str, list[dict[str, Any]]] = {}
         self._extents: dict[str, Extent] = {}
         self._launches: dict[str, tuple[int, int]] = {}  # of which of how many the original's time is
+        self._slow: dict[str, tuple[str, ...]] = {}  # configurations of the original's autotuner
         self._rests: dict[
             str, list[KernelMeasurement]
         ] = {}  # of the original, by the kernel that is not in them
@@ -84,6 +85,7 @@ class HostCost:
             again = await self._cost_or_none(measured.name)
         if again is None:
             return measured
+        self._slow[measured.name] = again.slow_configurations
         if again.launch is not None and (count := again.quantities.get("launches")) is not None:
             self._launches[measured.name] = again.launch, int(count.value or 0)
         return replace(
@@ -161,7 +163,15 @@ class HostCost:
     ) -> FileMeasurement | None:
         """Measure the kernels ``names`` of ``text``, None for all, with the problem for ``kernel``."""
         wanted = await asyncio.to_thread(
-            profile_request, self._request, text, kernel, names, self._specs, extent, self._launches
+            profile_request,
+            self._request,
+            text,
+            kernel,
+            names,
+            self._specs,
+            extent,
+            self._launches,
+            self._slow,
         )
         last: FileMeasurement | None = None
         try:
@@ -251,6 +261,7 @@ def profile_request(
     specs: dict[str, list[dict[str, Any]]],
     extent: Extent = "all",
     launches: Mapping[str, tuple[int, int]] = MappingProxyType({}),
+    slow: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> ProfileRequest:
     """Build the request that profiles ``names`` of ``text`` in the place of the request's file, with the problem for
     ``kernel``; ``specs`` caches input shapes."""
@@ -264,6 +275,7 @@ def profile_request(
         background=True,
         extent=extent,
         launches=dict(launches),
+        slow_configurations=dict(slow),
         input_specs=specs,
     )
 

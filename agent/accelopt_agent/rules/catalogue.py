@@ -86,7 +86,8 @@ def proposals(
     """Yield the rewrites that the rules propose for ``kernel`` in the file ``text``, most promising first.
 
     A rule that helps against what bounds the kernel (``measurement.bound``) comes before one that does not; where that
-    is the launch, the sizes are too small to tune anything for, and rules that do are left out. Nothing is
+    is the launch, the sizes are too small to tune anything for, and rules that do are left out. The same rewrite with
+    another number comes after what all rules make first. Nothing is
     checked for correctness here. A rule that fails is logged and left out (raised when ``strict``); a file that does
     not parse, or a kernel that is no longer there, gives nothing.
     """
@@ -96,7 +97,7 @@ def proposals(
     except (cst.ParserSyntaxError, KernelNotFoundError, RecursionError) as error:
         logger.info("no rewrites for %s: %s", kernel.name, error)
         return
-    seen, told = {text}, set[tuple[str, str]]()
+    seen, told, variants = {text}, set[tuple[str, str]](), list[Candidate]()
     for rule in _promising(kernel, measurement):
         try:
             for candidate in (*_everywhere(rule, subject), *_candidates(rule, subject)):
@@ -105,12 +106,16 @@ def proposals(
                     if (candidate.origin, candidate.summary) in told:
                         candidate = _with_place(candidate, text)
                     told.add((candidate.origin, candidate.summary))
-                    yield candidate
+                    if candidate.variant:
+                        variants.append(candidate)
+                    else:
+                        yield candidate
         except Exception as error:
             if strict:
                 raise
             detail = logger.isEnabledFor(logging.DEBUG)
             logger.error("rule %s failed on kernel %s: %s", rule.name, kernel.name, error, exc_info=detail)
+    yield from variants
 
 
 def apply(
@@ -161,7 +166,15 @@ def _of_reading(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
         if text != subject.source.text:
             origin = f"rule:{rule.name}"
             expects = dict(rule.moves if rewrite.moves is None else rewrite.moves)
-            yield Candidate(subject.kernel.name, text, origin, rewrite.summary, expects, (origin,))
+            yield Candidate(
+                subject.kernel.name,
+                text,
+                origin,
+                rewrite.summary,
+                expects,
+                (origin,),
+                variant=rewrite.variant,
+            )
 
 
 def _everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:

@@ -260,7 +260,7 @@ def _judge(
         program = prepare(trace.instructions, machine)
         for label, other in settings(machine):
             runs = program if other.compiler == machine.compiler else prepare(trace.instructions, other)
-            varied[label] = schedule(runs, other).total / 1000
+            varied[label] = (schedule(runs, other).total + other.launch_ns) / 1000
     return PublishedComparison(
         name, published_us, answer.us, answer.low_us, answer.high_us, answer.bound, varied
     )

@@ -294,7 +294,8 @@ def _conclude(
 
 def _kernels(request: GateRequest) -> CandidateKernels:
     kernel = next((n for n in _launchable(request) if n == _plain(request.kernel)), "")
-    return CandidateKernels(_launchable(request), kernel, _rewritten(request))
+    runs_itself = request.problem.kind == "selfrun"
+    return CandidateKernels(_launchable(request), kernel, _rewritten(request), runs_itself)
 
 
 def _launchable(request: GateRequest) -> list[str]:

@@ -188,20 +188,21 @@ def _host_work(
     evidence: Evidence, subject: CandidateKernels, run: RunResult
 ) -> tuple[list[Reason], list[Reason]]:
     """Check whether host code did the kernels' work: work of its own that the original leaves to its kernels, or all
-    that the reference does.
+    that the reference does. Where the original is the reference, what the reference computes is its host code's.
     """
     largest = max(
         (prod(shape) for drawn in evidence.drawn if drawn.twice for shape in drawn.shapes), default=0
     )
     enough = max(1, largest // _SHARE)
     mine = {kind: size for kind, size in run.host_work.items() if size >= enough}
-    required = {
-        k: n for k, n in (evidence.reference.work if evidence.reference else {}).items() if n >= enough
-    }
+    computed = evidence.reference.work if evidence.reference else {}
+    before = evidence.original.host_work if evidence.original else {}
+    required = {kind: size for kind, size in computed.items() if size >= enough}
+    if subject.runs_itself:
+        before, required = computed, {}
     if covers(mine, required):
         message = f"Host code computed all that the reference computes ({', '.join(sorted(mine))})."
         return [Reason("framework-compute", message)], []
-    before = evidence.original.host_work if evidence.original else {}
     heavy = sorted(kind for kind in mine if is_heavy(kind) and mine[kind] > 2 * before.get(kind, 0))
     if not heavy:
         return [], []

@@ -45,11 +45,13 @@ _STAGES = ("traced", "executed", "compiled", "checked")
 @dataclasses.dataclass
 class KernelResults:
     """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared.
-    ``wanted`` says for which of how many launches the cost is to be stated."""
+    ``wanted`` says for which of how many launches the cost is to be stated, ``slow`` which configurations of an
+    autotuner are not tried."""
 
     kernel: Kernel
     target: GpuTarget
     wanted: tuple[int, int] | None = None
+    slow: Sequence[str] = ()
     executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
     checks: list[LaunchExecution] = dataclasses.field(default_factory=list)
     tried: list[LaunchExecution] = dataclasses.field(default_factory=list)
@@ -98,6 +100,14 @@ class KernelResults:
         if self.wanted is not None and self.wanted[1] == len(self.executions):
             return self.executions[self.wanted[0]]
         return max(self.executions, key=self._cost, default=None)
+
+    def tune(self, sample: int) -> None:
+        """Choose among the autotuner's configurations by their estimates; ``sample`` programs of each are counted."""
+        tried = autotune.without_slow(self.tried, self.slow)
+        self.configurations = autotune.try_all(tried, self.target, sample, self.executions)
+        self.chosen = autotune.best(self.configurations)
+        if self.chosen is not None:
+            self.compiled = self.chosen.compiled
 
     def compile_each(self) -> None:
         """Compile the launches of a kernel that is launched several times, each kind once and the first few kinds. The
@@ -155,6 +165,7 @@ class KernelResults:
             findings=list(dict.fromkeys(every)),
             launches=self._each_launch() if self.each else (),
             launch=next((n for n, e in enumerate(self.executions) if e is stated), None),
+            slow_configurations=autotune.slow(self.tried, self.configurations),
             toolchain=self.compiled.toolchain if self.compiled else {},
         )
 

@@ -34,7 +34,6 @@ from accelopt_profiling.triton.check_size import CheckSize, check_size
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
-from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.findings import own_run_finding, smaller_check_finding
 from accelopt_profiling.triton.interpreter import coverage
 from accelopt_profiling.triton.kernel_results import KernelResults
@@ -112,7 +111,12 @@ class _Profile:
         self, context: StepContext, params: ProfileParams, target: GpuTarget, apart: str = ""
     ) -> None:
         self.context, self.params, self.target, self._apart = context, params, target, apart
-        self.known = {k.name: KernelResults(k, target, params.launches.get(k.name)) for k in params.kernels}
+        self.known = {
+            k.name: KernelResults(
+                k, target, params.launches.get(k.name), params.slow_configurations.get(k.name, ())
+            )
+            for k in params.kernels
+        }
         self._modules: tuple[ModuleType, Problem] | None = None
         self._broke_off: Finding | None = None
         self._case = ProblemCase()
@@ -286,10 +290,10 @@ class _Profile:
                 self._take(session)
                 self._emit("executed")
 
-        seconds = CHECK_SECONDS if self.params.extent == "all" else 0.0
+        seconds, loops = (CHECK_SECONDS, LOOP_SECONDS) if self.params.extent == "all" else (0.0, 0.0)
         with emulated(
             self.target.name, sample=SAMPLE, seconds=seconds, lenient=True, observe=first_of_a_kernel,
-            loop_seconds=LOOP_SECONDS,
+            loop_seconds=loops,
         ) as session:  # fmt: skip
             try:
                 module, problem = self._loaded()
@@ -340,10 +344,7 @@ class _Profile:
         """Choose among autotuners' configurations by their estimates; all are compiled, none is run."""
         tuned = [known for known in self.known.values() if known.tried]
         for known in tuned:
-            known.configurations = autotune.try_all(known.tried, self.target, SAMPLE)
-            known.chosen = autotune.best(known.configurations)
-            if known.chosen is not None:
-                known.compiled = known.chosen.compiled
+            known.tune(SAMPLE)
         if tuned:
             self._emit("compiled")
 

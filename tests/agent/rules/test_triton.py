@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support.commented_source import commented, lost
-from support.triton_memory_cases import MEMORY_CASES, ROWS
+from support.triton_memory_cases import MEMORY_CASES, ROWS, SOFTMAX_ROWS
 from support.triton_product_cases import PRODUCT_CASES
 from support.triton_rule_cases import CASES as OTHER_CASES
 from support.triton_rule_cases import Case
@@ -128,11 +128,56 @@ def test_warps_that_a_variable_says_are_bounded() -> None:
     assert found == [text.replace("num_warps=warps", "num_warps=min(warps, 1)")]
 
 
+def test_warps_that_an_object_keeps_are_bounded() -> None:
+    text = IMPORTS + ADD.replace("num_warps=4", "num_warps=ctx.num_warps")
+    (kernel,) = find_kernels(text).kernels
+    measured = KernelMeasurement(
+        kernel.name, kernel.line, "triton", "h100", configuration="BLOCK=256, num_warps=4, num_stages=3"
+    )
+    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    assert found == [text.replace("num_warps=ctx.num_warps", "num_warps=min(ctx.num_warps, 1)")]
+
+
+@pytest.mark.parametrize(
+    ("written", "length", "expected"),
+    [
+        ('{"num_warps": warps}', 512, 'lambda args: min(warps(args), triton.cdiv(args["BLOCK"], 256))'),
+        ('{"num_warps": warps}', 2048, None),
+        (
+            '{"BLOCK": size, "num_warps": warps}',
+            512,
+            'lambda args: min(warps(args), triton.cdiv(args["BLOCK"], 256))',
+        ),
+        ('{"num_warps": warps, "BLOCK": size}', 512, None),
+    ],
+    ids=["lanes of the launch", "full warps", "lanes computed before", "lanes computed after"],
+)
+def test_warps_that_a_heuristic_computes_are_bounded(written: str, length: int, expected: str | None) -> None:
+    text = IMPORTS + ADD.replace("@triton.jit", f"@triton.heuristics({written})\n@triton.jit")
+    (kernel,) = find_kernels(text).kernels
+    measured = KernelMeasurement(
+        kernel.name, kernel.line, "triton", "h100", configuration=f"BLOCK={length}, num_warps=8, num_stages=3"
+    )
+    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    rewritten = written.replace('"num_warps": warps', f'"num_warps": {expected}')
+    assert found == ([] if expected is None else [text.replace(written, rewritten)])
+
+
+def test_another_number_of_rows_comes_after_what_other_rules_make() -> None:
+    text = IMPORTS + SOFTMAX_ROWS
+    (kernel,) = find_kernels(text).kernels
+    found = list(catalogue.proposals(text, kernel))
+    rows = [n for n, c in enumerate(found) if c.origin == "rule:triton-program-tile"]
+    assert [found[n].variant for n in rows] == [False] + [True] * (len(rows) - 1)
+    assert len(rows) > 1
+    assert rows[1:] == list(range(len(found) - len(rows) + 1, len(found)))
+
+
 def test_the_chosen_configuration_is_tried_with_the_warps_that_its_lanes_fill() -> None:
-    configs = "[triton.Config({'BLOCK': b}) for b in (64, 256)]"
+    configs = "[triton.Config({'BLOCK': b}) for b in (64, 256, 8192)]"
     text = IMPORTS + TUNED.replace('[triton.Config({"BLOCK": 256}, num_warps=4)]', configs)
     (kernel,) = find_kernels(text).kernels
-    for length, warps in ((64, "1"), (256, "1"), (1024, None)):
+    for length, warps in ((64, "1"), (256, "1"), (1024, None), (8192, "16")):
         measured = KernelMeasurement(
             kernel.name,
             kernel.line,

@@ -9,6 +9,8 @@ from support.toy_search import TEXT
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.node import Node
+from accelopt_agent.search.strategies.hybrid import Hybrid
+from accelopt_agent.search.strategies.strategy import CandidateMeasured, Capacity, ValidateNode
 from accelopt_agent.search.trial import Trial, VersionTexts
 from accelopt_agent.search.trial_result import candidate_outcome, node_of_trial
 from accelopt_profiling.kernels import find_kernels
@@ -49,6 +51,27 @@ def outcome(before: KernelMeasurement, after: KernelMeasurement) -> str:
 )
 def test_what_counts(before: KernelMeasurement, after: KernelMeasurement, expected: str) -> None:
     assert outcome(before, after) == expected
+
+
+@pytest.mark.parametrize(
+    ("after", "proved"),
+    [
+        (measured(6.9, 0.2), True),
+        (measured(8.0, 0.1), True),
+        (measured(6.9, 0.4), False),
+        (measured(8.0, 0.2), False),
+    ],
+    ids=["as it is", "as a part of a larger launch", "as it is alone", "nowhere"],
+)
+def test_what_gains_in_either_way_is_proved(after: KernelMeasurement, proved: bool) -> None:
+    root = Node(TEXT, KERNEL, measured(8.0, 0.2))
+    strategy = Hybrid(root, ["rules"], target="h100")
+    trial = Trial(Candidate(KERNEL.name, TEXT + "\n# again", "rule:x", "X.", {}), root, "f")
+    node = node_of_trial(trial, after, root, VersionTexts(TEXT, KERNEL.name), "h100")
+    strategy.observe(CandidateMeasured(trial, node))
+    assert strategy.unproved() is (node if proved else None)
+    step = strategy.choose(Capacity(False, False, True))
+    assert isinstance(step, ValidateNode) is proved
 
 
 def test_a_measured_time_is_not_compared_by_an_estimate() -> None:

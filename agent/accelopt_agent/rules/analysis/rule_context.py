@@ -23,12 +23,14 @@ class Rewrite:
     """One way in which a rule would change a kernel. ``launch_edits`` lie outside of it, at its launches.
 
     ``moves`` are the counters that should change and how, where that differs from the rule's entry in the catalogue.
+    ``variant`` tells that only a number is another one than in a rewrite that the rule made before.
     """
 
     edits: tuple[ByteEdit, ...]
     summary: str
     launch_edits: tuple[ByteEdit, ...] = ()
     moves: Mapping[str, str] | None = None
+    variant: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,19 +20,24 @@ _PER_WARP = 256
 _WARPS, _MOST = 4, 16
 #: A tile has no more axes than this, one for each range of another length.
 _AXES = 3
+#: The place of the block's shape among the arguments of ``tl.make_block_ptr``.
+_BLOCK_SHAPE = 4
 #: What gives a value more lanes, or fewer, than its ranges have.
 _SHAPED = ("dot", "reshape", "view", "expand_dims", "broadcast_to", "join", "cat", "trans", "permute")
 
 
 def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
-    extents = {
-        kernel.source.code(c.args[-1].value): c.args[-1].value for c in kernel.calls("arange") if c.args
-    }
+    extents = {kernel.source.code(length): length for length in _lengths(kernel)}
     if kernel.calls(*_SHAPED) or not 0 < len(extents) <= _AXES:
         return
     names = list(extents)
     if len(names) == 1 and _has_axes(kernel):
         names *= 2
+    if (heuristics := kernel.heuristics) is None:
+        return
+    if "num_warps" in heuristics:  # what an autotuner or a launch says is overwritten by that
+        yield from _in_heuristic(kernel, heuristics, extents, names)
+        return
     if kernel.is_autotuned:
         yield from _more_configs(kernel, names)
         return
@@ -47,6 +52,19 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
             yield Rewrite((), f"Launch with {texts}, a warp for each {_PER_WARP} elements.", tuple(edits))
 
 
+def _lengths(kernel: TritonKernel) -> Iterator[cst.BaseExpression]:
+    """Yield the lengths of ranges and of the axes of blocks that a pointer stands for."""
+    for call in kernel.calls("arange"):
+        if call.args:
+            yield call.args[-1].value
+    for call in kernel.calls("make_block_ptr"):
+        named = (a.value for a in call.args if a.keyword is not None and a.keyword.value == "block_shape")
+        placed = [a.value for a in call.args if a.keyword is None]
+        shape = next(named, placed[_BLOCK_SHAPE] if len(placed) > _BLOCK_SHAPE else None)
+        if isinstance(shape, (cst.Tuple, cst.List)):
+            yield from (element.value for element in shape.elements)
+
+
 def _has_axes(kernel: TritonKernel) -> bool:
     """Return whether ranges become axes of a tile, as in ``rows[:, None]``."""
     indices = kernel.source.walk(kernel.function.body, cst.Subscript)
@@ -58,7 +76,8 @@ def _written(kernel: TritonKernel, launch: KernelLaunch) -> str | None:
     keyword = launch.keyword("num_warps")
     if keyword is None:
         return str(_WARPS)
-    return kernel.source.code(keyword.value) if isinstance(keyword.value, (cst.Integer, cst.Name)) else None
+    simple = isinstance(keyword.value, (cst.Integer, cst.Name, cst.Attribute))
+    return kernel.source.code(keyword.value) if simple else None
 
 
 def _fitting(lanes: int, most: int) -> int:
@@ -110,6 +129,33 @@ def _warps(
     return f"min({most or written}, {kernel.names.spelled('triton.cdiv')}({product}, {_PER_WARP}))"
 
 
+def _in_heuristic(
+    kernel: TritonKernel,
+    heuristics: dict[str, cst.BaseExpression],
+    extents: dict[str, cst.BaseExpression],
+    names: list[str],
+) -> Iterator[Rewrite]:
+    """Bound the warps that ``triton.heuristics`` computes by what the lanes of the same launch fill."""
+    lanes, present = _measured_lanes(kernel, names), measured_setting(kernel.subject, "num_warps")
+    if lanes is None or present is None or _fitting(lanes, present) == present or kernel.hides("min"):
+        return
+    known = [n for n in heuristics if n == "num_warps" or n in kernel.constexprs]
+    texts = []
+    for name in names:
+        if integer(extents[name]) is not None:
+            texts.append(name)
+        elif name in kernel.constexprs and name not in known[known.index("num_warps") :]:
+            texts.append(f'args["{name}"]')
+        else:
+            return  # computed in the kernel, or only after the warps
+    given = heuristics["num_warps"]
+    text = kernel.source.code(given)
+    function = text if isinstance(given, (cst.Name, cst.Attribute)) else f"({text})"
+    bound = f"{kernel.names.spelled('triton.cdiv')}({' * '.join(texts)}, {_PER_WARP})"
+    edit = kernel.source.replace(given, f"lambda args: min({function}(args), {bound})")
+    yield Rewrite((), f"Launch with no more warps than {bound}, one for each {_PER_WARP} elements.", (edit,))
+
+
 def _plain(kernel: TritonKernel, given: cst.BaseExpression) -> bool:
     """Return whether an argument can be written down twice."""
     if isinstance(given, cst.Call):
@@ -128,7 +174,7 @@ def _more_configs(kernel: TritonKernel, names: list[str]) -> Iterator[Rewrite]:
         or any("num_warps" in c.others for c in listed.configs)
     ):
         return
-    warps = _fitting(lanes, present)
+    warps = _fitting(lanes, present if lanes // _PER_WARP <= present else _MOST)
     sized = [c for c in listed.configs if c.complete]
     tried = {n for c in sized for n in c.numbers.get("num_warps", (_WARPS,))}
     for config in sized:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import libcst as cst
 
@@ -52,11 +52,12 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
             continue
         length = _computed_length(kernel, launch, values, limit[1]) if shapes.has_lanes else None
         if length is not None:
-            for elements in _ELEMENTS if _worthwhile(kernel.subject) else ():
-                yield _rewrite(kernel, launch, axis, limit, inside, True, elements, length)
-            continue
-        for count in _worthwhile(kernel.subject):
-            yield _rewrite(kernel, launch, axis, limit, inside, shapes.has_lanes, count)
+            counts, has_lanes = list(_ELEMENTS) if _worthwhile(kernel.subject) else [], True
+        else:
+            counts, has_lanes = _worthwhile(kernel.subject), shapes.has_lanes
+        for number, count in enumerate(counts):
+            made = _rewrite(kernel, launch, axis, limit, inside, has_lanes, count, length)
+            yield replace(made, variant=number > 0)
 
 
 def _computed_length(

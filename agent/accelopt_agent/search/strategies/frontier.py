@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from random import Random
@@ -19,7 +20,7 @@ from accelopt_agent.search.strategies.strategy import (
     ValidateNode,
 )
 from accelopt_agent.search.trial import Trial, repeats
-from accelopt_agent.speedup import clearly_faster
+from accelopt_agent.speedup import clearly_faster, direction
 from accelopt_agent.suggestions.suggestion import EQUAL
 
 #: So many answers of a paid proposer in a row without anything new, and it is asked no more.
@@ -100,9 +101,22 @@ class Frontier(ABC):
 
     def unproved(self) -> Node | None:
         """Return the fastest version that could be offered if the gate accepted it, where it beats the best proved one
-        by more than ``EQUAL`` and was not sent there yet."""
+        by more than ``EQUAL`` and was not sent there yet; else one that beats all of those in the profiled case."""
         waiting = self._waiting()
-        return waiting[0] if waiting and waiting[0].us < self.best().us * (1 - EQUAL) else None
+        if waiting and waiting[0].us < self.best().us * (1 - EQUAL):
+            return waiting[0]
+        return next((node for node in waiting if self._beats_as_profiled(node)), None)
+
+    def _beats_as_profiled(self, node: Node) -> bool:
+        """Return whether versions are ranked as parts of a larger launch, where this one does not lose, and it is
+        clearly faster than all proved ones in the profiled case."""
+        if not node.compared_at_scale or node.changes_more:
+            return False
+        proved = [n for n in self.nodes if n.proof == "accepted" and not n.changes_more]
+        fastest = min([self.root, *proved], key=lambda n: n.measurement.latency.us or math.inf)
+        return direction(*self.best().beside(node), self.target) != "slower" and clearly_faster(
+            fastest.measurement.latency, node.measurement.latency, self.target
+        )
 
     def wants_proof(self) -> Node | None:
         """Return a node that must be proved before the strategy builds upon it, if any."""
@@ -139,7 +153,7 @@ class Frontier(ABC):
     def _due_for_proof(self) -> Node | None:
         best = self.best()
         for node in self._waiting():
-            if clearly_faster(*best.beside(node), self.target):
+            if clearly_faster(*best.beside(node), self.target) or self._beats_as_profiled(node):
                 return node
         return None
 

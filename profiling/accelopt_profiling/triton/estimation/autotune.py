@@ -21,6 +21,8 @@ MOST_COMPILED = 8
 #: Values of one access that a thread may hold. A thread has 255 registers at most: beyond, a program spills most of
 #: them, is never the fastest, and compiles for long (a layer norm with 1024 values: 39 s, with 256: 3 s).
 MOST_VALUES = 256
+#: A configuration that takes so many times as long as the best one is not tried again on a rewrite of the kernel.
+_SLOW = 1.2
 
 
 @dataclass(frozen=True)
@@ -57,17 +59,53 @@ def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution])
     return found
 
 
-def try_all(tried: Sequence[LaunchExecution], target: GpuTarget, sample: int) -> list[AutotuneConfiguration]:
+def slow(
+    tried: Sequence[LaunchExecution], configurations: Sequence[AutotuneConfiguration]
+) -> tuple[str, ...]:
+    """Return those of ``tried``, as text, that need not be tried on a rewrite of the kernel. A rewrite under which one
+    of them would become the best is taken for slower than it is, never for faster."""
+    chosen = best(configurations)
+    if chosen is None or chosen.estimate is None:
+        return ()
+    most = _SLOW * (chosen.estimate.latency.us or 0.0)
+    fast = {
+        c.text for c in configurations
+        if c.estimate is not None and (c.estimate.latency.us or 0.0) <= most
+    }  # fmt: skip
+    texts = dict.fromkeys(describe_configuration(execution.launch) for execution in tried)
+    return tuple(text for text in texts if text not in fast)
+
+
+def without_slow(tried: Sequence[LaunchExecution], known: Sequence[str]) -> Sequence[LaunchExecution]:
+    """Return ``tried`` without configurations ``known`` to be slow, whatever else they are compiled for; all of them
+    where none would be left."""
+    if not known:
+        return tried
+    each = [set(text.split(", ")) for text in known]
+    left = [
+        execution for execution in tried
+        if not any(parts <= set(describe_configuration(execution.launch).split(", ")) for parts in each)
+    ]  # fmt: skip
+    return left or tried
+
+
+def try_all(
+    tried: Sequence[LaunchExecution],
+    target: GpuTarget,
+    sample: int,
+    counted_before: Sequence[LaunchExecution] = (),
+) -> list[AutotuneConfiguration]:
     """Compile and estimate the configurations that look best by their counts alone, in the order they were tried.
 
     At most ``MOST_COMPILED`` that can be launched are compiled: two of each block shape, the shapes with the shortest
     first estimates first, then the next two. So the choice depends on the kernel alone, not on how fast it was made.
-    Those with more than ``MOST_VALUES`` a thread are compiled only where no other can be launched.
+    Those with more than ``MOST_VALUES`` a thread are compiled only where no other can be launched. Launches of the same
+    arguments that were ``counted_before`` are not counted again.
     """
-    counted: dict[str, LaunchExecution] = {}
+    counted = {_counted_as(e): e for e in counted_before if e.counts is not None and e.error is None}
     groups: dict[str, list[LaunchExecution]] = {}
     for execution in tried:
-        key = repr((execution.launch.constants, execution.launch.grid))
+        key = _counted_as(execution)
         if key not in counted:
             counted[key] = count_sample(execution.launch, sample)
         _take_counts(execution, counted[key])
@@ -87,6 +125,13 @@ def try_all(tried: Sequence[LaunchExecution], target: GpuTarget, sample: int) ->
                 made = estimate(execution.counts, compiled, target)
         found[id(execution)] = AutotuneConfiguration(execution, compiled, made)
     return [found[id(execution)] for execution in tried if id(execution) in found]
+
+
+def _counted_as(execution: LaunchExecution) -> str:
+    """Name what a launch's counts depend on."""
+    launch = execution.launch
+    arguments = [(a.data_ptr(), a.shape, a.stride()) if hasattr(a, "data_ptr") else a for a in launch.args]
+    return repr((launch.constants, launch.grid, arguments))
 
 
 def _crowded(execution: LaunchExecution, target: GpuTarget) -> bool:
