@@ -9,6 +9,8 @@ import ast
 import inspect
 import re
 import sys
+from collections.abc import Iterator
+from copy import deepcopy
 from dataclasses import dataclass
 from enum import Enum
 from math import prod
@@ -18,18 +20,32 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.data.dtypes import dtype_named
-from accelopt_profiling.nki.emulator.diagnostics import ValuesNeededError
+from accelopt_profiling.nki.emulator.diagnostics import (
+    KernelFaultError,
+    LoopsTooLongError,
+    ValuesNeededError,
+)
 from accelopt_profiling.nki.emulator.machine import Mode
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.launch_subjects import LaunchSubjects
 from accelopt_profiling.nki.time_model.hardware import hardware
 from accelopt_profiling.problems.discovery.template import entry_functions, guessed_call, use_plain_types
-from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
+from accelopt_profiling.problems.inference.alternatives import alternatives, smaller_calls
+from accelopt_profiling.problems.inference.arguments import (
+    InferredArgument,
+    InferredCall,
+    NoSizeError,
+    names_in,
+)
 from accelopt_profiling.problems.inference.conventions import names_a_size, usual_size
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.failure_site import failure_sites
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
-from accelopt_profiling.problems.inference.problem_text import argument_text, nki_problem_text
+from accelopt_profiling.problems.inference.problem_text import (
+    argument_text,
+    nki_problem_text,
+    smallest_dimension,
+)
 from accelopt_profiling.problems.inference.repair import repair
 from accelopt_profiling.problems.inference.repair_loop import InferenceRun, RepairLoop
 from accelopt_profiling.problems.inference.usage import function_uses
@@ -47,6 +63,18 @@ _TWO_CORES = re.compile(
 _PROGRAMS = re.compile(
     r"\b(num_programs|program_id|program_ndim|\w*program_sharding\w*|num_shards)\b", re.IGNORECASE
 )
+#: The name of an argument that is a tile in SBUF.
+_ON_CHIP = re.compile(r"(^|_)sb(uf)?(_|$)")
+#: Instructions of a launch that is tried: some seconds of tracing.
+_MOST_INSTRUCTIONS = 100_000
+#: Arguments of a failing statement that are marked in the text.
+_MARKED = 3
+#: A statement that issues an instruction.
+_INSTRUCTION = re.compile(r"\b(nisa\.|isa\.|nl\.(load|store|matmul|transpose|copy)\b)")
+#: What a fault says of an index that a tensor holds.
+_INDEX = re.compile(r"An index (?:reaches \d+; dimension \d+ has size (?P<size>\d+)|leads to element)")
+#: A call with whole numbers is run with values up to so many instructions and elements, so often.
+_CHECKED_INSTRUCTIONS, _CHECKED_ELEMENTS, _DRAWS = 20_000, 1 << 25, 6
 #: Elements of one tensor that a check can still compute with.
 _MOST_ELEMENTS = 1 << 26
 
@@ -61,6 +89,8 @@ class _NkiRun(InferenceRun):
 
     @property
     def remaining(self) -> str:
+        if isinstance(self.error, LoopsTooLongError):
+            return f"its loops are longer than {_MOST_INSTRUCTIONS:,} instructions"
         if self.error is not None:
             return f"{type(self.error).__name__}: {self.error}"
         faults = [f.message for m in self.emulation.machines for f in m.findings if f.severity == "error"]
@@ -70,6 +100,16 @@ class _NkiRun(InferenceRun):
     def score(self) -> tuple[bool, bool, bool]:
         ended = self.error is None
         return (ended and not self.remaining, ended and bool(self.launched), bool(self.launched))
+
+    @property
+    def progress(self) -> tuple[int, ...]:
+        """The number of lines that issued instructions, and the lines of the failure, outermost first; a run
+        without one came further."""
+        issued = {i.line for m in self.emulation.machines for i in m.trace.instructions}
+        failed = (
+            [site.statement.lineno for site in failure_sites(self.error)] if self.error is not None else []
+        )
+        return (len(issued), *(failed[::-1] if self.error is not None else (1 << 30,)))
 
 
 def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
@@ -81,6 +121,11 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
     limits = hardware(params.target).limits
     with emulated("trace", limits=limits, sdk=False):
         return _NkiLoop(context, params, load_module(context), limits).run()
+
+
+def _is_refusal(error: BaseException) -> bool:
+    """Tell that no argument can help: something is not there, or not allowed with any."""
+    return isinstance(error, KernelFaultError) and error.code == "unsupported" and "HBM" not in error.message
 
 
 def _said(error: BaseException) -> str:
@@ -122,8 +167,8 @@ def _made(made: Any, module: Any, names: list[str]) -> str | None:
 
 
 class _NkiLoop(RepairLoop[_NkiRun]):
-    attempts = 32
-    attempts_in_all = 96
+    attempts = 48
+    attempts_in_all = 600
 
     def __init__(self, context: StepContext, params: InferParams, module: Any, limits: Any) -> None:
         text = context.source.files[context.source.kernel]
@@ -134,22 +179,36 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         super().__init__(context, params, module, entries)
         self._limits = limits
         self._mode: Mode = "trace"
+        self._involved: list[str] = []  # the arguments of the statement at which the last run failed
+        self._guessed: dict[tuple[str, str], int] = {}  # (entry, size) -> its first value
 
     def first_call(self, entry: EntryCandidate) -> InferredCall:
         call = guessed_call(self._text, self._nodes[entry.function])
         self._make_objects(call)
+        call.fill_dimensions()
+        call.on_chip = [t.name for t in call.tensors if _ON_CHIP.search(t.name)]
+        self._guessed |= {(call.entry, name): size for name, size in call.sizes.items()}
         return call
 
     def written(self, call: InferredCall, remaining: str = "") -> str:
-        return nki_problem_text(call, remaining, PurePosixPath(self._context.source.kernel).stem)
+        module = PurePosixPath(self._context.source.kernel).stem
+        return nki_problem_text(call, remaining, module, self._involved)
 
     def arguments(self, call: InferredCall) -> dict[str, Any]:
         return {a.name: self._value(a, call) for a in call.arguments}
 
     def attempt(self, call: InferredCall, entry: EntryCandidate) -> _NkiRun:
-        with emulated(self._mode, limits=self._limits, sdk=False) as emulation:
+        with emulated(self._mode, limits=self._limits, sdk=False, most=_MOST_INSTRUCTIONS) as emulation:
             values, error = self.run_entry(call, "launch" if call.grid else "returns")
-        return _NkiRun(error, values, emulation)
+        run = _NkiRun(error, values, emulation)
+        involved = self._subjects(call, entry, run).involved(error) if error is not None else []
+        self._involved = [a.name for a in involved[:_MARKED]]
+        return run
+
+    def _subjects(self, call: InferredCall, entry: EntryCandidate, run: _NkiRun) -> LaunchSubjects:
+        return LaunchSubjects(
+            call, self._text, self._uses[call.entry], entry, run.values, run.emulation.machines
+        )
 
     def runs_otherwise(self, run: _NkiRun) -> bool:
         if isinstance(run.error, ValuesNeededError) and self._mode == "trace":
@@ -161,12 +220,13 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         self, call: InferredCall, entry: EntryCandidate, run: _NkiRun, reverse: bool = False
     ) -> str | None:
         if run.error is None:
-            return None
+            return self._bound_indices(call, entry, run)
+        if isinstance(run.error, LoopsTooLongError):
+            return self._shorten(call, entry)
         if not call.grid and _TWO_CORES.search(_said(run.error)):
             call.grid = ["2"]
             return "a launch over two cores"
-        use, machines = self._uses[call.entry], run.emulation.machines
-        subjects = LaunchSubjects(call, self._text, use, entry, run.values, machines)
+        subjects = self._subjects(call, entry, run)
         subjects.reverse = reverse
         made = subjects.repair_fault(run.error) or repair(run.error, subjects)
         if made is None and not call.grid and _PROGRAMS.search(self._text):
@@ -174,12 +234,99 @@ class _NkiLoop(RepairLoop[_NkiRun]):
             return "a launch over two cores"
         if made is not None:
             use_plain_types(call)
+            self._make_room(call)
+            call.fill_dimensions()
+        return made
+
+    def alternatives(
+        self, call: InferredCall, entry: EntryCandidate, run: _NkiRun
+    ) -> Iterator[tuple[str, InferredCall]]:
+        if run.error is None or isinstance(run.error, LoopsTooLongError) or _is_refusal(run.error):
+            return
+        subjects = self._subjects(call, entry, run)
+        for made, other in alternatives(call, str(run.error), subjects.involved(run.error)):
+            self._make_room(other)
+            yield made, other
+
+    def improve(self, call: InferredCall, entry: EntryCandidate, run: _NkiRun, changes: list[str]) -> None:
+        bounded = deepcopy(call)
+        if made := self._bound_indices(bounded, entry, run):
+            self.send(bounded, run, [*changes, made])
+
+    def _bound_indices(self, call: InferredCall, entry: EntryCandidate, run: _NkiRun) -> str | None:
+        """Draw the whole numbers of a call that runs without values low enough for what they index, where they leave it
+        with values; None where they do not, or that takes too long."""
+        drawn = [t for t in call.tensors if t.dtype.startswith(("int", "uint"))]
+        issued = sum(len(m.trace.instructions) for m in run.emulation.machines)
+        elements = sum(prod(call.shape(t)) for t in call.tensors)
+        if (
+            not drawn
+            or issued > _CHECKED_INSTRUCTIONS
+            or elements > _CHECKED_ELEMENTS
+            or self._mode == "full"
+        ):
+            return None
+        made: str | None = None
+        self._mode = "full"
+        try:
+            for _ in range(_DRAWS):
+                reached = _INDEX.search(str(self.attempt(call, entry).error))
+                bounds = [t.bound or smallest_dimension(call) for t in drawn]
+                if reached is None or max(bounds) == 1:
+                    break
+                size = int(reached["size"] or 0)
+                lower = [min(b, size) for b in bounds]
+                if not size or lower == bounds:
+                    lower = [max(1, b // 4) for b in bounds]
+                for tensor, bound in zip(drawn, lower, strict=True):
+                    tensor.bound = bound
+                made = f"whole numbers are below {max(lower)}"
+        finally:
+            self._mode = "trace"
+        return made
+
+    def passes(self, failed: _NkiRun, other: _NkiRun) -> bool:
+        sites = failure_sites(failed.error) if isinstance(failed.error, KernelFaultError) else []
+        if not sites or not _INSTRUCTION.search(ast.unparse(sites[0].statement)):
+            return True
+        lines = range(sites[0].statement.lineno, (sites[0].statement.end_lineno or 0) + 1)
+        return any(i.line in lines for m in other.emulation.machines for i in m.trace.instructions)
+
+    def _shorten(self, call: InferredCall, entry: EntryCandidate) -> str | None:
+        """Make the size smaller with which the kernel's loops end in time, or with which they still run at least; None
+        where there is none."""
+        longer: tuple[str, InferredCall] | None = None
+        for made, other in smaller_calls(call):
+            if self._spent():
+                break
+            error = self.attempt(other, entry).error
+            if error is None or (longer is None and isinstance(error, LoopsTooLongError)):
+                longer = made, other
+            if error is None:
+                break
+        if longer is None:
+            return None
+        made, other = longer
+        call.__dict__.update(other.__dict__)
+        call.shortened.append(made)
         return made
 
     def acceptable(self, call: InferredCall) -> bool:
         """Tell whether no repair made a tensor too large to compute with."""
+        return all(self._fits(call, tensor) for tensor in call.tensors)
+
+    def _make_room(self, call: InferredCall) -> None:
+        """Make sizes that nothing asked for yet 1, the largest first, while a tensor is too large: what the code needs
+        of them it will ask for."""
+        guessed = [n for n, size in call.sizes.items() if self._guessed.get((call.entry, n)) == size]
+        for name in sorted(guessed, key=lambda n: -call.sizes[n]):
+            large = [t for t in call.tensors if not self._fits(call, t)]
+            if any(name in names_in(dim) for t in large for dim in t.dims):
+                call.sizes[name] = 1
+
+    def _fits(self, call: InferredCall, tensor: InferredArgument) -> bool:
         try:
-            return all(prod(call.shape(t)) <= _MOST_ELEMENTS for t in call.tensors)
+            return prod(call.shape(tensor)) <= _MOST_ELEMENTS
         except NoSizeError:
             return True
 

@@ -32,10 +32,11 @@ class Emulation:
     order: int | None = None
     replaying: bool = True
     results: bool = False
+    most: int = 0
     machines: list[Machine] = field(default_factory=list)
 
     def launch(self, kernel: str) -> Machine:
-        machine = Machine(self.mode, self.record, self.limits, self.order)
+        machine = Machine(self.mode, self.record, self.limits, self.order, self.most)
         if not self.replaying:
             machine.begin(replaying=False)
         if self.results:
@@ -68,8 +69,11 @@ def emulated(
     order: int | None = None,
     replaying: bool = True,
     results: bool = False,
+    most: int = 0,
 ) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
+
+    A launch ends with LoopsTooLongError at its instruction number ``most``, if that is not 0.
 
     The stand-in modules stay for as long as the context lasts; kernels loaded inside must be run inside.
 
@@ -77,7 +81,7 @@ def emulated(
         UnknownVersionError: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
     emulation = Emulation(
-        mode, record, limits or CoreLimits(), order=order, replaying=replaying, results=results
+        mode, record, limits or CoreLimits(), order=order, replaying=replaying, results=results, most=most
     )
     real = real_packages() if sdk else {}
     emulation.real = bool(real)

@@ -35,6 +35,8 @@ _SHAPE = re.compile(r"\((\d+(?:, \d+)*),?\)")
 class LaunchSubjects(CallSubjects):
     """The arguments of a call of NKI kernels, and the ``machines`` of the launches that a run with them made."""
 
+    keeps_dimensions = True
+
     def __init__(
         self,
         call: InferredCall,
@@ -57,13 +59,43 @@ class LaunchSubjects(CallSubjects):
         """Return the tensor argument that ``value`` is, or is a view of: a kernel's tensor, or an array."""
         value = taken(value)
         if isinstance(value, Tile):
-            value = self._arrays.get(id(value.block))
+            block = value.block
+            while block.original is not None:  # its bits as another type
+                block = block.original
+            value = self._arrays.get(id(block))
         if not isinstance(value, np.ndarray):
             return None
         for name, given in self.values.items():
             if given is value or (isinstance(given, np.ndarray) and np.may_share_memory(given, value)):
                 return self.call.argument(name)
         return None
+
+    def involved(self, error: BaseException) -> list[InferredArgument]:
+        """Return the arguments that the statements an error passed through use, innermost first."""
+        found: list[InferredArgument] = []
+        for site in failure_sites(error):
+            for node in site.expressions():
+                if not isinstance(node, (ast.Name, ast.Attribute)):
+                    continue
+                try:
+                    argument = self.argument_of(site.value(node))
+                except NoValueError:
+                    continue
+                if argument is None and isinstance(node, ast.Name) and node.id in self._use.parameters:
+                    argument = self.call.argument(node.id)
+                if argument is not None and all(argument is not a for a in found):
+                    found.append(argument)
+        return found
+
+    def put_on_chip(self, argument: InferredArgument) -> str | None:
+        """Pass a tensor as a tile in SBUF, which has at most 128 partitions."""
+        if argument.name in self.call.on_chip or not argument.dims:
+            return None
+        self.call.on_chip.append(argument.name)
+        first = self._size(argument.dims[0])
+        if first is not None and first > _SIZE:
+            self.set_dimension(argument, 0, _SIZE, "a tile in SBUF")
+        return f"{argument.name} is a tile in SBUF"
 
     def repair_fault(self, error: BaseException) -> str | None:
         """Change the call as a violation of the hardware's rules asks for; None where nothing is known to help."""
@@ -193,6 +225,24 @@ class _Place:
                 return self.subjects.make_value(argument.name, f"no tensor in {self._line}", value)
         return None
 
+    def put_on_chip(self, role: str) -> str | None:
+        """Pass an argument of the statement as a tile in SBUF: the one of ``role``, if it names one."""
+        nodes = [
+            *(
+                k.value
+                for n in self._site.expressions()
+                if isinstance(n, ast.Call)
+                for k in n.keywords
+                if k.arg == role
+            ),
+            *self._site.expressions(),
+        ]
+        for node in nodes:
+            argument = self.subjects.argument_of(self._value(node))
+            if argument is not None and (made := self.subjects.put_on_chip(argument)):
+                return made
+        return None
+
     def set_types(self, old: str, new: str) -> str | None:
         """Give all tensors of one type another one."""
         tensors = [t for t in self.subjects.call.tensors if t.dtype == old]
@@ -238,7 +288,10 @@ class _Place:
 
 def _is_guessed(argument: InferredArgument) -> bool:
     """Tell whether a tensor has nothing but the sizes of its rank, which neither code nor documentation gave it."""
-    return all(d.isdigit() or d.removesuffix("_2") in GUESSED_SIZES for d in argument.dims)
+    return all(
+        d.isdigit() or re.fullmatch(r"size\d*", d) or d.removesuffix("_2") in GUESSED_SIZES
+        for d in argument.dims
+    )
 
 
 def _beyond(matched: re.Match[str], place: _Place) -> str | None:
@@ -302,6 +355,11 @@ def _operand(matched: re.Match[str], place: _Place) -> str | None:
     return place.number_operand()
 
 
+def _on_chip(matched: re.Match[str], place: _Place) -> str | None:
+    """An instruction of today's dialect works on a tensor in HBM: the kernel is called with tiles."""
+    return place.put_on_chip(matched["role"])
+
+
 def _half(matched: re.Match[str], place: _Place) -> str | None:
     """The kernel computes in bfloat16 what it takes for its arguments' type."""
     return place.set_types("float32", "bfloat16")
@@ -322,6 +380,7 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"An index reaches (?P<last>\d+); dimension \d+ has size (?P<size>\d+)", _covers),
     (r"Index (?P<last>\d+) is outside (?:block )?dimension \d+ of size (?P<size>\d+)", _covers),
     (r"(?P<count>\d+) indices for a tensor of (?P<rank>\d+) dimensions", _indexed),
+    (r"The (?P<role>\w+)[\w ]* lies in HBM; bring it to SBUF", _on_chip),
     (r"bfloat16.*float32|float32.*bfloat16", _half),
     (r"pattern reaches element (?P<last>\d+); the tensor has (?P<size>\d+)", _covers),
     (r"partition dimension is (?P<size>\d+); \w+ has (?P<most>\d+) partitions", _limit),

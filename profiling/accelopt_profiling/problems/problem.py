@@ -55,7 +55,8 @@ class Call:
     ``seed`` seeds the generators before the constructor runs, as it does for the reference model. The last
     arguments are passed by the names in ``keywords``. With ``backward`` the gradients of the tensors among them, for
     ones at each output, are computed as well and follow the outputs. ``grid`` holds Python expressions of a launch's
-    arguments, one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known.
+    arguments, one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known. ``on_chip`` names arguments of an
+    NKI kernel that are tiles in SBUF: they are loaded before it begins.
     With the style "recorded" the arguments are the storages of the calls ``recorded``, each with its ``entry``, encoded
     ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``). With the style "model" ``parameters``
     are the shapes, by name, of those that are drawn anew once it is built, from ``parameter_seed`` (see
@@ -70,6 +71,7 @@ class Call:
     seed: int = 0
     keywords: list[str] = field(default_factory=list)
     grid: list[str] = field(default_factory=list)
+    on_chip: list[str] = field(default_factory=list)
     recorded: list[dict[str, Any]] = field(default_factory=list)
     backward: bool = False
     parameters: dict[str, list[int]] = field(default_factory=dict)

@@ -11,6 +11,7 @@ import pytest
 
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.nki import inference_step
 from accelopt_profiling.nki.inference_step import infer_nki
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.worker.step_context import StepContext
@@ -266,3 +267,108 @@ def test_a_function_that_makes_its_kernel_gets_numbers_and_the_kernel_tensors(tm
     sys.modules.pop("kernel_file")
     rows, dimension, x = namespace["get_inputs"]()
     assert (type(rows), type(dimension), x.ndim) == (int, int, 2)
+
+
+TILES = """def k(x_sb, weight):
+    inner, columns = x_sb.shape
+    inner, rows = weight.shape
+    out = nl.ndarray((rows, columns), dtype=x_sb.dtype, buffer=nl.shared_hbm)
+    product = nl.ndarray((rows, columns), dtype=nl.float32, buffer=nl.psum)
+    nisa.nc_matmul(dst=product, stationary=weight, moving=x_sb)
+    result = nl.ndarray((rows, columns), dtype=x_sb.dtype, buffer=nl.sbuf)
+    nisa.tensor_copy(dst=result, src=product)
+    nisa.dma_copy(dst=out, src=result)
+    return out
+"""
+
+
+def test_arguments_that_are_tiles_on_the_chip_are_loaded_first(tmp_path: Path) -> None:
+    problem = inferred(tmp_path, TILES)
+    assert problem.complete, problem.remaining
+    assert 'on_chip = ["x_sb", "weight"]' in problem.text  # one by its name, one by what the instruction says
+
+
+#: No message says that ``bias`` needs a size of its own: the one that it was guessed to share cannot grow.
+SHARED = """def k(x, bias):
+    rows, columns = x.shape
+    assert columns == 128
+    out = nl.ndarray((1, 128), dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.ndarray((1, 128), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=bias.ap(pattern=[[128, 1], [1, 128]], offset=1024))
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+
+
+def test_a_size_that_two_places_want_different_is_parted(tmp_path: Path) -> None:
+    problem = inferred(tmp_path, SHARED)
+    assert problem.complete, (problem.remaining, problem.text)
+
+
+LONG = """def k(x):
+    rows, columns = x.shape
+    out = nl.ndarray((1, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    for _ in range(500):
+        for column in range(columns):
+            tile = nl.ndarray((1, 1), dtype=x.dtype, buffer=nl.sbuf)
+            nisa.dma_copy(dst=tile, src=x[0:1, column : column + 1])
+            nisa.dma_copy(dst=out[0:1, column : column + 1], src=tile)
+    return out
+"""
+
+
+def test_loops_without_an_end_in_sight_get_smaller_sizes_and_it_is_said(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(inference_step, "_MOST_INSTRUCTIONS", 20_000)
+    problem = inferred(tmp_path, LONG)
+    assert problem.complete, problem.remaining
+    assert "too long for an answer within seconds" in problem.note
+    assert problem.note in problem.text
+    assert problem.note in problem.outcome
+
+
+INDEXED = """def k(x, indices):
+    rows, columns = x.shape
+    assert rows == 64
+    out = nl.ndarray((rows, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    at = nl.ndarray((rows, 1), dtype=nl.int32, buffer=nl.sbuf)
+    nisa.dma_copy(dst=at, src=indices.ap(pattern=[[1, rows], [1, 1]]))
+    nisa.tensor_scalar(dst=at, data=at, op0=nl.multiply, operand0=16)
+    tile = nl.ndarray((rows, columns), dtype=x.dtype, buffer=nl.sbuf)
+    nisa.dma_copy(dst=tile, src=x.ap(pattern=[[columns, rows], [1, columns]], vector_offset=at, indirect_dim=0))
+    nisa.dma_copy(dst=out, src=tile)
+    return out
+"""
+
+
+def test_whole_numbers_that_index_are_inside_of_what_they_index(tmp_path: Path) -> None:
+    """They are multiplied with 16 first: as many as there are rows would leave the tensor."""
+    problem = inferred(tmp_path, INDEXED)
+    assert problem.complete, problem.remaining
+    bound = re.search(r"indices = np.random.randint\(0, (\d+)", problem.text)
+    assert bound, problem.text
+    assert 16 * (int(bound[1]) - 1) < 64
+
+
+def test_the_lines_to_be_mended_are_marked(tmp_path: Path) -> None:
+    body = "def k(x, table):\n    rows, columns = x.shape\n    raise RuntimeError(table)\n"
+    lines = inferred(tmp_path, body).text.splitlines()
+    assert [line for line in lines if "to be mended: " in line and "table = " in line]
+    assert not [line for line in lines if "to be mended: " in line and " x = " in line]
+
+
+AROUND = """def k(x):
+    rows, columns = x.shape
+    out = nl.ndarray((1, columns), dtype=x.dtype, buffer=nl.shared_hbm)
+    for start in range(0, rows // 16):
+        nisa.no_such_instruction(x)
+    nisa.dma_copy(dst=out, src=x[0:1])
+    return out
+"""
+
+
+def test_what_no_argument_can_mend_is_not_gone_around(tmp_path: Path) -> None:
+    problem = inferred(tmp_path, AROUND)
+    assert not problem.complete, problem.text
+    assert "no_such_instruction" in problem.remaining

@@ -80,7 +80,15 @@ def test_an_instruction_reduces_what_it_computes(statement: str, expected: np.nd
     assert any(i.opcode.endswith("_reduce") for i in outcome.trace.instructions)
 
 
-def test_an_accumulation_over_instructions_is_refused_and_not_computed_as_another_one() -> None:
+def test_an_accumulation_over_instructions_adds_to_what_the_first_one_reset() -> None:
+    said = "nisa.activation(nl.exp, x, reduce_op=nl.add, reduce_res=column, reduce_cmd=nisa.reduce_cmd."
+    outcome = nki_source.run(REDUCED.format(statement=f"y = {said}reset_reduce)\ny = {said}reduce)"), A)
+    assert outcome.fault is None, outcome.fault
+    expected = np.exp(A) * 2 * np.exp(A).sum(1, keepdims=True)
+    np.testing.assert_allclose(outcome.result, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_an_accumulation_that_nothing_reset_is_refused() -> None:
     statement = "y = nisa.activation(nl.exp, x, reduce_op=nl.add, reduce_res=column, reduce_cmd=nisa.reduce_cmd.reduce)"
     fault = nki_source.run(REDUCED.format(statement=statement), A).fault
     assert fault is not None

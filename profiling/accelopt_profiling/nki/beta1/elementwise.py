@@ -58,11 +58,13 @@ def _number(value: Any) -> Any:
 def _reduce_into(
     machine: Machine, opcode: str, op: Any, result: Tile, place: Any, command: Any = None
 ) -> None:
-    """``result`` reduced along the free dimensions into ``place`` by the instruction that made it."""
-    if command not in (None, ReduceCmd.idle, ReduceCmd.reset_reduce):
-        machine.fault(
-            "unsupported", f"reduce_cmd.{command.name} is not emulated; reduce_cmd.reset_reduce is."
+    """``result`` reduced along the free dimensions into ``place`` by the instruction that made it; with the command
+    ``reduce`` together with what the engine's registers hold since the one before."""
+    if command not in (None, ReduceCmd.idle, ReduceCmd.reset_reduce, ReduceCmd.reduce):
+        message = (
+            f"reduce_cmd.{command.name} is not emulated; reduce_cmd.reset_reduce and reduce_cmd.reduce are."
         )
+        machine.fault("unsupported", message)
     producer = result.producer
     assert producer is not None
     producer.opcode = opcode
@@ -72,10 +74,30 @@ def _reduce_into(
     if name not in REDUCTIONS:
         machine.fault("unsupported", f"{opcode} cannot reduce with {name!r}.")
     function = REDUCTIONS[name]
-    total = machine.executor.defer(
-        lambda x: function(x, axis=tuple(range(1, x.ndim))).reshape(target.shape), result
-    )
-    machine.executor.write(target, total)
+    kept = None
+    if command is ReduceCmd.reduce:
+        if opcode not in machine.registers:
+            machine.fault(
+                "unsupported", f"reduce_cmd.reduce adds to registers that no {opcode} has reset before."
+            )
+        (kept,) = machine.registers[opcode]
+        if machine.deferred.order is not None:
+            machine.deferred.order.keep_order()
+
+    def compute(x: Any, before: Any) -> Any:
+        total = function(x, axis=tuple(range(1, x.ndim))).reshape(target.shape)
+        return total if before is None else function(np.stack([total, before]), axis=0)
+
+    total = machine.executor.defer(compute, result, kept)
+    if command not in (ReduceCmd.reset_reduce, ReduceCmd.reduce):
+        machine.executor.write(target, total)
+        return
+    machine.recorder.forbid_replay()
+    machine.registers[opcode] = (total,)
+    if total is not None:
+        total.keep = True
+        machine.deferred.steps.append(total)
+    machine.executor.write(target, machine.executor.defer(lambda x: x, total))
 
 
 def activation_reduce(

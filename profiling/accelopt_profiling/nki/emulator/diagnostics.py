@@ -26,6 +26,10 @@ class ValuesNeededError(KernelFaultError):
     """A kernel's loop runs as often as a tensor says, in a run without values."""
 
 
+class LoopsTooLongError(BaseException):
+    """A launch issued more instructions than it may. A BaseException, so that kernels do not catch it as an error."""
+
+
 def user_line() -> int:
     """Return the 1-based line of the innermost frame outside this package, or 0. Called from this package
     only."""

@@ -59,11 +59,12 @@ class Machine:
         record: bool = True,
         limits: CoreLimits | None = None,
         order: int | None = None,
+        most: int = 0,
     ) -> None:
-        """``record`` keeps the instructions of the trace. ``order`` draws another order of the iterations of loops that
-        promise to take any.
+        """``record`` keeps the instructions of the trace, of which there are at most ``most`` where that is not 0.
+        ``order`` draws another order of the iterations of loops that promise to take any.
         """
-        self.mode = mode
+        self.mode, self.most = mode, most
         self.record = record
         self.limits = limits or CoreLimits()
         self.order = order
@@ -80,7 +81,7 @@ class Machine:
         self.diagnostics = Diagnostics()
         self.recorder = LoopRecorder(self.diagnostics, replaying and self.order is None)
         self.rules = HardwareRules(self.limits, self.diagnostics)
-        self.stream = InstructionStream(self.trace, self.record, self.diagnostics, self.recorder)
+        self.stream = InstructionStream(self.trace, self.record, self.diagnostics, self.recorder, self.most)
         self.deferred = DeferredSteps(None if self.order is None or not full else LoopOrder(self.order))
         self.memory = DeviceMemory(
             self, full, self.trace, self.rules, self.diagnostics, self.recorder, self.stream, self.deferred

@@ -48,7 +48,8 @@ class BenchmarkResult:
 class EmulatedKernel:
     """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another.
 
-    ``writes_arguments`` tells that the kernel's outputs are among its arguments, as before kernels returned them.
+    ``tiles`` names arguments that are tiles in SBUF. ``writes_arguments`` tells that the kernel's outputs are among its
+    arguments, as before kernels returned them.
     """
 
     __name__: str  # functools.update_wrapper sets them
@@ -62,15 +63,24 @@ class EmulatedKernel:
         dialect: Dialect,
         grid: tuple[int, ...] = (1,),
         writes_arguments: bool = False,
+        tiles: frozenset[str] = frozenset(),
     ) -> None:
         functools.update_wrapper(self, function)
         self.function, self._launch, self.dialect, self.grid = function, launch, dialect, grid
-        self.writes_arguments = writes_arguments
+        self.writes_arguments, self.tiles = writes_arguments, tiles
 
     def __getitem__(self, grid: Any) -> EmulatedKernel:
         """A size of 0 counts as 1: AWS's samples launch a single program so."""
         sizes = tuple(int(n) or 1 for n in (grid if isinstance(grid, tuple) else (grid,)))
-        return EmulatedKernel(self.function, self._launch, self.dialect, sizes, self.writes_arguments)
+        return EmulatedKernel(
+            self.function, self._launch, self.dialect, sizes, self.writes_arguments, self.tiles
+        )
+
+    def with_tiles(self, names: Iterable[str]) -> EmulatedKernel:
+        """Return the kernel with arguments that are tiles in SBUF: they are loaded before it begins."""
+        return EmulatedKernel(
+            self.function, self._launch, self.dialect, self.grid, self.writes_arguments, frozenset(names)
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if running_machine() is not None:  # one kernel calls another: inlined
@@ -156,7 +166,11 @@ class EmulatedKernel:
             annotation = getattr(self.function, "__annotations__", {}).get(name)
             mutable = "mutable" in getattr(annotation, "__name__", str(annotation))  # also one that is text
             writable = self.writes_arguments or mutable or self._writes(name, machine.version)
-            return handed_out(machine.argument(array, writable))
+            tensor = machine.argument(array, writable)
+            if name in self.tiles:
+                tensor = machine.transfers.load(tensor, None, None)
+                machine.arguments.append(LaunchArgument(tensor, array, False))
+            return handed_out(tensor)
         if not _holds_arrays(value):
             return value
         if isinstance(value, dict):

@@ -20,7 +20,8 @@ class NoSizeError(Exception):
 @dataclass
 class InferredArgument:
     """One argument. ``dims`` are expressions of the call's sizes, ``value`` is a Python expression; ``reason`` says
-    what it was inferred from, and ``firm`` that the code itself says so.
+    what it was inferred from, and ``firm`` that the code itself says so. In NKI whole numbers are below ``bound``; 0
+    stands for the smallest dimension.
     """
 
     name: str
@@ -31,13 +32,15 @@ class InferredArgument:
     value: str = "None"
     reason: str = ""
     firm: bool = False
+    bound: int = 0
 
 
 @dataclass
 class InferredCall:
     """A call of ``entry``. The arguments in ``keywords`` are passed by name, after the others; ``grid`` is that of a
     kernel which no function launches, one expression for each axis. With ``backward`` the gradients are computed too.
-    ``imports`` are names of the kernel file that the values need.
+    ``on_chip`` names tensors that are tiles in SBUF; ``shortened`` tells which sizes are smaller than they were first,
+    since loops were too long. ``imports`` are names of the kernel file that the values need.
     """
 
     entry: str
@@ -47,6 +50,16 @@ class InferredCall:
     grid: list[str] = field(default_factory=list)
     backward: bool = False
     imports: list[str] = field(default_factory=list)
+    on_chip: list[str] = field(default_factory=list)
+    shortened: list[str] = field(default_factory=list)
+
+    @property
+    def note(self) -> str:
+        """What a person should know of the sizes, as a sentence; "" for nothing."""
+        if not self.shortened:
+            return ""
+        smaller = ", ".join(self.shortened)
+        return f"The kernel's loops were too long for an answer within seconds, so that {smaller}."
 
     def argument(self, name: str) -> InferredArgument | None:
         """Return the argument ``name``, or None."""
@@ -95,6 +108,17 @@ class InferredCall:
                         return f"{a} * {b} * {c}"
         return None
 
+    def fill_dimensions(self) -> None:
+        """Make the sizes larger of which a dimension is computed as 0: ``n // 512``."""
+        for tensor in self.tensors:
+            for dimension in tensor.dims:
+                names = sorted(names_in(dimension) & set(self.sizes))
+                for _ in range(16 * len(names)):
+                    if not _is_zero(dimension, self.sizes):
+                        break
+                    smallest = min(names, key=lambda name: self.sizes[name])
+                    self.sizes[smallest] = 2 * max(1, self.sizes[smallest])
+
     def add_size(self, name: str, size: int) -> str:
         """Give ``name`` a size that no other one has, at or above ``size``: a power of two times as large, or three
         times that where calls of many sizes would grow beyond what fits; return the name."""
@@ -128,6 +152,13 @@ def evaluate(expression: str, sizes: dict[str, int]) -> int:
         return _value(ast.parse(expression, mode="eval").body, sizes)
     except (SyntaxError, KeyError, ZeroDivisionError, ValueError) as error:
         raise NoSizeError(expression) from error
+
+
+def _is_zero(expression: str, sizes: dict[str, int]) -> bool:
+    try:
+        return evaluate(expression, sizes) == 0
+    except NoSizeError:
+        return False
 
 
 def _value(node: ast.expr, sizes: dict[str, int]) -> int:

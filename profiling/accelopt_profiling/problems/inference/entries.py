@@ -9,7 +9,7 @@ from typing import Literal
 _BACKWARD = ("bwd", "backward", "grad")
 _NEVER = ("test_", "bench", "main", "get_inputs", "reference", "__")
 
-EntryKind = Literal["function", "autograd", "kernel"]
+EntryKind = Literal["function", "autograd", "module", "kernel"]
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ def entry_candidates(tree: ast.Module, kernels: list[str]) -> list[EntryCandidat
     """Return the entries that reach one of ``kernels`` (plain names), likeliest first.
 
     Public functions, and autograd functions whose backward pass launches kernels as well, come before other autograd
-    functions, private functions and the kernels themselves; those that nothing else of the file calls before those that
-    something does; forward before backward. A kernel that is launched with
-    nothing but a grid comes last.
+    functions and modules, private functions and the kernels themselves; those that nothing else of the file calls
+    before those that something does; forward before backward. A kernel that is launched with nothing but a grid comes
+    last.
     """
     functions = {n.name: n for n in _top_level(tree) if isinstance(n, ast.FunctionDef)}
     classes = {n.name: n for n in _top_level(tree) if isinstance(n, ast.ClassDef)}
@@ -79,6 +79,8 @@ def entry_candidates(tree: ast.Module, kernels: list[str]) -> list[EntryCandidat
             candidate = EntryCandidate(f"{name}.apply", f"{name}.forward", "autograd", given_before(forward))
             private = 0 if backward is not None and _names(backward) & reaching else 1
             ranked.append(((_is_backward(name), private, 0, _required(forward)), candidate))
+        elif forward is not None and is_torch_module(owner) and name in reaching:
+            ranked.append(((0, 1, 0, _required(forward)), EntryCandidate(name, name, "module")))
     called = set().union(*(_names(functions[n]) for n in jitted)) if jitted else set()
     for name in kernels:
         if name in functions and name not in called:
@@ -107,6 +109,11 @@ def _names(node: ast.AST) -> set[str]:
 def is_jitted(node: ast.FunctionDef) -> bool:
     """Return whether a decorator of a function is named after ``jit``."""
     return any("jit" in ast.unparse(d).split("(")[0].split(".")[-1] for d in node.decorator_list)
+
+
+def is_torch_module(owner: ast.ClassDef) -> bool:
+    """Return whether a class is called as ``torch.nn`` calls modules, by its bases' names."""
+    return any(ast.unparse(base).split(".")[-1] == "Module" for base in owner.bases)
 
 
 def given_before(forward: ast.FunctionDef) -> int:

@@ -78,6 +78,8 @@ class _Guessing:
     def _rank(self, use: ParameterUse) -> int:
         """Return the rank of a tensor of which the code shows a dimension or two: that of the main tensor, if
         it has more."""
+        if use.indices:
+            return use.indices
         usual = usual_tensor(use.name)
         first_alone = use.at_least == 1 and list(use.named) == [0]
         if usual.get("vector") or usual.get("rows") or usual.get("dims") or first_alone:
@@ -105,6 +107,9 @@ def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUs
         made = _tensor(guessing, parameter) if kinds[parameter.name] else _value(guessing, parameter)
         call.arguments.append(made)
     _name_classes(guessing)
+    for tensor in call.tensors if entry.kind == "module" else []:
+        if tensor.dtype == "bfloat16":  # as the weights that it is built with
+            tensor.dtype = "float32"
     _order(call, use, entry)
     call.drop_unused_sizes()
     return call

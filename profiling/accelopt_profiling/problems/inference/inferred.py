@@ -28,7 +28,7 @@ class InferredProblem:
     """A written problem: its ``text``, the ``entry`` it calls, the kernels that this launches, and how it went.
 
     ``complete`` tells that the kernels ran without an error; else ``remaining`` is what still goes wrong. ``changes``
-    are the repairs that were made, in order.
+    are the repairs that were made, in order. ``note`` is what else a person should know of it, as a sentence.
     """
 
     text: str
@@ -37,15 +37,20 @@ class InferredProblem:
     complete: bool = False
     remaining: str = ""
     changes: list[str] = field(default_factory=list)
+    note: str = ""
 
     @property
     def outcome(self) -> str:
         """What the problem launches, and what to do about it, as a sentence for the person."""
         launched, remaining = ", ".join(self.launched), self.remaining.rstrip(".")
+        note = f" {self.note}" if self.note else ""
         if self.complete:
-            return f"It runs {self.entry}, which launches {launched}; results are not checked without a `reference`."
+            unchecked = "results are not checked without a `reference`"
+            return f"It runs {self.entry}, which launches {launched}; {unchecked}.{note}"
         if self.launched:
-            return f"{self.entry} launches {launched} with it. Still wrong: {remaining}. Edit its inputs."
+            return (
+                f"{self.entry} launches {launched} with it. Still wrong: {remaining}.{note} Edit its inputs."
+            )
         why = f" ({remaining})" if remaining else ""
         return f"{self.entry} was not run with it{why}. Edit its inputs."
 
@@ -99,6 +104,8 @@ def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
         f"{why}: the arguments of {problem.entry} were inferred, and its results are not checked. "
         "Write the problem file to keep and edit them."
     )
+    if problem.note:
+        message += f" {problem.note}"
     if problem.remaining:
         message += f" What went wrong with them: {problem.remaining.rstrip('.')}."
     return Finding("inferred-problem", line, "information", message, quickfix="createProblem")

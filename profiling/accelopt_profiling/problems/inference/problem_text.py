@@ -5,6 +5,7 @@ reason.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall, NoSizeError
 
@@ -92,9 +93,12 @@ def _lowest(call: InferredCall) -> str:
     return next((name for name, size in call.sizes.items() if size == smallest), "1")
 
 
-def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") -> str:
-    """Return a problem file for ``call``, without a reference. ``remaining`` says what is still wrong with it;
-    ``module`` is the kernel file's name as a module."""
+def nki_problem_text(
+    call: InferredCall, remaining: str = "", module: str = "", involved: Collection[str] = ()
+) -> str:
+    """Return a problem file for ``call``, without a reference. ``remaining`` says what is still wrong with it, and
+    ``involved`` are the arguments that the failing statement uses; ``module`` is the kernel file's name as a module.
+    """
     lines = [
         f'"""Inputs of {call.entry}, inferred from its source. Edit what does not fit: sizes, dtypes, values.',
         "",
@@ -103,18 +107,29 @@ def nki_problem_text(call: InferredCall, remaining: str = "", module: str = "") 
         '"""',
         "",
     ]
-    made = [f"    {a.name} = {argument_text(a, call)}  # {a.reason or 'a guess'}" for a in call.arguments]
+    marks = {name: "to be mended: " for name in involved if remaining}
+    made = [
+        f"    {a.name} = {argument_text(a, call)}  # {marks.get(a.name, '')}{a.reason or 'a guess'}"
+        for a in call.arguments
+    ]
     if any("ml_dtypes." in line for line in made):
         lines.append("import ml_dtypes")
     lines += ["import numpy as np", ""]
+    if call.note:
+        lines += [f"# {call.note}", ""]
     if call.imports:
         lines += [f"from {module} import {', '.join(call.imports)}", ""]
     if remaining:
-        lines += [f"# Still to be mended: {' '.join(remaining.split())[:220]}", ""]
+        where = ", in the lines marked below" if marks else ""
+        lines += [f"# Still to be mended{where}: {' '.join(remaining.split())[:220]}", ""]
     lines.append(f'entry = "{call.entry}"')
     lines.append("inferred = True  # remove it once the values are real: what goes wrong is then an error")
     if call.grid:
         lines.append(f"grid = {_listed(call.grid)}  # the programs of a launch, one expression an axis")
+    if call.on_chip:
+        lines.append(
+            f"on_chip = {_listed(call.on_chip)}  # tiles in SBUF: they are loaded before the kernel begins"
+        )
     if call.keywords:
         lines.append(f"keywords = {_listed(call.keywords)}")
     sizes = ", ".join(f"{name}={size}" for name, size in call.sizes.items())
@@ -131,13 +146,14 @@ def argument_text(argument: InferredArgument, call: InferredCall) -> str:
     if argument.dtype == "bool":
         return f"np.random.random(size={shape}) < 0.9"
     if argument.dtype.startswith(("int", "uint")):
-        return f"np.random.randint(0, {_smallest_dimension(call)}, size={shape}).astype(np.{argument.dtype})"
+        bound = argument.bound or smallest_dimension(call)
+        return f"np.random.randint(0, {bound}, size={shape}).astype(np.{argument.dtype})"
     normal = f"np.random.normal(size={shape})"
     in_numpy = argument.dtype in ("float16", "float32", "float64")
     return f"{normal}.astype({'np' if in_numpy else 'ml_dtypes'}.{argument.dtype})"
 
 
-def _smallest_dimension(call: InferredCall) -> int:
+def smallest_dimension(call: InferredCall) -> int:
     """Return the smallest size: an index below it is inside every dimension."""
     sizes: list[int] = []
     for tensor in call.tensors:

@@ -249,6 +249,23 @@ def _view(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> 
     return None
 
 
+def _layer_rank(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    """Give a tensor the dimensions that a layer of torch takes."""
+    for _, argument in _arguments_in(site, subjects):
+        if made := subjects.set_rank(argument, int(matched[1]), f"rank from line {site.statement.lineno}"):
+            return made
+    return None
+
+
+def _channels(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
+    """Give a tensor as many channels as a layer of torch was made for."""
+    for _, argument in _arguments_in(site, subjects):
+        if len(argument.dims) > 2 and argument.dims[1] != matched[1]:
+            argument.dims[1], argument.reason = matched[1], f"channels from line {site.statement.lineno}"
+            return f"{argument.name} has {matched[1]} channels"
+    return None
+
+
 def _split(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
     total = sum(int(n) for n in re.findall(r"\d+", matched[2]))
     return subjects.resize(int(matched[1]), total, "the parts that it is split into")
@@ -363,6 +380,10 @@ _TABLE: list[tuple[str, _Mend]] = [
     (r"[Ee]xpected:?(?: shape:?)? [\[(](\d+(?:, ?\d+)*,?)[\])],? "
      r"(?:but )?got:?(?: shape:?)? [\[(](\d+(?:, ?\d+)*,?)[\])]", _stated_shape),
     (r"shape '\[([^\]]*)\]' is invalid for input of size (\d+)", _view),
+    (r"Expected \dD \(unbatched\) or (\d)D \(batched\) input", _layer_rank),
+    (r"[Ee]xpected (?:\dD or )?(\d)D (?:input \(got|\(batch mode\) tensor)", _layer_rank),
+    (r"expected input\[[\d, ]+\] to have (\d+) channels", _channels),
+    (r"running_mean should contain \d+ elements not (\d+)", _channels),
     (r"sum exactly to (\d+).*split_sizes=\[([^\]]*)\]", _split),
     (r"expected scalar type (\w+) but found (\w+)", _wanted_dtype),
     (r"operands must be same dtype. Got (\w+) and (\w+)", _dot_dtype),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
@@ -44,9 +45,17 @@ class InferenceRun(ABC):
         """How far it came; the greater one is the better one."""
 
     @property
+    def progress(self) -> tuple[int, ...]:
+        """How far it came in the code, where that is known; the greater one came further."""
+        return ()
+
+    @property
     def complete(self) -> bool:
         return self.error is None and not self.remaining
 
+
+#: Repairs in a row that bring a call no further: then others are tried.
+_STALLED = 8
 
 RunT = TypeVar("RunT", bound=InferenceRun)
 
@@ -109,6 +118,16 @@ class RepairLoop(ABC, Generic[RunT]):
         """Tell whether the next run of the same call differs: it is then run once more instead of changed."""
         return False
 
+    def alternatives(
+        self, call: InferredCall, entry: EntryCandidate, run: RunT
+    ) -> Iterator[tuple[str, InferredCall]]:
+        """Yield calls near one that failed and that no repair is known for, each with what it changes."""
+        yield from ()
+
+    def passes(self, failed: RunT, other: RunT) -> bool:
+        """Tell whether another run did what one failed at, and did not only go around it."""
+        return True
+
     def improve(self, call: InferredCall, entry: EntryCandidate, run: RunT, changes: list[str]) -> None:
         """Send better calls than one that runs completely."""
 
@@ -124,11 +143,12 @@ class RepairLoop(ABC, Generic[RunT]):
         call = self.first_call(entry)
         seen: set[str] = set()
         changes: list[str] = []
+        furthest: tuple[InferredCall, RunT] | None = None  # the first call that came as far as any
+        stalled = 0
         for _ in range(self.attempts):
-            text = self.written(call)
-            if text in seen or self._spent():
+            if self._spent():
                 return False
-            seen.add(text)
+            seen.add(self.written(call))
             run = self.attempt(call, entry)
             self._keep(call, run, changes)
             if self.runs_otherwise(run):
@@ -137,18 +157,64 @@ class RepairLoop(ABC, Generic[RunT]):
             if run.complete:
                 self.improve(call, entry, run, changes)
                 return True
-            made = self._repair(call, entry, run, seen)
-            if made is None:
-                return False
+            tried = deepcopy(call), run
+            stalled += 1
+            if furthest is None or run.progress > furthest[1].progress:
+                furthest, stalled = tried, 0
+            made = self._repair(call, entry, run, seen) if stalled <= _STALLED else None
+            if made is None or self.written(call) in seen:
+                starts = [furthest] if stalled > _STALLED or furthest[1] is run else [tried, furthest]
+                found = next(
+                    (f for s in starts if (f := self._explore(s, entry, seen, furthest[1].progress))), None
+                )
+                if found is None:
+                    return False
+                made, call = found
+                stalled = 0
             changes.append(made)
         return False
+
+    def _explore(
+        self,
+        start: tuple[InferredCall, RunT],
+        entry: EntryCandidate,
+        seen: set[str],
+        beyond: tuple[int, ...],
+    ) -> tuple[str, InferredCall] | None:
+        """Return the first call near one that failed that comes further than ``beyond``, and what it changes; None
+        where none does, or where nothing says which calls are near."""
+        for made, other in self.alternatives(start[0], entry, start[1]):
+            text = self.written(other)
+            if text in seen or not self.acceptable(other):
+                continue
+            if self._spent():
+                return None
+            seen.add(text)
+            run = self.attempt(other, entry)
+            if run.progress == beyond and str(run.error) != str(
+                start[1].error
+            ):  # it now asks for something else
+                mended = self._repair(other, entry, run, seen)
+                if mended is not None and self.written(other) not in seen and not self._spent():
+                    seen.add(self.written(other))
+                    made, run = f"{made}; {mended}", self.attempt(other, entry)
+            if run.progress > beyond and self.passes(start[1], run):
+                return made, other
+        return None
 
     def run_entry(self, call: InferredCall, style: CallStyle) -> tuple[dict[str, Any], BaseException | None]:
         """Call the entry as its problem would, and count it. Return the arguments, and what ended the call: user code
         may raise anything, which is what is to be repaired."""
         self._left -= 1
         values: dict[str, Any] = {}
-        made = Call(call.entry, style, keywords=call.keywords, grid=call.grid, backward=call.backward)
+        made = Call(
+            call.entry,
+            style,
+            keywords=call.keywords,
+            grid=call.grid,
+            on_chip=call.on_chip,
+            backward=call.backward,
+        )
         try:
             values = self.arguments(call)
             perform(self._module, made, list(values.values()))
@@ -188,7 +254,8 @@ class RepairLoop(ABC, Generic[RunT]):
     def send(self, call: InferredCall, run: RunT, changes: list[str]) -> None:
         """Make a call the best one, and send it."""
         problem = InferredProblem(
-            self.written(call, run.remaining), call.entry, run.launched, run.complete, run.remaining[:300], changes[:]
+            self.written(call, run.remaining), call.entry, run.launched, run.complete, run.remaining[:300], changes[:],
+            call.note,
         )  # fmt: skip
         self._best = (run.score, problem)
         self._context.emit(problem)

@@ -32,6 +32,9 @@ class CallSubjects:
         self.call, self._text, self._use, self._entry, self.values = call, text, use, entry, values
         self.parameters = list(use.parameters)[entry.skip :]
 
+    #: Whether a tensor with too many dimensions keeps its last ones, whatever others have.
+    keeps_dimensions = False
+
     def is_tensor(self, value: Any) -> bool:
         torch = sys.modules.get("torch")
         return torch is not None and isinstance(value, torch.Tensor)
@@ -61,7 +64,9 @@ class CallSubjects:
         if not 0 <= rank <= 6 or rank == len(argument.dims):
             return None
         alike = next((t for t in self.call.tensors if len(t.dims) == rank and t is not argument), None)
-        if alike is not None:
+        if self.keeps_dimensions and rank < len(argument.dims):
+            argument.dims = argument.dims[len(argument.dims) - rank :]
+        elif alike is not None:
             argument.dims = list(alike.dims)
         elif rank < len(argument.dims):
             argument.dims = argument.dims[len(argument.dims) - rank :]
@@ -78,7 +83,12 @@ class CallSubjects:
         self, argument: InferredArgument, shape: list[int], why: str, plain: bool = False
     ) -> str | None:
         """Give a tensor a shape that a run showed, in words of the call's sizes where they have such values; ``plain``:
-        in numbers."""
+        in numbers. What the shape leaves open, -1, stays as it was."""
+        if any(size < 1 for size in shape):
+            if len(shape) != len(argument.dims):
+                return None
+            own = [self._size(d) or 1 for d in argument.dims]
+            shape = [size if size > 0 else kept for size, kept in zip(shape, own, strict=True)]
         dims = [str(size) if plain else self.call.expression(size) or str(size) for size in shape]
         if dims == argument.dims:
             return None

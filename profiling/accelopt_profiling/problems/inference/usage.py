@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from accelopt_profiling.problems.discovery.kernel_makers import made_function
-from accelopt_profiling.problems.inference.entries import given_before
+from accelopt_profiling.problems.inference.conventions import usual_value
+from accelopt_profiling.problems.inference.entries import given_before, is_torch_module
 from accelopt_profiling.problems.inference.pointers import (
     address_roots,
     byte_pointers,
@@ -35,7 +36,8 @@ _PASSED_ON = 6
 @dataclass
 class ParameterUse:
     """The uses of one parameter. ``dims`` are the names of its dimensions where ``rank`` is known, "" for one without a
-    name; ``at_least`` is a lower bound of the rank, and ``named`` holds names by position, also from the end.
+    name; ``at_least`` is a lower bound of the rank, ``indices`` the rank that arrays of indices tell; ``named`` holds
+    names by position, also from the end.
     ``optional`` is what the code compares with None.
     """
 
@@ -45,6 +47,7 @@ class ParameterUse:
     rank: int | None = None
     dims: list[str] = field(default_factory=list)
     at_least: int = 0
+    indices: int = 0
     named: dict[int, str] = field(default_factory=dict)
     tensor: bool = False
     whole: bool = False
@@ -67,6 +70,7 @@ class ParameterUse:
         if self.rank is None and other.rank is not None:
             self.rank, self.dims, self.line = other.rank, list(other.dims), other.line
         self.at_least = max(self.at_least, other.at_least)
+        self.indices = max(self.indices, other.indices)
         self.named = {**other.named, **self.named}
         for name in (
             "tensor",
@@ -120,6 +124,11 @@ def function_uses(
     for _ in range(_PASSED_ON):
         for function in functions.values():
             _pass_on(function, functions)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef) and f"{node.name}.forward" in functions and is_torch_module(node):
+            functions[node.name] = _module_uses(
+                functions.get(f"{node.name}.__init__"), functions[f"{node.name}.forward"]
+            )
     for name, maker in list(functions.items()):
         made = made_function(maker.node)
         if made is not None and not maker.kernel:
@@ -127,6 +136,20 @@ def function_uses(
             own = known if known is not None and known.node is made else _own_uses(made, False, helpers)
             functions[name] = _maker_uses(maker, own)
     return functions
+
+
+def _module_uses(construction: FunctionUse | None, forward: FunctionUse) -> FunctionUse:
+    """Return the parameters that a module is built with and has no default for, followed by those of its call."""
+    built = [] if construction is None else list(construction.parameters.values())[1:]
+    required = {  # whatever layers make of them, they are no tensors
+        use.name: ParameterUse(
+            use.name, use.annotation, whole=not use.annotation and usual_value(use.name) is None
+        )
+        for use in built
+        if use.default is None
+    }
+    called = dict(list(forward.parameters.items())[1:])
+    return FunctionUse(forward.node, {**required, **called}, forward.keyword_only, False)
 
 
 def _maker_uses(maker: FunctionUse, made: FunctionUse) -> FunctionUse:
@@ -275,8 +298,22 @@ def _read_subscript(node: ast.Subscript, parameters: dict[str, ParameterUse]) ->
             plain = [i for i in items if not (isinstance(i, ast.Constant) and i.value is None)]
             use.at_least = max(use.at_least, len(plain))
             use.tensor = True
+            if len(plain) > 2 and any(
+                map(_is_array_index, items)
+            ):  # NKI's arrays of indices name all dimensions
+                use.indices = max(use.indices, len(plain))
     if index_use := _parameter(node.slice, parameters):
         index_use.indexed_by = True
+
+
+def _is_array_index(node: ast.expr) -> bool:
+    """Tell that an index is computed from an array with a new axis: ``128 * n + nl.arange(128)[:, None]``."""
+    return any(
+        isinstance(part, ast.Subscript)
+        and isinstance(part.value, ast.Call)
+        and any(isinstance(e, ast.Constant) and e.value is None for e in ast.walk(part.slice))
+        for part in ast.walk(node)
+    )
 
 
 def _read_call(node: ast.Call, parameters: dict[str, ParameterUse]) -> None:

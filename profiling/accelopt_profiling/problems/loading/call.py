@@ -10,6 +10,7 @@ import random
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,9 @@ from accelopt_profiling.problems.loading.operator_call import call_operator
 from accelopt_profiling.problems.loading.parameters import redraw
 from accelopt_profiling.problems.loading.recorded_calls import repeat_calls
 from accelopt_profiling.problems.problem import Call, OutputSpec, ProblemError
+
+#: Draws the weights of a module that is built for a call.
+_WEIGHT_SEED = 42
 
 
 def perform(
@@ -76,12 +80,21 @@ def call_entry(
             function(*arguments, *outputs)
         result = outputs
     else:
+        if inspect.isclass(function):
+            function = partial(_call_instance, function)
         positional = arguments[: len(arguments) - len(call.keywords)]
         named = dict(zip(call.keywords, arguments[len(positional) :], strict=True))
         triton = hasattr(function, "arg_names")
         if call.style == "launch":
             grid = _grid(function, call.grid, positional, named)
             function = function[grid if triton else grid({})]
+        if call.on_chip:
+            if not hasattr(function, "with_tiles"):
+                message = (
+                    f"`{call.function}` is no NKI kernel of the emulator, which alone takes `on_chip` tiles."
+                )
+                raise ProblemError("problem-invalid", message, file)
+            function = function.with_tiles(call.on_chip)
         with around():
             if call.backward:
                 return with_gradients(function, positional, named)
@@ -102,6 +115,19 @@ def _entry(module: ModuleType, name: str) -> Any:
     for part in name.split("."):
         found = getattr(found, part, None)
     return found
+
+
+def _call_instance(cls: type, *arguments: Any, **named: Any) -> Any:
+    """Build an object with as many arguments as its class requires, and call it with the others. Its weights are the
+    same each time."""
+    parameters = inspect.signature(cls).parameters.values()
+    required = sum(p.default is p.empty and p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
+    seed_everything(_WEIGHT_SEED)
+    built = cls(*arguments[:required])
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and hasattr(built, "cuda"):
+        built = built.cuda()
+    return built(*arguments[required:], **named)
 
 
 def with_gradients(function: Any, positional: list[Any], named: dict[str, Any]) -> list[Any]:

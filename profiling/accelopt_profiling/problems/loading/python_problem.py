@@ -3,9 +3,10 @@
 Optional names of such a file: ``tolerance`` (a number, or ``{"rtol": ..., "atol": ...}``), ``shapes`` (a list of
 keyword arguments for ``get_inputs``; the key ``count`` of each says how often the case occurred, ``count`` of the file
 how often the main one), ``entry`` (the function of the kernel file that takes the inputs, or its name), ``keywords``
-(the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel), ``backward = True``
-(gradients are computed too, and compared with the reference's). Without ``reference``
-the kernels are measured and their results not checked; a rewrite is compared with the original.
+(the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel), ``on_chip`` (inputs
+that an NKI kernel takes as tiles in SBUF), ``backward = True`` (gradients are computed too, and compared with the
+reference's). Without ``reference`` the kernels are measured and their results not checked; a rewrite is compared with
+the original.
 """
 
 from __future__ import annotations
@@ -156,6 +157,7 @@ class ModuleProblem(PythonProblem):
             raise ProblemError("problem-invalid", message, file)
         self._original = original
         self._keywords = parse_names(getattr(module, "keywords", []), "keywords", file)
+        self._on_chip = parse_names(getattr(module, "on_chip", []), "on_chip", file)
         self._backward = getattr(module, "backward", False) is True  # in a kernel file it may be a function
         grid = getattr(module, "grid", [])
         self._grid = parse_names([grid] if isinstance(grid, str) else grid, "grid", file)
@@ -168,14 +170,21 @@ class ModuleProblem(PythonProblem):
         return self.run(self._original(), inputs) if self._original else None
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        if not self._keywords and not self._grid:
+        if not self._keywords and not self._grid and not self._on_chip:
             return Call(self._entry_for(len(inputs)), backward=self._backward), inputs
         if self._entry is None:
-            message = f"{self._file} states `keywords` or `grid`; name the function in `entry` as well."
+            message = (
+                f"{self._file} states `keywords`, `grid` or `on_chip`; name the function in `entry` as well."
+            )
             raise ProblemError("problem-invalid", message, self._file)
         style: CallStyle = "launch" if self._grid else "returns"
         return Call(
-            self._entry, style, keywords=self._keywords, grid=self._grid, backward=self._backward
+            self._entry,
+            style,
+            keywords=self._keywords,
+            grid=self._grid,
+            on_chip=self._on_chip,
+            backward=self._backward,
         ), inputs
 
 
