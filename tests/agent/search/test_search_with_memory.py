@@ -28,7 +28,7 @@ import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
 
-WIDTH = 512
+WIDTH = 128
 
 
 @nki.jit
