@@ -17,8 +17,9 @@ from accelopt_profiling.problems.inference.docstring_shapes import comment_shape
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.inductor_kernel import inductor_call, inductor_program
 from accelopt_profiling.problems.inference.launch_grid import launch_grid
+from accelopt_profiling.problems.inference.parameter_use import ParameterUse
 from accelopt_profiling.problems.inference.strides import is_step, stride_dims, stride_values, strides_of
-from accelopt_profiling.problems.inference.usage import FunctionUse, ParameterUse
+from accelopt_profiling.problems.inference.usage import FunctionUse
 
 _BY_RANK = {
     0: [],
