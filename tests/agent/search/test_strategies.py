@@ -194,7 +194,7 @@ async def test_hybrid_goes_deep_before_wide() -> None:
     fastest = min(us_of(t) for t in cost.seen)
     assert max(len(e.suggestion.steps) for e in events if isinstance(e, SuggestionFound)) == 6
     assert [us_of(t) for t in cost.seen].index(fastest) + 1 == 6
-    assert len(cost.seen) == 6 + 12  # then its patience, with older versions
+    assert len(cost.seen) == 6 + 30  # then its patience, with older versions
 
 
 async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:

@@ -169,7 +169,7 @@ class Hybrid(Frontier):
         first_gain: float = 0.06,
         least_gain: float = 0.02,
         repairs: int = 1,
-        patience: int = 12,
+        patience: int = 30,
         model_share: float = MODEL_SHARE,
         prove_last: bool = False,
         prior: OutcomePrior | None = None,
