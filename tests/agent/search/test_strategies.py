@@ -190,11 +190,12 @@ async def test_hybrid_goes_deep_before_wide() -> None:
     rules = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 30) for k in range(6)}
     text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(6)))
     cost = ToyCost(text)
-    events = await play([ToyProposer(rules)], asked=replace(request(text), parallel=1), cost=cost)
+    asked = replace(request(text), parallel=1, strategy_options={"patience": 12})
+    events = await play([ToyProposer(rules)], asked=asked, cost=cost)
     fastest = min(us_of(t) for t in cost.seen)
     assert max(len(e.suggestion.steps) for e in events if isinstance(e, SuggestionFound)) == 6
     assert [us_of(t) for t in cost.seen].index(fastest) + 1 == 6
-    assert len(cost.seen) == 6 + 30  # then its patience, with older versions
+    assert len(cost.seen) == 6 + 12  # then its patience, with older versions
 
 
 async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:
