@@ -4,7 +4,7 @@ import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
 
-ROWS, COLUMNS = 128, 512
+ROWS, COLUMNS = 128, 128
 
 
 @nki.jit

@@ -34,7 +34,7 @@ _INPUTS = """
 import numpy as np
 
 def get_inputs():
-    return [np.random.normal(size=(256, 512)).astype(np.float32)]
+    return [np.random.normal(size=(256, 2048)).astype(np.float32)]
 """
 _REFERENCE = "\ndef reference(x):\n    return x / (1 + np.exp(-x))\n"
 
@@ -63,13 +63,13 @@ _NKIBENCH = """
 import numpy as np
 
 def get_inputs():
-    return [np.random.normal(size=(256, 512)).astype(np.float32)]
+    return [np.random.normal(size=(256, 2048)).astype(np.float32)]
 
 def forward(x):
     return x / (1 + np.exp(-x))
 
 def transform_to_nki_inputs(inputs):
-    return [inputs[0].reshape(2, 128, 512)]
+    return [inputs[0].reshape(2, 128, 2048)]
 
 def transform_nki_outputs(result, reference):
     return [np.swapaxes(result, 0, 1).reshape(reference.shape)]
@@ -149,7 +149,7 @@ def run_silu(x):
 
 
 if __name__ == "__main__":
-    run_silu(np.random.default_rng(0).standard_normal((256, 512)).astype(np.float32))
+    run_silu(np.random.default_rng(0).standard_normal((256, 2048)).astype(np.float32))
 """
 )
 

@@ -28,7 +28,7 @@ def scale_shift(x, weight, bias):
 def get_inputs():
     generator = np.random.default_rng(0)
     return [
-        generator.standard_normal(shape, dtype=np.float32) for shape in ((1024, 512), (128, 512), (128, 512))
+        generator.standard_normal(shape, dtype=np.float32) for shape in ((4096, 512), (128, 512), (128, 512))
     ]
 
 
