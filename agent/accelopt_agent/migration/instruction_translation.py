@@ -192,7 +192,8 @@ class InstructionTranslation(ExpressionTranslation):
             column = (
                 shapes[other]
                 and shapes[data]
-                and shapes[other] == [shapes[data][0]] + [1] * (len(shapes[data]) - 1)
+                and shapes[other][0] == shapes[data][0]
+                and all(n == 1 for n in shapes[other][1:])
             )
             if shapes[data] and (column or not shapes[other]):
                 return [
