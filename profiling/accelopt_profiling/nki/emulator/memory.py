@@ -26,7 +26,8 @@ from accelopt_profiling.nki.emulator.tile import Tile, TileOperations
 
 
 class DeviceMemory:
-    """The blocks of one run. ``full``: values are computed; ``tile_class`` is the dialect's tensor."""
+    """The blocks of one run. ``full``: values are computed; ``tile_class`` is the dialect's tensor, ``blocks`` the
+    number of blocks that were made."""
 
     def __init__(
         self, owner: TileOperations, full: bool, trace: Trace, rules: HardwareRules, diagnostics: Diagnostics,
@@ -36,7 +37,7 @@ class DeviceMemory:
         self._owner, self._full, self._trace = owner, full, trace
         self._rules, self._diagnostics, self._recorder = rules, diagnostics, recorder
         self._stream, self._deferred = stream, deferred
-        self._blocks = 0
+        self.blocks = 0
         self._shared: list[Tile] = []
         self.next_shared = 0
 
@@ -44,8 +45,8 @@ class DeviceMemory:
         self, memory: MemorySpace, shape: tuple[int, ...], item: int, name: str, line: int, constant: bool
     ) -> BlockInfo:
         """Return the description of a new block with elements of ``item`` bytes."""
-        self._blocks += 1
-        return BlockInfo(self._blocks, memory, shape, item, name, line, constant)
+        self.blocks += 1
+        return BlockInfo(self.blocks, memory, shape, item, name, line, constant)
 
     def allocate(
         self,
