@@ -13,7 +13,7 @@ from accelopt_profiling.nki.compute.deferred import DeferredSteps
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Array, Block
-from accelopt_profiling.nki.data.coverage import WRITTEN, WriteCoverage
+from accelopt_profiling.nki.data.coverage import WriteCoverage
 from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import VECTOR, BlockInfo, Trace
 from accelopt_profiling.nki.data.layout import contiguous
@@ -86,10 +86,8 @@ class DeviceMemory:
 
     def allocate_like(self, block: Block) -> Block:
         """Return a new block like one that was made in a recorded iteration, for another iteration."""
-        old = block.info
-        info = self.describe_block(old.memory, old.shape, block.dtype.itemsize, old.name, old.line, False)
-        copy = Block(info, block.dtype, block.coverage is WRITTEN)
-        copy.fill = block.fill
+        self.blocks += 1
+        copy = block.another(self.blocks)
         if self._recorder.loops:
             self._recorder.events.append(copy)
         return copy
