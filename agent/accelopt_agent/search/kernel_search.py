@@ -18,6 +18,7 @@ from accelopt_agent.events import (
 )
 from accelopt_agent.search.budget import BudgetExhaustedError
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
+from accelopt_agent.search.known_rewrites import KnownRewrites
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.proposer import Proposer, ProposerError
 from accelopt_agent.search.recorder import (
@@ -43,7 +44,7 @@ from accelopt_agent.search.strategies.strategy import (
     ValidateNode,
 )
 from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
-from accelopt_agent.search.trial import Trial, VersionTexts, goes_back, repeats
+from accelopt_agent.search.trial import Trial, VersionTexts, repeats
 from accelopt_agent.search.trial_result import (
     candidate_outcome,
     failure_of,
@@ -82,9 +83,7 @@ class KernelSearch:
         self._resumed, self._pause = run.resumed, run.pause
         self._validator = CandidateValidator(run.gate, run.recorder, run.meter, run.resumed.verdicts)
         self._texts = texts or VersionTexts(root.text, root.kernel.name)
-        self._seen = {self._texts.fingerprints(root.text)[0]}
-        self._not_again: set[str] = set()
-        self._failed_steps: set[tuple[str, str]] = set()
+        self._known = KnownRewrites(root, self._texts)
         self._taught: list[Pair] = []
         self._gone: set[str] = set()  # proposers that answer nothing any more
         self._told_faults: set[str] = set()
@@ -210,9 +209,8 @@ class KernelSearch:
         no_rejections: list[Rejection] = []
         traps = await self._recorder.read(lambda m: m.traps(kernel_hash), no_traps)
         rejected = await self._recorder.read(lambda m: m.rejected(kernel_hash), no_rejections)
-        self._not_again = {t.candidate_id for t in traps if t.target == target} | {
-            r.candidate_id for r in rejected
-        }
+        refused = [t.candidate_id for t in traps if t.target == target] + [r.candidate_id for r in rejected]
+        self._known.never_again.update(r for r in refused if not self._resumed.knows(r))
 
     # Calls
 
@@ -228,9 +226,9 @@ class KernelSearch:
         else:
             candidates = await proposer.propose(node)
         if len(candidates) > FEW:
-            trials = await asyncio.to_thread(self._trials, candidates, node)
+            trials = await asyncio.to_thread(self._known.new_trials, candidates, node)
         else:
-            trials = self._trials(candidates, node)
+            trials = self._known.new_trials(candidates, node)
         self._meter.skipped += len(candidates) - len(trials)
         return trials
 
@@ -260,24 +258,6 @@ class KernelSearch:
             lines.append(f"{kernel}: the {name} is asked no more: too many answers in a row were of no use")
         return [ProgressText(line) for line in lines]
 
-    def _trials(self, candidates: Sequence[Candidate], node: Node) -> list[Trial]:
-        return [trial for c in candidates if (trial := self._trial(c, node)) is not None]
-
-    def _trial(self, candidate: Candidate, node: Node) -> Trial | None:
-        """Return the candidate as a rewrite of the original; None when it is known already."""
-        if (candidate.origin, candidate.summary) in self._failed_steps:
-            return None
-        try:
-            fingerprint, rewrite = self._texts.fingerprints(candidate.text)
-        except (SyntaxError, ValueError, RecursionError):
-            return None
-        if fingerprint in self._seen or (rewrite in self._not_again and not self._resumed.knows(rewrite)):
-            return None
-        if candidate.origin.startswith("rule:") and goes_back(candidate.text, node):
-            return None
-        self._seen.add(fingerprint)
-        return Trial(candidate, node, rewrite)
-
     # Costs
 
     async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnavailableError, bool]:
@@ -297,13 +277,15 @@ class KernelSearch:
         self._meter.remembered += paid_before
         self._meter.candidates += not paid_before
         node = node_of_trial(trial, measured, self.root, self._texts, self.request.target)
-        if trial.step in self._failed_steps and node.failure is None:  # refused while this one was tried
+        if (
+            self._known.fails(trial.step, trial.parent) and node.failure is None
+        ):  # refused while this one was tried
             node.proof, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
         outcome = candidate_outcome(node, self.request.target)
         detail = str(measured) if isinstance(measured, CostUnavailableError) else trial.moves(measured)
         if isinstance(measured, CostUnavailableError) and measured.lasting:
             if repeats(trial.step):
-                self._failed_steps.add(trial.step)
+                self._known.add_failed_step(trial.step, trial.parent)
             await self._trap(trial, measured.code, detail)
         elif outcome == "slower" and not node.compared_at_scale:  # that says little of other sizes
             await self._trap(
@@ -326,7 +308,6 @@ class KernelSearch:
         return [CandidateTried(number, composed, outcome, node.measurement.latency, detail)]
 
     async def _trap(self, trial: Trial, code: str, why: str) -> None:
-        self._not_again.add(trial.fingerprint)
         await self._recorder.trap(
             self.root, trial.fingerprint, self.request.target, trial.candidate, code, why
         )
@@ -424,15 +405,17 @@ class KernelSearch:
         self._refuse_repeated(node, failure)
 
     def _refuse_repeated(self, node: Node, failure: Failure) -> None:
-        """Refuse the step that made a right version wrong, where it does the same wherever it is taken."""
-        right = node.parent is not None and (node.parent is self.root or node.parent.proof == "accepted")
-        if right and node.step and repeats(node.step):
-            self._refuse_step(node.step, failure)
-
-    def _refuse_step(self, step: tuple[str, str], failure: Failure) -> None:
-        """Mark a step that made a right version wrong: it is not taken again, and versions made with it are not
-        validated."""
-        self._failed_steps.add(step)
-        for node in self.root.walk():
-            if node.proof is None and node.step == step:
-                node.proof, node.failure = "refused", failure
+        """Refuse the step that made a right version wrong, where it does the same wherever it is taken: it is not taken
+        again, and versions made with it are not validated."""
+        before = node.parent
+        if before is None or node.step is None or not repeats(node.step):
+            return
+        if before is self.root or before.proof == "accepted":
+            self._known.add_failed_step(node.step, before)
+            for other in self.root.walk():
+                if (
+                    other.proof is None
+                    and other.step is not None
+                    and self._known.fails(other.step, other.parent)
+                ):
+                    other.proof, other.failure = "refused", failure

@@ -29,12 +29,6 @@ _BEYOND_REPAIR = frozenset(
 )  # fmt: skip
 
 
-def is_remembered(origin: str, steps: tuple[str, ...]) -> bool:
-    """Return whether a rewrite is an edit or a sequence of rules that the memory proposed; a single rule, which is
-    proposed without it too, is not."""
-    return origin.startswith("memory:") and not (len(steps) == 1 and steps[0].startswith("rule:"))
-
-
 @dataclass(frozen=True)
 class Failure:
     """The reason why a version cannot be used: the code of a finding or of the gate, and one line. ``cases`` says on
@@ -61,10 +55,10 @@ class Node:
 
     ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``fingerprint`` identifies the whole
     rewrite of the original. ``proof`` is the gate's verdict, None before it was asked; ``failure`` says why the version
-    could not be run or was refused; ``repair`` marks the repair of a parent that had failed. ``asked`` counts the
-    queries to each proposer about this node. ``comparison`` is with the original, in one session on a device. Of the
-    original, ``others`` are the file's other kernels as far as they were measured, and ``rest`` is their time, as
-    ``compared`` is, from when it is needed on.
+    could not be run or was refused; ``repair`` marks the repair of a parent that had failed, ``remembered`` what a
+    memory led to (``Trial.remembered``). ``asked`` counts the queries to each proposer about this node. ``comparison``
+    is with the original, in one session on a device. Of the original, ``others`` are the file's other kernels as far as
+    they were measured, and ``rest`` is their time, as ``compared`` is, from when it is needed on.
     """
 
     text: str
@@ -79,6 +73,7 @@ class Node:
     failure: Failure | None = None
     comparison: TimeComparison | None = None
     repair: bool = False
+    remembered: bool = False
     rest: Latency = field(default_factory=Latency)
     others: tuple[KernelMeasurement, ...] = ()
     asked: dict[str, int] = field(default_factory=dict)
@@ -183,15 +178,6 @@ class Node:
     def made_by_rules(self) -> bool:
         """All rewrites from the original to this node are rules, which are meant to keep what the kernel computes."""
         return all(step.startswith("rule:") for step in self.steps)
-
-    @property
-    def remembered(self) -> bool:
-        """A change that was remembered of another kernel is among the rewrites from the original to this node."""
-        if self.parent is None:
-            return False
-        own = self.steps[len(self.parent.steps) :]
-        origin = self.step[0] if self.step is not None else ""
-        return is_remembered(origin, own) or self.parent.remembered
 
     @property
     def may_be_built_upon(self) -> bool:

@@ -45,11 +45,13 @@ def repeats(step: tuple[str, str]) -> bool:
 @dataclass(frozen=True)
 class Trial:
     """A ``candidate`` to be measured: it rewrites ``parent``; ``fingerprint`` identifies the rewrite of the
-    original."""
+    original. It is ``remembered`` where the memory proposed it or a step before it, or is the reason why it is tried
+    now."""
 
     candidate: Candidate
     parent: Node
     fingerprint: str
+    remembered: bool = False
 
     @property
     def step(self) -> tuple[str, str]:

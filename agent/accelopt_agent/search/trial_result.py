@@ -65,6 +65,7 @@ def node_of_trial(
         trial.fingerprint,
         failure=failure,
         repair=trial.repairs,
+        remembered=trial.remembered,
     )
     node.proof = "refused" if failure is not None else None
     node.clearly_faster = _clearly_faster(node, target)

@@ -26,7 +26,7 @@ from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, SuggestionFound
 from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.strategies.hybrid import TRIES_IN_VAIN, Experience
+from accelopt_agent.search.strategies.step_expectation import TRIES_IN_VAIN, StepExpectation
 from accelopt_agent.search.trial import Trial
 from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_profiling.kernels import find_kernels
@@ -67,7 +67,7 @@ async def test_a_refusal_at_the_end_leads_to_the_next_fastest() -> None:
 
 
 def test_of_a_rule_that_gained_nothing_in_two_places_little_is_hoped_elsewhere() -> None:
-    experience, root = Experience(), node(100)
+    experience, root = StepExpectation(), node(100)
     trials = [trial(root, "rule:balance", f"move line {line}") for line in range(4)]
     gained = trial(root, "rule:wider", "load rows in full")
     experience.add_proposals([*trials, gained])
@@ -84,7 +84,7 @@ def test_a_rule_that_brought_nothing_again_and_again_loses_its_turn() -> None:
     """Whatever its place in the catalogue and earlier searches let hope, until it gains or another unit limits."""
     root = node(100)
     prior = OutcomePrior([tried_elsewhere(str(task)) for task in range(9)])
-    for experience in (Experience(), Experience(prior, "trn1")):
+    for experience in (StepExpectation(), StepExpectation(prior, "trn1")):
         trials = [trial(root, "rule:balance", f"move line {line}") for line in range(6)]
         experience.add_proposals(trials)
         for tried_now in trials[:TRIES_IN_VAIN]:

@@ -76,13 +76,12 @@ async def search(host: LocalHost, path: Path, memory: Memory | None) -> list[Eve
 
 
 def first(events: list[Event]) -> tuple[int, Suggestion]:
-    """How many candidates were tried before the first suggestion, and the suggestion."""
-    tried = 0
-    for event in events:
-        tried += isinstance(event, CandidateTried)
-        if isinstance(event, SuggestionFound):
-            return tried, event.suggestion
-    pytest.fail(f"nothing was found: {events[-1]}")
+    """The first suggestion, and after how many others it was tried. What is tried while it is proved does not count."""
+    found = next((e.suggestion for e in events if isinstance(e, SuggestionFound)), None)
+    if found is None:
+        pytest.fail(f"nothing was found: {events[-1]}")
+    tried = [e.candidate.text for e in events if isinstance(e, CandidateTried)]
+    return tried.index(found.text), found
 
 
 @pytest.mark.slow

@@ -47,7 +47,9 @@ def made(parent: Node | None, us: int, number: int, **known: object) -> Node:
 
 def answer(strategy: Strategy, ask: AskProposer, *nodes: Node) -> None:
     """``ask`` is answered with rewrites that become ``nodes`` as soon as they are tried."""
-    trials = [Trial(n.candidate, ask.node, n.fingerprint) for n in nodes if n.candidate is not None]
+    trials = [
+        Trial(n.candidate, ask.node, n.fingerprint, n.remembered) for n in nodes if n.candidate is not None
+    ]
     strategy.observe(ProposalsReceived(ask, trials))
     while isinstance(step := strategy.choose(Capacity(proposals=False)), (TryCandidate, ValidateNode)):
         if isinstance(step, ValidateNode):
@@ -227,7 +229,7 @@ def test_hybrid_goes_on_with_the_rules_where_a_remembered_change_leads_nowhere_e
     hybrid = Hybrid(root, ["memory", "rules"], target="trn1", depth=16, patience=0)
     (first,) = asks(hybrid, 1)
     assert first.proposer == "memory"
-    remembered = made(root, 50, 1, step=("memory:a", "1"))
+    remembered = made(root, 50, 1, step=("memory:a", "1"), remembered=True)
     assert remembered.candidate is not None
     remembered.candidate = replace(remembered.candidate, origin="memory:a", steps=("memory:a",))
     answer(hybrid, first, remembered)
@@ -426,10 +428,10 @@ def order_of(items: list[str], prior: OutcomePrior | None) -> list[str]:
     return tried
 
 
-def test_outcomes_elsewhere_decide_the_order_after_the_first_try() -> None:
+def test_outcomes_elsewhere_decide_the_order_in_turn_with_the_catalogue() -> None:
     items = [f"rule:{name}" for name in "abcdef"]
     good = [Outcome("rule:f", f"k{k}", None, "nki", "trn1", -1.0, str(k)) for k in range(3)]
     better = [Outcome("memory:e", f"k{k}", None, "nki", "trn1", -0.5, str(k)) for k in range(3)]
     items[4] = "memory:e"
     assert order_of(items, None) == items
-    assert order_of(items, OutcomePrior([*good, *better]))[:3] == ["rule:a", "rule:f", "memory:e"]
+    assert order_of(items, OutcomePrior([*good, *better]))[:4] == ["rule:f", "rule:a", "memory:e", "rule:b"]

@@ -93,7 +93,9 @@ class Frontier(ABC):
         elif isinstance(result, CandidateMeasured):
             self.nodes.append(result.node)
         elif result.node.proof == "refused" and result.node.step and repeats(result.node.step):
-            self.ideas = [i for i in self.ideas if i.step != result.node.step]
+            step, before = result.node.step, result.node.parent
+            remembered = before is not None and before.remembered
+            self.ideas = [i for i in self.ideas if i.step != step or i.parent.remembered < remembered]
 
     def best(self) -> Node:
         proved = [n for n in self.nodes if n.proof == "accepted"]

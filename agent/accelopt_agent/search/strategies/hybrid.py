@@ -4,112 +4,28 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from random import Random
 
-from accelopt_agent.search.node import ROUNDING, Node, is_remembered
+from accelopt_agent.search.node import Node
 from accelopt_agent.search.strategies.frontier import Frontier
+from accelopt_agent.search.strategies.step_expectation import BEST_HOPE, NEUTRAL, WORTHWHILE, StepExpectation
 from accelopt_agent.search.strategies.strategy import (
     ONCE_PER_SEARCH,
     PAID,
     AskProposer,
     CandidateMeasured,
     Capacity,
+    NodeValidated,
     ProposalsReceived,
     SearchStep,
     StepResult,
     TryCandidate,
     ValidateNode,
 )
+from accelopt_agent.search.strategies.trial_queue import TrialQueue
 from accelopt_agent.search.trial import Trial, repeats
 from accelopt_memory.outcomes import OutcomePrior
-
-#: What is hoped of a rule's step that was never tried: the first of an answer, the last, and of anything at all.
-FIRST, LAST, BEST_HOPE = 0.80, 0.95, 0.80
-
-#: No more than this is expected of a step that was never tried on this kernel.
-HOPELESS = 0.99
-
-#: A step that changed the time by less than this once is tried once more, on the fastest version, when nothing
-#: else is left.
-NEUTRAL = 0.02
-
-#: A gain by less than this share of the time does not count as one where tries are counted that brought none.
-WORTHWHILE = 0.005
-
-#: A rule that brought nothing so often in a row, on versions of this kernel that the same unit limits, has no turn
-#: there while anything else promises something.
-TRIES_IN_VAIN = 3
-
-
-class Experience:
-    """Time after over time before, per step, per rule and per what bounds the version it was tried on; ``prior`` is
-    what earlier searches let expect on ``target``."""
-
-    best_hope = BEST_HOPE
-
-    def __init__(self, prior: OutcomePrior | None = None, target: str = "") -> None:
-        self._prior, self._target = prior, target
-        self._hopes: dict[int, float] = {}
-        self._ratios: dict[tuple[str, str], list[tuple[float, str | None]]] = {}
-        self._failed: dict[str, int] = {}
-        self._of_rule: dict[str, list[float]] = {}
-        self._by_bound: dict[
-            tuple[str, str | None], list[float]
-        ] = {}  # as _of_rule, by what limits the version
-        self._in_vain: dict[tuple[str, str | None], int] = {}  # by rule and bound: tries since the last gain
-
-    def add_proposals(self, trials: Sequence[Trial]) -> None:
-        """Take what came first in an answer as most promising."""
-        for rank, trial in enumerate(trials):
-            self._hopes[id(trial)] = FIRST + (LAST - FIRST) * rank / max(1, len(trials))
-
-    def add_result(self, trial: Trial, node: Node) -> None:
-        if node.failure is not None:
-            self._failed[trial.candidate.origin] = self._failed.get(trial.candidate.origin, 0) + 1
-            return
-        if trial.parent.failure is not None:
-            return
-        ratio = node.us / trial.parent.us
-        self._ratios.setdefault(trial.step, []).append((ratio, trial.parent.measurement.bound))
-        self._of_rule.setdefault(trial.candidate.origin, []).append(ratio)
-        rule = trial.candidate.origin, trial.parent.measurement.bound
-        self._by_bound.setdefault(rule, []).append(ratio)
-        self._in_vain[rule] = 0 if ratio < 1 - WORTHWHILE else self._in_vain.get(rule, 0) + 1
-
-    def tries(self, trial: Trial) -> int:
-        """Return how often the rule of ``trial`` was tried, where it failed too."""
-        origin = trial.candidate.origin
-        return len(self._of_rule.get(origin, [])) + self._failed.get(origin, 0)
-
-    def ratio(self, trial: Trial, by_catalogue: bool = False) -> float:
-        """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying.
-        ``by_catalogue``: as if nothing were known from earlier searches."""
-        known, limit = self._ratios.get(trial.step), trial.parent.measurement.bound
-        if not known or (
-            known[-1][0] >= 1 - ROUNDING and known[-1][1] != limit
-        ):  # nothing is known of such a version
-            rule = trial.candidate.origin, limit
-            if self._in_vain.get(rule, 0) >= TRIES_IN_VAIN and _by_rule(trial):
-                return 1.0
-            hope = self._hopes.get(id(trial), LAST)
-            if self._prior is not None and not by_catalogue:
-                tries = self._by_bound.get(rule, [])
-                expected = self._prior.expected_here(trial.item, limit, self._target, hope, tries)
-                hope = min(HOPELESS, expected)
-            hope = max(hope, self._elsewhere(rule))
-            return min(1.0, hope + 0.1 * self._failed.get(trial.candidate.origin, 0))
-        ratio, _ = known[-1]
-        if ratio < 1 - ROUNDING:
-            return ratio
-        return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
-
-    def _elsewhere(self, rule: tuple[str, str | None]) -> float:
-        """Return the best ratio that any step of a rule reached on versions that the same unit limits, once two were
-        tried: no more is expected of its other steps, so that a rule with many places that gains nothing waits
-        behind one that has gained."""
-        ratios = self._by_bound.get(rule, [])
-        return min(*ratios, LAST) if len(ratios) > 1 and rule[0].startswith("rule:") else 0.0
-
 
 #: How much slower a version counts for each time that a paid proposer was asked about it: others get their turn.
 ASKED_BEFORE = 0.05
@@ -126,11 +42,15 @@ MOST_UNANSWERED = 8
 
 class Hybrid(Frontier):
     """A rewrite is tried while what is to be expected of it beats the fastest version: what its step did to
-    other versions of this kernel (``Experience``), times the time of the version it would change. So a step that
-    gained is built upon at once, and what is left of older versions is forgotten. Rules, remembered edits and sequences
-    of rules stand in one queue. What is expected of a step that was not tried on this kernel is what its place in the
-    catalogue lets hope, moved by the outcomes of earlier searches (``prior``) and of this one; the first try is the
-    catalogue's.
+    other versions of this kernel (``StepExpectation``), times the time of the version it would change. So a step that
+    gained is built upon at once, and what is left of older versions is forgotten. What is expected of a step that was
+    not tried on this kernel is what its place in the catalogue lets hope, moved by the outcomes of this search.
+
+    There are two queues. What is taken from the one of rules alone depends on nothing that was remembered: neither on
+    what it proposed, nor on the versions that this led to, nor on ``prior``, the outcomes of earlier searches. The
+    other one holds all rewrites, ordered with the ``prior`` too, and what it tries is marked as remembered. It has its
+    turn before each try of the first one, and again as long as it makes the fastest version faster. What both would try
+    is measured once. So with twice as many tries as without a memory, a search reaches at least the same.
 
     A paid proposer is asked when nothing else promises anything: first to mend its own versions that failed,
     ``repairs`` times for each idea, then about the fastest version that it was not asked about too often (rewrites that
@@ -145,17 +65,14 @@ class Hybrid(Frontier):
     further rules where each rule was tried once, or ``UNCLEAR_TRIES`` tries were made, and none changed the time. An
     answer that could not be read says nothing about what the next one will bring.
 
-    What was remembered of another kernel may lead to a fast version from which a faster one cannot be reached. So where
-    nothing promises anything any more and a remembered change led to the fastest version, the search goes on with the
-    fastest one that rules alone led to, as if nothing had been remembered.
-
     A version that took as long as the one it was made from is built upon too where another unit limits it now: work of
     VectorE that went to TensorE gains nothing until TensorE has less to do.
 
     What promises nothing is tried too, before anybody is paid, since a rule that pays on a slow version only may open
     the way to a fast one: the rule that was tried least first, in turn on the version that was changed least and on the
     one that promises most, until ``patience`` such tries in a row have brought no faster version, and once more after
-    each paid answer. It waits until nothing else runs, so that no proof and no suggestion comes later for it.
+    each paid answer. It waits until nothing else runs, so that no proof and no suggestion comes later for it. Where a
+    remembered version is the fastest, as many such tries follow from all versions.
     """
 
     def __init__(
@@ -175,38 +92,46 @@ class Hybrid(Frontier):
         prior: OutcomePrior | None = None,
     ) -> None:
         super().__init__(root, sources, target=target, depth=depth, random=random, prove_last=prove_last)
-        self.least_gain, self.repairs, self.patience = least_gain, repairs, patience
+        self.least_gain, self.repairs = least_gain, repairs
         self.model_share = model_share if set(sources) - PAID else 1.0
-        self._fruitless_tries = self._choices = self._paid_tries = self._unanswered = 0
-        self._explores = False  # whether the idea chosen last promised nothing
+        self._paid_tries = self._unanswered = 0
         self._left = math.inf
-        self.experience = Experience(prior, target)
-        self._plain_experience = Experience(prior, target)  # of what no remembered change led to
+        self._has_prior = prior is not None
+        self._by_rules = TrialQueue(StepExpectation(None, target), patience)
+        self._by_memory = TrialQueue(StepExpectation(prior, target), patience)
+        self._memory_waits = False  # it has tried in vain since the last try of the rules
         self._expected = dict.fromkeys(PAID, first_gain)
         self._us_at_ask: dict[str, float] = {}
         self._to_prove: Node | None = None
 
     def observe(self, result: StepResult) -> None:
         if isinstance(result, CandidateMeasured):
-            self._paid_tries += not repeats(result.trial.step)
-            gained = result.node.may_be_built_upon and result.node.us < self.fastest.us * (1 - WORTHWHILE)
-            tried_in_vain = self._explores and _by_rule(result.trial)
-            self._fruitless_tries = 0 if gained else self._fruitless_tries + tried_in_vain
+            trial, node = result.trial, result.node
+            self._paid_tries += not repeats(trial.step)
+            fastest = self.fastest
+            self._by_memory.add_result(trial, node, fastest)
+            if not trial.remembered:
+                self._by_rules.add_result(trial, node, self.fastest_by_rules)
+            elif node.may_be_built_upon and node.us < fastest.us * (1 - WORTHWHILE):
+                self._memory_waits = False
         super().observe(result)
         if isinstance(result, ProposalsReceived):
-            self.experience.add_proposals(result.trials)
-            self._plain_experience.add_proposals(result.trials)
+            self._by_memory.expectation.add_proposals(result.trials)
+            self._by_rules.expectation.add_proposals([t for t in result.trials if not t.remembered])
             if result.ask.proposer in PAID:
                 self._unanswered = 0 if result.answered else self._unanswered + 1
                 if self._unanswered >= MOST_UNANSWERED:
                     self.silent.add(result.ask.proposer)
                 if not result.answered:
                     self._us_at_ask.pop(result.ask.proposer, None)
-                self._fruitless_tries = min(self._fruitless_tries, max(0, self.patience - 1))
-        elif isinstance(result, CandidateMeasured):
-            self.experience.add_result(result.trial, result.node)
-            if not result.node.remembered:
-                self._plain_experience.add_result(result.trial, result.node)
+                for queue in (self._by_rules, self._by_memory):
+                    queue.renew()
+        elif isinstance(result, NodeValidated):
+            proved = result.node
+            for twin in self.nodes:
+                if twin.fingerprint == proved.fingerprint and twin is not proved:
+                    twin.proof, twin.failure = proved.proof, proved.failure
+                    twin.clearly_faster, twin.comparison = proved.clearly_faster, proved.comparison
 
     @property
     def fastest(self) -> Node:
@@ -214,47 +139,93 @@ class Hybrid(Frontier):
         return min((n for n in self.nodes if n.may_be_built_upon), key=lambda n: n.us, default=self.root)
 
     @property
-    def fastest_unremembered(self) -> Node:
-        """The fastest version that may be built upon and that no remembered change led to."""
+    def fastest_by_rules(self) -> Node:
+        """The fastest version that may be built upon and that nothing remembered led to."""
         nodes = [n for n in self.nodes if n.may_be_built_upon and not n.remembered]
         return min(nodes, key=lambda n: n.us, default=self.root)
 
     def next_idea(self) -> Trial | None:
-        fastest = self.fastest
         written = [i for i in self.ideas if i.candidate.origin.startswith("model:")]
         if written:
             return written[0]
         if self._waits_for_model():
             return None
-        open_ideas = [i for i in self.ideas if i.parent.may_be_built_upon]
-        if not open_ideas:
+        of_rules = self._next_by_rules()
+        if of_rules is not None:
+            waits = self._runs(of_rules)  # its time is known soon
+        else:
+            may_explore = self._by_rules.patient and bool(self._ideas_of_rules())
+            waits = self._asks_left() or (bool(self.begun) and may_explore)
+        remembered = self._by_memory.promising(self._all_ideas(), self.fastest)
+        if remembered is not None and not (self._memory_waits and (waits or of_rules is not None)):
+            return self._take_as_remembered(remembered)
+        if of_rules is not None and not waits:
+            self._memory_waits = False
+            return of_rules
+        if waits or self.begun or not self.fastest.faster_than(self.fastest_by_rules):
             return None
-        first = self._choices == 0
-        promises = [(i.parent.us * self.experience.ratio(i, first), k) for k, i in enumerate(open_ideas)]
-        promise, k = min(promises)
-        chosen: Trial | None = open_ideas[k]
-        self._explores = False
-        if promise >= fastest.us:
-            if not self._all_asked():
+        explored = self._by_memory.least_tried(self._all_ideas())
+        return self._take_as_remembered(explored) if explored is not None else None
+
+    def _next_by_rules(self) -> Trial | None:
+        """Return what is tried next as if nothing were remembered. What was measured already is taken in before; where
+        that is to be asked about, nothing is tried yet."""
+        while True:
+            ideas = self._ideas_of_rules()
+            trial = self._by_rules.promising(ideas, self.fastest_by_rules)
+            if trial is None and not self.begun and not self._asks_left():
+                trial = self._by_rules.least_tried(ideas)
+            known = next((n for n in self.nodes if trial and n.fingerprint == trial.fingerprint), None)
+            if trial is None or known is None:
+                return trial
+            self._take_in(trial, known)
+            if self._asks_left():
                 return None
-            chosen = self._plain_idea()
-            if chosen is None and self._fruitless_tries < self.patience:
-                *_, k = min((*self._last_resort(open_ideas[k]), promise, k) for promise, k in promises)
-                chosen, self._explores = open_ideas[k], True
-        self._choices += chosen is not None
-        return chosen
 
-    def _last_resort(self, trial: Trial) -> tuple[int, int]:
-        """Return how often its rule was tried and, each other time, how many steps its version is from the original."""
-        tries = self.experience.tries(trial)
-        return tries, 0 if tries % 2 else trial.parent.depth
+    def _take_in(self, trial: Trial, known: Node) -> None:
+        """Make ``known``, which was measured as a remembered version, what the rules' own ``trial`` became."""
+        fastest = self.fastest_by_rules
+        self.ideas.remove(trial)
+        if known.parent is trial.parent and known.step == trial.step:
+            known.remembered = False
+            known.asked = {name: count for name, count in known.asked.items() if name in PAID}
+            self._by_rules.add_result(trial, known, fastest)
+            return
+        node = replace(
+            known, candidate=trial.composed, parent=trial.parent, step=trial.step, remembered=False,
+            asked={}, children=[],
+        )  # fmt: skip
+        trial.parent.children.append(node)
+        self.nodes.append(node)
+        self._by_rules.add_result(trial, node, fastest)
 
-    def _plain_idea(self) -> Trial | None:
-        """Return what promises to beat the fastest version of rules alone, as far as their own tries tell."""
-        plain = [i for i in self.ideas if i.parent.may_be_built_upon and _plain(i)]
-        promises = [(i.parent.us * self._plain_experience.ratio(i), k) for k, i in enumerate(plain)]
-        promise, k = min(promises, default=(math.inf, -1))
-        return plain[k] if promise < self.fastest_unremembered.us else None
+    def _take_as_remembered(self, trial: Trial) -> Trial:
+        """Return ``trial`` as one of the memory's; the rules keep theirs for their own turn."""
+        self._memory_waits = True
+        if trial.remembered:
+            return trial
+        copy = replace(trial, remembered=True)
+        self.ideas.append(copy)
+        return copy
+
+    def _ideas_of_rules(self) -> list[Trial]:
+        return [i for i in self.ideas if not i.remembered and i.parent.may_be_built_upon]
+
+    def _all_ideas(self) -> list[Trial]:
+        """Return what was tried by neither queue; nothing where nothing is remembered."""
+        if not self._has_prior and not any(idea.remembered for idea in self.ideas):
+            return []
+        tried = {n.fingerprint for n in self.nodes}
+        return [
+            i for i in self.ideas
+            if i.parent.may_be_built_upon and i.fingerprint not in tried and not self._runs(i)
+        ]  # fmt: skip
+
+    def _runs(self, trial: Trial) -> bool:
+        """Return whether the same text is being measured."""
+        return any(
+            isinstance(s, TryCandidate) and s.trial.fingerprint == trial.fingerprint for s in self.begun
+        )
 
     def choose(self, free: Capacity) -> SearchStep | None:
         self._left = free.candidates
@@ -288,10 +259,10 @@ class Hybrid(Frontier):
         }
         return len(tried) >= UNCLEAR_TRIES or waiting <= {origin for origin, _ in tried}
 
-    def _all_asked(self) -> bool:
-        """Return whether nothing runs and nobody who costs nothing is left to be asked."""
+    def _asks_left(self) -> bool:
+        """Return whether somebody who costs nothing is left to be asked."""
         free = [name for name in self.sources if name not in PAID]
-        return not self.begun and all(self._node_not_asked_about(name) is None for name in free)
+        return any(self._node_not_asked_about(name) is not None for name in free)
 
     def next_ask(self) -> AskProposer | None:
         for name in self.sources:
@@ -310,11 +281,11 @@ class Hybrid(Frontier):
         fastest = self.fastest
         if name in ONCE_PER_SEARCH:
             return self._node_to_teach(name, fastest) if name in self.root.asked else self.root
-        least = self.fastest_unremembered.us
+        least = self.fastest_by_rules.us
         nodes = [
             n for n in self.nodes
             if name not in n.asked and n.may_be_built_upon and (n.gained or _moves_limit(n)) and n.depth < self.depth
-            and n.us * self.experience.best_hope < (fastest.us if n.remembered else least)
+            and n.us * BEST_HOPE < (fastest.us if n.remembered else least)
         ]  # fmt: skip
         return min(nodes, key=lambda n: (not n.gained, n.us, n.depth), default=None)
 
@@ -402,12 +373,3 @@ def _moves_limit(node: Node) -> bool:
     if before is None or not before.gained or node.us >= before.us * (1 + NEUTRAL):
         return False
     return node.measurement.bound != before.measurement.bound
-
-
-def _plain(trial: Trial) -> bool:
-    """Return whether no remembered change leads to it."""
-    return not is_remembered(trial.candidate.origin, trial.candidate.steps) and not trial.parent.remembered
-
-
-def _by_rule(trial: Trial) -> bool:
-    return trial.candidate.origin.startswith("rule:")
