@@ -192,7 +192,8 @@ class InstructionTranslation(ExpressionTranslation):
             column = (
                 shapes[other]
                 and shapes[data]
-                and shapes[other] == [shapes[data][0]] + [1] * (len(shapes[data]) - 1)
+                and shapes[other][0] == shapes[data][0]
+                and all(n == 1 for n in shapes[other][1:])
             )
             if shapes[data] and (column or not shapes[other]):
                 return [
@@ -205,6 +206,12 @@ class InstructionTranslation(ExpressionTranslation):
         clips = self.masks.clips(call)
         nisa = self._nisa()
         at = self._clipped_place(place, call)
+        if name in ("nc_transpose", "nc_matmul") and self._memory(target) == "sbuf":
+            made = self._fresh("product")  # TensorE writes to PSUM
+            return [*self.written_to(made, call), f"{nisa}.tensor_copy(dst={at}, src={made})"]
+        if name == "tensor_tensor" and (sides := self._unlike_sides(arguments)):
+            operation = self._operation(arguments["op"]).rpartition(".")[2]
+            return self._binary_into(place, call, operation, sides)
         if name == "memset":
             return [f"{nisa}.memset(dst={at}, value={self.value(arguments['value'])})"]
         if name in ("iota", "affine_select"):
@@ -226,6 +233,17 @@ class InstructionTranslation(ExpressionTranslation):
             else:
                 sent.append(f"{parameter}={self._operand(node, clips)}")
         return [f"{nisa}.{name}({', '.join(sent)})"]
+
+    def _memory(self, target: ast.expr | None) -> str:
+        """Return the memory of what an assignment writes a part of; "" where that is not known."""
+        fact = self.facts.of(target.value) if isinstance(target, ast.Subscript) else None
+        return "" if fact is None else fact.memory
+
+    def _unlike_sides(self, arguments: dict[str, ast.expr]) -> list[ast.expr]:
+        """Return the operands of ``tensor_tensor`` where their shapes differ, which today's has to have alike."""
+        sides = [arguments[n] for n in ("data1", "data2") if n in arguments]
+        shapes = [self.facts.shape(s) for s in sides]
+        return sides if len(sides) == 2 and all(shapes) and shapes[0] != shapes[1] else []
 
     def _pattern(self, place: str, arguments: dict[str, ast.expr], name: str, call: ast.Call) -> str:
         """``iota`` and ``affine_select``: an index expression becomes a pattern of steps."""

@@ -27,8 +27,14 @@ from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
+from accelopt_profiling.nki.unlaunched import with_unlaunched
 from accelopt_profiling.problems.inference.inferred import InferParams
-from accelopt_profiling.problems.loading.inferred import INFER_CPU_SECONDS, of_inferred, with_inferred
+from accelopt_profiling.problems.loading.inferred import (
+    INFER_CPU_SECONDS,
+    is_by_values,
+    of_inferred,
+    with_inferred,
+)
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.targets.target import UnknownTargetError
@@ -52,7 +58,9 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         raise StepFailedError(StepError("unsupported", str(error))) from None
     run = _ProfileRun(context, params, machine)
     if params.problem is None or params.problem.kind != "selfrun":
-        return run.perform()
+        return with_unlaunched(
+            context, params, run.perform(), lambda c, p: _ProfileRun(c, p, machine).perform()
+        )
     stopped: StepFailedError | None = None
     made: list[KernelMeasurement] = []
     try:
@@ -267,7 +275,8 @@ class _ProfileRun:
             )
         correctness = self.correctness if launched else Correctness()
         if faulty and self.fault is not None:
-            correctness = Correctness("failed", self.fault.message)
+            by_values = self.inferred and is_by_values(self.fault.code)
+            correctness = Correctness("not checked" if by_values else "failed", self.fault.message)
         if answer is not None:
             measured = measurement(
                 kernel,
@@ -283,6 +292,11 @@ class _ProfileRun:
             return replace(measured, timeline=shown, arguments=self.arguments)
         if not faulty:
             message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
+            if self.inferred:
+                message = (
+                    f"The inferred call does not launch {kernel.name}, so nothing is known of its cost. "
+                    f"`accelopt profile --kernel {kernel.name}` infers arguments for it alone."
+                )
             findings.append(Finding("never-launched", kernel.line, "information", message))
         return KernelMeasurement(
             kernel.name, kernel.line, "nki", self.params.target, self.params.host, correctness, findings=findings,

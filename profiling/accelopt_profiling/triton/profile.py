@@ -23,7 +23,11 @@ from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
-from accelopt_profiling.problems.loading.inferred import INFER_CPU_SECONDS, with_inferred
+from accelopt_profiling.problems.loading.inferred import (
+    APART_CPU_SECONDS,
+    INFER_CPU_SECONDS,
+    with_inferred,
+)
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
@@ -45,8 +49,6 @@ SAMPLE = 4
 CHECK_SECONDS = 2.0
 #: Seconds of a launch, where nothing is compared, after which its long loops are sampled.
 LOOP_SECONDS = 5.0
-#: Seconds of processor time for the kernels that an inferred call does not launch, all of them together.
-APART_CPU_SECONDS = 15.0
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 

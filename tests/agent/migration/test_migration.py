@@ -41,6 +41,26 @@ def reference(a, b):
 
 #: A body and the text that stands for it today.
 BODIES = {
+    "what TensorE writes, into SBUF, and one value per partition": (
+        """
+        out = nl.ndarray((128, 2, 128), dtype=a.dtype, buffer=nl.shared_hbm)
+        rows = nl.ndarray((2, par_dim(128), 128), dtype=a.dtype, buffer=nl.sbuf)
+        whole = nl.ndarray((par_dim(128), 2, 128), dtype=a.dtype, buffer=nl.sbuf)
+        column = nl.load(b[0:128, 0:2])
+        for i in nl.affine_range(2):
+            rows[i] = nisa.nc_transpose(nl.load(a[0:128, i * 128:i * 128 + 128]))
+            total = nl.zeros((128, 128), nl.float32, buffer=nl.psum)
+            total += nisa.nc_matmul(rows[i], rows[i])
+            whole[:, i, :] = total
+        shifted = nisa.tensor_tensor(whole, column[:, 1], nl.add)
+        nl.store(out, shifted)
+        return out
+        """,
+        [
+            "nisa.tensor_copy(dst=rows[i], src=product_1)",
+            "nisa.tensor_scalar(dst=shifted, data=whole, op0=nl.add, operand0=column[:, 1])",
+        ],
+    ),
     "indices and a store": (
         """
         out = nl.ndarray((256, 512), dtype=a.dtype, buffer=nl.shared_hbm)

@@ -196,6 +196,34 @@ def test_a_kernel_that_nothing_calls_says_so(tmp_path: Path) -> None:
     assert silu.correctness.status == "passed"
 
 
+UNWRITTEN = ProblemRef(
+    "inferred", path="kernel_problem.py", origin="inferred", options={"unreferenced": True, "inferred": True}
+)
+
+
+def test_each_kernel_of_a_file_without_a_problem_is_run_by_a_call_of_its_own(tmp_path: Path) -> None:
+    silu = SILU.split("def get_inputs")[0]
+    text = silu + silu[silu.index("@nki.jit") :].replace("silu(x)", "second(x)")
+    made = profiled(tmp_path, text, problem=UNWRITTEN)
+    assert [k.latency.known for k in made.kernels] == [Known.ESTIMATED] * 2
+    assert not [f for k in made.kernels for f in k.findings if f.code == "never-launched"]
+    assert len([e for e in made.emitted if "inferred" in e]) == 1, "the file has one inferred problem"
+
+
+def test_an_index_that_inferred_values_put_outside_makes_no_kernel_wrong(tmp_path: Path) -> None:
+    text = SILU.split("def get_inputs")[0].replace("silu(x):", "silu(x, table):").replace(
+        "tile = nl.load(x)", "at = nl.load(table)\n    tile = nl.load(x[at * 4096 + 4096, nl.arange(512)[None, :]])"
+    )  # fmt: skip
+    text += """
+def get_inputs():
+    return [np.ones((128, 512), np.float32), np.arange(128, dtype=np.int32).reshape(128, 1)]
+"""
+    problem = dataclasses.replace(UNWRITTEN, kind="module", path=None)
+    (kernel,) = profiled(tmp_path, text, problem=problem).kernels
+    assert [f.severity for f in kernel.findings if f.code == "out-of-bounds"] == ["information"]
+    assert kernel.correctness.status == "not checked"
+
+
 def test_kernels_inside_of_functions_are_run_by_them_and_told_apart(tmp_path: Path) -> None:
     """A function that launches the kernel that it defines need not return anything."""
     head, silu = SILU.split("@nki.jit")[0], "@nki.jit" + SILU.split("@nki.jit")[1].split("def get_inputs")[0]

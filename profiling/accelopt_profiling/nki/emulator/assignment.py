@@ -43,8 +43,9 @@ class Assignment:
     def assign(self, target: Tile, value: Any) -> None:
         """``target[...] = value``: a fresh result goes there directly, anything else is copied by an instruction."""
         if isinstance(value, Tile) and value.settled:
-            value.settled = False  # the second half of ``x[i] += y``: it has happened
-            return
+            value.settled = False
+            if value.same_place(target):  # the second half of ``x[i] += y``: it has happened
+                return
         if target.block.info.constant:
             self._diagnostics.fault(
                 "unsupported", "A kernel's input cannot be written; use a tensor of your own."

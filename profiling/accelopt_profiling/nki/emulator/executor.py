@@ -193,6 +193,9 @@ class Executor:
         """
         tiles = [self.operand(o) if isinstance(o, (Tile, BlockArray)) else o for o in operands]
         real = [t for t in tiles if isinstance(t, Tile)]
+        if len(real) > 1 and shape is None:
+            tiles = _one_per_partition(tiles)
+            real = [t for t in tiles if isinstance(t, Tile)]
         first = real[0] if cost is None else cost
         for tile in real:
             if tile.block.info.memory is MemorySpace.HBM:
@@ -370,6 +373,20 @@ class Executor:
             self.diagnostics.fault(
                 "out-of-bounds", f"A tile of shape {tile.shape} cannot be broadcast to {shape}."
             )
+
+
+def _one_per_partition(tiles: list[Any]) -> list[Any]:
+    """Return the operands with a column of one value per partition in as many dimensions as the largest has: an engine
+    reads its value for all elements of the partition, whatever dimensions these have."""
+    rank = max(len(t.shape) for t in tiles if isinstance(t, Tile))
+    if rank < 3:
+        return tiles
+    return [
+        t.strided(t.offset, (*t.dims, *[(1, 0)] * (rank - 2)))
+        if isinstance(t, Tile) and len(t.shape) == 2 and t.shape[1] == 1 and t.positions is None
+        else t
+        for t in tiles
+    ]
 
 
 #: ``np.broadcast_shapes``, for the few shapes that a kernel has.

@@ -253,6 +253,14 @@ class Tile:
         view.affine_offset = self.affine_offset
         return view
 
+    def same_place(self, other: Tile) -> bool:
+        """Return True if both are the same elements of the same block."""
+        if self.positions is None or other.positions is None:
+            same = self.positions is other.positions
+        else:
+            same = np.array_equal(self.positions, other.positions)
+        return same and self.block is other.block and (self.offset, self.dims) == (other.offset, other.dims)
+
     def covers_block(self) -> bool:
         """Return True if the view is the whole block in its own order."""
         if self.positions is not None or self.offset or self.size != prod(self.block.shape):

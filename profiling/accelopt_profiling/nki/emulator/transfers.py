@@ -108,6 +108,8 @@ class Transfers:
             instruction.reads.append(source.region())
             inputs.append(self._executor.read(self._inside(source, skip)))
         instruction.writes.append(target.region())
+        if function is copy_values:
+            self._check_elements(sources[0], target)
         if not self._executor.full:
             self._executor.write(target, None)
             return
@@ -122,6 +124,11 @@ class Transfers:
             self._write_valid(target, sources, compute, inputs)
         else:
             self._executor.write(self._inside(target, False), ComputeStep(compute, inputs))
+
+    def _check_elements(self, source: Tile, target: Tile) -> None:
+        """A copy moves as many elements as there is place for, or repeats its source."""
+        if source.size != target.size:
+            self._executor.check_fits(source, target.shape)
 
     def _beyond(self, tile: Tile) -> npt.NDArray[np.bool_] | None:
         """Return a mask of the positions of an indirect view outside the tensor; None where there are

@@ -11,6 +11,8 @@ from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Seconds for the tries of a problem that is inferred, besides importing the file.
 INFER_CPU_SECONDS = 30.0
+#: Seconds for inferred calls of the kernels that the first one does not launch.
+APART_CPU_SECONDS = 15.0
 _GIVE_REAL_VALUES = (
     "Give real values in the problem file and remove `inferred` there, or record a test: `accelopt record`."
 )
@@ -34,6 +36,11 @@ def with_inferred(
     context.write_generated(path, inferred.text)
     source = replace(context.source, files={**context.source.files, path: inferred.text})
     return replace(context, source=source), replace(params, problem=replace(params.problem, kind="module"))
+
+
+def is_by_values(code: str) -> bool:
+    """Tell whether what a finding with ``code`` says of a kernel may be the fault of its arguments."""
+    return code in _BY_VALUES
 
 
 def of_inferred(finding: Finding, *codes: str) -> Finding:

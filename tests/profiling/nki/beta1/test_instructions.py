@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 import ml_dtypes
 import numpy as np
@@ -146,6 +147,54 @@ def test_psum_accumulates_products() -> None:
     np.testing.assert_allclose(outcome.result, A.T @ B, rtol=1e-4, atol=1e-4)
     engines = [i.engines[0] for i in outcome.trace.instructions]
     assert engines.count("VectorE") == 0, "adding up in PSUM is free"
+
+
+def test_a_sum_under_a_plain_name_is_still_copied_where_it_is_assigned_next() -> None:
+    """``acc += x`` has no assignment of its own, so that the next one of ``acc`` is one."""
+    body = """
+    out = nl.ndarray((64, 2, 64), dtype=np.float32, buffer=nl.shared_hbm)
+    rows = nl.ndarray((nl.par_dim(64), 2, 64), dtype=np.float32, buffer=nl.sbuf)
+    x, y = nl.load(a), nl.load(b)
+    for k in nl.affine_range(2):
+        acc = nl.zeros((nl.par_dim(64), 64), dtype=np.float32, buffer=nl.psum)
+        for part in nl.affine_range(2):
+            acc += nisa.nc_matmul(x, y)
+        rows[:, k, :] = acc
+    nl.store(out, rows)
+    return out
+    """
+    outcome = run(body, A, B)
+    assert (outcome.fault, outcome.findings) == (None, [])
+    np.testing.assert_allclose(outcome.result[:, 1], 2 * A.T @ B, rtol=1e-4, atol=1e-4)
+    assert [i.opcode for i in outcome.trace.instructions].count("tensor_copy") == 2
+
+
+@pytest.mark.parametrize("instruction", ["tensor_tensor(x, y[:, 0], nl.add)", "tensor_scalar(x, nl.add, y[:, 0])",
+                                         "activation(op=np.copy, data=x, bias=y[:, 0])"])  # fmt: skip
+def test_one_value_per_partition_serves_all_dimensions(instruction: str) -> None:
+    body = f"""
+    out = nl.ndarray((128, 4, 16), dtype=np.float32, buffer=nl.shared_hbm)
+    x, y = nl.load(a), nl.load(b)
+    nl.store(out, nisa.{instruction})
+    return out
+    """
+    array = A.reshape(128, 4, 16)
+    outcome = run(body, array, COLUMN)
+    assert outcome.fault is None, outcome.fault
+    np.testing.assert_allclose(outcome.result, array + COLUMN[:, :, None], rtol=1e-6)
+    assert run(body, array, COLUMN, mode="trace").fault is None
+
+
+@pytest.mark.parametrize("mode", ["trace", "full"])
+def test_a_copy_of_more_than_there_is_place_for_is_refused(mode: Literal["trace", "full"]) -> None:
+    body = """
+    column = nl.ndarray((128, 1), dtype=np.float32, buffer=nl.sbuf)
+    nisa.dma_copy(src=a, dst=column)
+    return column
+    """
+    fault = run(body, A, mode=mode).fault
+    assert fault is not None
+    assert "shape (128, 64) is written to a place of shape (128, 1)" in fault.message
 
 
 def test_a_scan_and_a_reduction_over_loops() -> None:

@@ -1,0 +1,50 @@
+"""Profile the kernels that a file's inferred call does not launch, by inferred calls of their own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import PurePosixPath
+
+from accelopt_profiling.jobs import ProfileParams
+from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.nki.inference_step import infer_nki
+from accelopt_profiling.problems.inference.inferred import InferParams
+from accelopt_profiling.problems.loading.inferred import APART_CPU_SECONDS, with_inferred
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+
+
+def with_unlaunched(
+    context: StepContext,
+    params: ProfileParams,
+    made: list[KernelMeasurement],
+    profiled: Callable[[StepContext, ProfileParams], list[KernelMeasurement]],
+) -> list[KernelMeasurement]:
+    """Return the measurements of a file without a problem, with those of kernels that its inferred call did not launch:
+    each of the first few is ``profiled`` with an inferred call of its own. What that does not launch either stays as it
+    is."""
+    if params.problem is None or params.problem.origin != "inferred" or params.extent != "all":
+        return made
+    known = {measured.name: measured for measured in made}
+    silent = replace(context, emit=lambda _: None)  # the file's problem is the first one
+    until = time.process_time() + APART_CPU_SECONDS
+    for kernel in params.kernels:
+        seconds = until - time.process_time()
+        if seconds <= 0 or not _never_launched(known[kernel.name]):
+            continue
+        with suppress(StepFailedError):
+            found = infer_nki(silent, InferParams([kernel], params.target, seconds))
+            left = [k for k in params.kernels if k.name in found.launched and _never_launched(known[k.name])]
+            path = PurePosixPath(str(params.problem.path)).with_name(f"{kernel.name}_problem.py")
+            own = replace(
+                params, kernels=left, problem=replace(params.problem, path=str(path)), input_specs=None
+            )
+            if left:
+                known.update((m.name, m) for m in profiled(*with_inferred(silent, own, found)))
+    return list(known.values())
+
+
+def _never_launched(measured: KernelMeasurement) -> bool:
+    return any(finding.code == "never-launched" for finding in measured.findings)
