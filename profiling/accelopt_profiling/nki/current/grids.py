@@ -16,6 +16,7 @@ import numpy as np
 
 from accelopt_profiling.nki.current.tensor import NkiTensor
 from accelopt_profiling.nki.data.index import Dim
+from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.data.memory_space import Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
@@ -156,6 +157,7 @@ class BlockGrid(Grid):
 def _chosen(machine: Machine, axis: Axis, entry: Any) -> Axis:
     """Return what is left of an axis when ``entry``, a number or a slice of coordinates, has chosen."""
     if isinstance(entry, slice):
+        entry = slice(plain(entry.start), plain(entry.stop), plain(entry.step))
         first, last, step = entry.indices(axis.count)
         if step != 1 or last <= first:
             machine.fault(
@@ -163,6 +165,7 @@ def _chosen(machine: Machine, axis: Axis, entry: Any) -> Axis:
             )
         start, single = first, False
     else:
+        entry = plain(entry)
         if not isinstance(entry, (int, np.integer)):
             machine.fault("unsupported", f"A coordinate is a number or a slice, not {type(entry).__name__}.")
         start, single = as_int(entry), True

@@ -45,6 +45,7 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], Any], step: int 
     if not isinstance(step, int) or step < 1:
         machine.fault("unsupported", "fori_loop's step is a positive constant.")
     registers = any(isinstance(b, Register) for b in (lower, upper))
+    machine.recorder.forbid_replay()
     before = change("names", "nki.isa.NkiScalar", machine.version) is not None
     kind = Register if registers or before else _scalar
     for i in range(_bound(machine, lower), _bound(machine, upper), step):
@@ -59,6 +60,7 @@ def _scalar(value: int) -> NkiScalar:
 def while_loop(init: Any, body_fun: Callable[[Any], Any]) -> None:
     """``r = body_fun(r)`` from ``init`` on, as long as the register r is not zero."""
     machine = current()
+    machine.recorder.forbid_replay()
     condition = init
     while True:
         if not isinstance(condition, Register):

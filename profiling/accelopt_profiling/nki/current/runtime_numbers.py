@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from accelopt_profiling.nki.current.versions import change
+from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.diagnostics import ValuesNeededError
 from accelopt_profiling.nki.emulator.machine import Machine, current
@@ -89,6 +90,7 @@ class NkiScalar(RuntimeNumber):
         """Return the other operand's value and origin, None where one of both is unknown."""
         machine = current()
         self.usable()
+        other = plain(other)
         if isinstance(other, NkiScalar):
             if other.usable().dtype != self.dtype:
                 machine.fault(
@@ -228,6 +230,7 @@ def told_gone(machine: Machine, name: str, what: str) -> None:
 
 
 def _one_element(machine: Machine, value: Any, what: str) -> Tile:
+    machine.recorder.forbid_replay()  # a recording does not hold what is in registers
     tile = machine.executor.operand(value, what)
     if tile.size != 1:
         machine.fault("out-of-bounds", f"A register holds one number; {what} has the shape {tile.shape}.")
@@ -247,6 +250,7 @@ def _register(machine: Machine, value: Any, what: str) -> Register:
 
 def register_alloc(x: Any = None) -> Register:
     """Return a new register: 0, a number, another register's value, or that of a tensor with one element."""
+    current().recorder.forbid_replay()
     register = Register(0)
     if isinstance(x, Tile):
         register_load(register, x)
@@ -257,7 +261,9 @@ def register_alloc(x: Any = None) -> Register:
 
 def register_move(dst: Any, src: Any) -> None:
     """Move a number or another register's value into a register."""
-    register = _register(current(), dst, "dst")
+    machine = current()
+    machine.recorder.forbid_replay()
+    register = _register(machine, dst, "dst")
     if isinstance(src, Register):
         register.value, register.origin = src.value, src.origin
     else:

@@ -22,6 +22,7 @@ from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.index import Dim
+from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile, sizes_of
 from accelopt_profiling.nki.frontend.handle import (
@@ -263,6 +264,7 @@ class NkiTensor(Tile):
             return self._indirect(start, dims, vector_offset, self.dims[indirect_dim])
         if scalar_offset is None:
             return self.strided(start, dims)
+        scalar_offset = plain(scalar_offset)
         if isinstance(scalar_offset, int):
             return self.strided(start + scalar_offset * self.dims[indirect_dim][1], dims)
         return self._at_number(start, dims, scalar_offset, self.dims[indirect_dim])

@@ -49,6 +49,25 @@ def test_coordinates_count_tiles_or_blocks_and_boundaries_what_there_is(
     assert run(body, numbers(300, 500), numbers(2, 8, 8)).fault is None
 
 
+def test_a_long_loop_over_tiles_gives_each_its_own() -> None:
+    """Iterations of a loop are predicted from one of them where they are alike; coordinates are not."""
+    body = """
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    source, target = nl.tiles(a, tile_shape=(8, 64)), nl.tiles(out, tile_shape=(8, 64))
+    first = nisa.scalar_load(b)
+    for i in range(source.shape[0]):
+        tile = nl.ndarray((8, 64), dtype=a.dtype, buffer=nl.sbuf)
+        nisa.dma_copy(tile, source[i, 0].data)
+        nisa.dma_copy(tile[0:1, 0:8], a.ap([[64, 1], [1, 8]], scalar_offset=first * i, indirect_dim=0))
+        nisa.dma_copy(target[i, 0].data, tile)
+    return out
+    """
+    a = numbers(256, 64)
+    expected = a.copy()
+    expected[::8, :8] = a[np.arange(32) * 3, :8]
+    np.testing.assert_array_equal(run(body, a, np.array([[3]], np.int32)).result, expected)
+
+
 def test_tiles_are_where_their_coordinates_say() -> None:
     body = """
     out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
