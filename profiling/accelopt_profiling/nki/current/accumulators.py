@@ -42,6 +42,8 @@ def reduce_into_registers(
     largest = operation_name(op or "add") in ("max", "maximum")
     kept = machine.registers.get(engine) if command is ReduceCmd.reduce else None
 
+    if kept is not None:
+        machine.recorder.forbid_replay()  # an earlier iteration may have left it
     if kept is not None and machine.deferred.order is not None:
         machine.deferred.order.keep_order()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from operator import index as as_int
 from typing import Any
@@ -21,6 +22,7 @@ from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
 from accelopt_profiling.nki.frontend.operators import NlOperation, binary, reduce
+from accelopt_profiling.nki.replay.loop_replay import iterations
 
 
 class NKIObject:
@@ -129,24 +131,26 @@ def shared_identity_matrix(n: int, dtype: Any = np.uint8, dst: Any = None) -> Ti
 # Loops and the grid
 
 
-class LoopRange:
-    """One of the names for ``range``, which newer versions advise against. ``affine_range`` promises that its
+LOOPS = ("affine_range", "sequential_range", "static_range")
+
+
+def _loop_range(name: str) -> Callable[..., Iterable[Any]]:
+    """Return one of the names for ``range``, which newer versions advise against. ``affine_range`` promises that its
     iterations may take any order.
     """
 
-    def __init__(self, name: str) -> None:
-        self.__name__ = name
-
-    def __call__(self, *bounds: Any, **unused: Any) -> Iterable[int]:
+    def counters(*bounds: Any, **unused: Any) -> Iterable[Any]:
         machine = current()
-        deprecation = change("names", f"nki.language.{self.__name__}", machine.version)
+        deprecation = change("names", f"nki.language.{name}", machine.version)
         if deprecation is not None:
-            message = f"nl.{self.__name__} is deprecated since NKI {deprecation.version}; use {deprecation.instead}."
+            message = f"nl.{name} is deprecated since NKI {deprecation.version}; use {deprecation.instead}."
             machine.diagnostics.report("deprecated", message, "information")
         numbers = range(*(as_int(b) for b in bounds))
-        if self.__name__ != "affine_range":
-            return numbers
-        return machine.in_any_order(numbers) or numbers
+        free = machine.in_any_order(numbers) if name == "affine_range" else None
+        return free or iterations(numbers, sys._getframe(1))
+
+    counters.__name__ = name
+    return counters
 
 
 def program_ndim() -> int:
@@ -256,7 +260,7 @@ def names() -> dict[str, Any]:
     """Return the module's content."""
     table = language.names()
     del table["fmod"]
-    table.update({n: LoopRange(n) for n in ("affine_range", "sequential_range", "static_range")})
+    table.update({name: _loop_range(name) for name in LOOPS})
     table.update(
         mean=mean, bypass=NlOperation("bypass"), mod=NlOperation("mod"), tile_size=NkiTileSize(), ndarray=ndarray,
         zeros=zeros, ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like,

@@ -49,7 +49,7 @@ def nc_matmul(
     if per_partition(machine, target) != (rows, columns):
         machine.fault("out-of-bounds", f"The product has the shape ({rows}, {columns}), dst {target.shape}.")
     machine.rules.check_bank(target)
-    adds = not target.block.coverage.untouched_in(target.box()) if accumulate is None else bool(accumulate)
+    adds = machine.executor.touched(target) if accumulate is None else bool(accumulate)
 
     product = multiply_double_rows if double else multiply_values
     result = machine.executor.product(

@@ -115,7 +115,7 @@ def nc_matmul_mx(
         result: Array = np.einsum("kmq,knq->mn", one, two, optimize=True)
         return result
 
-    adds = not target.block.coverage.untouched_in(target.box()) if accumulate is None else bool(accumulate)
+    adds = machine.executor.touched(target) if accumulate is None else bool(accumulate)
     result = machine.executor.product(target, left, right, product, adds, [*scales[0], *scales[1]])
     result.stationary, result.free, result.partitions, result.itemsize = rows, columns, depth, 1
     result.flops = 2 * 4 * depth * rows * columns

@@ -11,6 +11,7 @@ from accelopt_profiling.nki.frontend.handle import TYPING, handing_all
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
+from accelopt_profiling.nki.replay.range_loops import replay_ranges
 
 
 def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
@@ -20,15 +21,17 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         UnknownVersionError: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
     emulated = version or emulated_version()
-    jit = decorator(launch, lambda machine: language.prepare(machine, emulated))
+    jit = decorator(launch, lambda machine: language.prepare(machine, emulated), read=replay_ranges)
 
     def simulate(kernel: Any) -> EmulatedKernel:
         """Return the kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
         function: EmulatedKernel = kernel if isinstance(kernel, EmulatedKernel) else jit(kernel)
         return function
 
-    nl = _module("nki.language", handing_all(language.names(), WITHOUT_TENSORS), emulated)
-    nisa = _module("nki.isa", handing_all(isa.names()), emulated)
+    nl = _module(
+        "nki.language", handing_all(language.names(), (*language.LOOPS, *WITHOUT_TENSORS), True), emulated
+    )
+    nisa = _module("nki.isa", handing_all(isa.names(), plain_numbers=True), emulated)
     constants = constants_of("nki.isa", nisa)
     typing = Namespace("nki.typing", {"tensor": KernelNkiTensor, **TYPING})
     nki = _module(

@@ -36,6 +36,7 @@ class Register:
 
 def register_alloc(x: Any = None) -> Register:
     """Return a new register: 0, a number, or the value of a tensor with one element."""
+    current().recorder.forbid_replay()  # a recording does not hold what is in registers
     register = Register(0)
     if isinstance(x, Tile):
         register_load(register, x)
@@ -45,12 +46,14 @@ def register_alloc(x: Any = None) -> Register:
 
 
 def register_move(dst: Register, imm: Any) -> None:
+    current().recorder.forbid_replay()
     dst.value = as_int(imm)
 
 
 def register_load(dst: Register, src: Any) -> None:
     """Read a tensor with one element into a register."""
     machine = current()
+    machine.recorder.forbid_replay()
     tile = machine.executor.operand(src, "src")
     if tile.size != 1:
         machine.fault("out-of-bounds", f"A register holds one number; src has the shape {tile.shape}.")
@@ -61,6 +64,7 @@ def register_load(dst: Register, src: Any) -> None:
 def register_store(dst: Any, src: Register) -> None:
     """Write a register to a tensor with one element."""
     machine = current()
+    machine.recorder.forbid_replay()
     tile = machine.executor.operand(dst, "dst")
     if tile.size != 1:
         machine.fault("out-of-bounds", f"A register holds one number; dst has the shape {tile.shape}.")

@@ -50,6 +50,16 @@ class Block:
         self.original: Block | None = None
         self.outdated = False
 
+    def another(self, ident: int) -> Block:
+        """Return another block that is made as this one was."""
+        other = Block.__new__(Block)
+        other.info, other.shape, other.dtype = self.info.another(ident), self.shape, self.dtype
+        other.storage, other.borrowed, other.blank, other.fill = None, False, True, self.fill
+        other.coverage = WRITTEN if self.coverage is WRITTEN else WriteCoverage(self.shape)
+        other.dims, other._bytes = self.dims, None
+        other.copies, other.original, other.outdated = [], None, False
+        return other
+
     def writable(self) -> Array:
         """Return the memory, to be written to; allocated if it is not there yet."""
         if self.storage is None:

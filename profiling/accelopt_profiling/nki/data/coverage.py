@@ -17,6 +17,13 @@ def whole(shape: tuple[int, ...]) -> Box:
     return tuple([(0, n) for n in shape])
 
 
+def is_whole(box: Box, shape: tuple[int, ...]) -> bool:
+    """Return whether a box is all of a block."""
+    return box == whole(shape) or all(
+        low == 0 and high == size for (low, high), size in zip(box, shape, strict=False)
+    )
+
+
 _MANY = 12  # boxes kept before a bitmap takes over
 
 

@@ -38,6 +38,13 @@ class BlockInfo:
             size *= n
         self.free_bytes = size  # bytes per partition
 
+    def another(self, ident: int) -> BlockInfo:
+        """Return the description of another block like this one."""
+        other = BlockInfo.__new__(BlockInfo)
+        other.ident, other.memory, other.shape, other.name = ident, self.memory, self.shape, self.name
+        other.line, other.constant, other.free_bytes = self.line, self.constant, self.free_bytes
+        return other
+
 
 #: A region: a block and a half-open range per axis of its shape.
 Region = tuple[BlockInfo, Box]
@@ -73,7 +80,10 @@ class TracedInstruction:
 
     def copy(self) -> TracedInstruction:
         """Return a copy of the instruction without its regions."""
-        copy = TracedInstruction(self.opcode, self.engines, self.line, self.partitions, self.free)
+        copy = TracedInstruction.__new__(TracedInstruction)
+        copy.opcode, copy.engines, copy.line = self.opcode, self.engines, self.line
+        copy.partitions, copy.free, copy.number, copy.core = self.partitions, self.free, 0, 0
+        copy.slopes, copy.reads, copy.writes = (), [], []
         copy.itemsize, copy.pattern, copy.accumulate = self.itemsize, self.pattern, self.accumulate
         copy.bytes, copy.descriptors, copy.flops = self.bytes, self.descriptors, self.flops
         copy.psum_inputs, copy.stationary = self.psum_inputs, self.stationary

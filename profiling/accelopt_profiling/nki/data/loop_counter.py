@@ -17,13 +17,14 @@ import numpy as np
 class RecordedLoop:
     """One iteration that is being recorded: number ``at`` of ``count``.
 
-    ``until`` is the first one that may differ from it; ``first`` is the number of instructions that were issued before.
+    ``until`` is the first one that may differ from it; ``first`` is the number of instructions that were issued before,
+    ``first_block`` that of the blocks that were made.
     """
 
-    __slots__ = ("at", "count", "first", "until")
+    __slots__ = ("at", "count", "first", "first_block", "until")
 
-    def __init__(self, at: int, count: int, first: int) -> None:
-        self.at, self.count, self.until, self.first = at, count, count, first
+    def __init__(self, at: int, count: int, first: int, first_block: int = 0) -> None:
+        self.at, self.count, self.until, self.first, self.first_block = at, count, count, first, first_block
 
     def holds_for(self, iterations: int) -> None:
         """Note that a decision holds for so many iterations, the present one among them."""

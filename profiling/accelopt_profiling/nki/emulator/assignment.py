@@ -121,14 +121,12 @@ class Assignment:
             target.settled = True
             return target
         area = destination if box is None else destination.within(narrow(box, destination.shape))
-        coverage = destination.block.coverage
         if (
             destination.positions is None
-            and coverage.untouched_in(area.box())
             and _psum_product(value, destination)
+            and not self._executor.touched(area)
         ):
             # the first product of a group overwrites what the bank held before
-            self._recorder.forbid_replay()
             value.producer.accumulate = False
             self._redirect(destination, value, source)
             target.settled = True

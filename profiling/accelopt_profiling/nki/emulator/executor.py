@@ -102,6 +102,14 @@ class Executor:
                     self.memory.poison(tile.block)
                 coverage.full = True  # reported once; the poison is in place
 
+    def touched(self, tile: Tile) -> bool:
+        """Return whether something of a tile was written: a product adds to it then, the first one overwrites it."""
+        coverage = tile.block.coverage
+        touched = not coverage.untouched_in(tile.box())
+        if self.recorder.loops and not coverage.full:
+            self.recorder.asked_if_touched(tile.block.info, tile.affine_offset, touched)
+        return touched
+
     def defer(self, function: Callable[..., Any], *operands: Any) -> ComputeStep | None:
         """Return a computation on the present values of ``operands`` (tiles or plain values); None in trace
         mode."""

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
-from accelopt_profiling.nki.data.affine_offset import BlockTable, TileLookup
+from accelopt_profiling.nki.data.affine_offset import AffineOffset, BlockTable, TileLookup
 from accelopt_profiling.nki.data.block import Block
-from accelopt_profiling.nki.data.instruction import TracedInstruction
+from accelopt_profiling.nki.data.instruction import BlockInfo, TracedInstruction
 from accelopt_profiling.nki.data.loop_counter import RecordedLoop, Slopes
 from accelopt_profiling.nki.data.view import View
 from accelopt_profiling.nki.emulator.diagnostics import Diagnostics
@@ -39,22 +39,24 @@ Event = Block | BlockTable | TileLookup | TracedInstruction | MemoryAccess
 class LoopRecorder:
     """The loops of which an iteration is being recorded, outermost first, and the events since the outermost began.
 
-    ``enabled`` is False where every iteration is to be run by Python; ``mismatched`` tells that a replay went wrong.
+    ``enabled`` is False where every iteration is to be run by Python; ``used`` tells that one was recorded,
+    ``mismatched`` that a replay went wrong.
     """
 
-    __slots__ = ("_accesses", "_diagnostics", "_lookups", "enabled", "events", "loops", "mismatched")
+    __slots__ = ("_accesses", "_diagnostics", "_lookups", "enabled", "events", "loops", "mismatched", "used")
 
     def __init__(self, diagnostics: Diagnostics, enabled: bool) -> None:
         self._diagnostics = diagnostics
         self.enabled = enabled
         self.loops: list[RecordedLoop] = []
         self.events: list[Event] = []
-        self.mismatched = False
+        self.mismatched = self.used = False
         self._lookups: dict[_LookupKey, TileLookup] = {}
         self._accesses: set[_AccessKey] = set()
 
     def begin(self, loop: RecordedLoop) -> None:
         """Start recording an iteration of a loop."""
+        self.used = True
         if not self.loops:
             self.events = []
             self._lookups, self._accesses = {}, set()
@@ -115,6 +117,16 @@ class LoopRecorder:
         """Note that something happened that belongs to the present iteration alone: no other is replayed from it."""
         for loop in self.loops:
             loop.holds_for(1)
+
+    def asked_if_touched(self, block: BlockInfo, offset: AffineOffset | None, touched: bool) -> None:
+        """Note that it was asked whether a part of a block was written: what was stays so in later iterations, in the
+        same place, and a block that an iteration makes for itself is the same for each."""
+        for loop in self.loops:
+            moves = offset is not None and (
+                offset.lookup is not None or any(growing is loop for growing, _ in offset.slopes)
+            )
+            if moves or (not touched and block.ident <= loop.first_block):
+                loop.holds_for(1)
 
     def forbid_replay_of_change(self, instruction: TracedInstruction) -> None:
         """Note that an instruction is changed: one that was issued before the iteration cannot be changed again."""

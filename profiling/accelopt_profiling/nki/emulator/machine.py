@@ -130,12 +130,12 @@ class Machine:
         self.stream.core = self.group.running if self.group is not None else 0
         if own is None:
             self.memory.begin_program(first=not any(program))
-            own = (self.memory.next_shared, {})
-        self.memory.next_shared, self.registers = own
+            own = (self.memory.next_shared, {}, [])
+        self.memory.next_shared, self.registers, self.recorder.loops = own
 
     def _leave(self) -> Any:
         """Return what belongs to the running program alone."""
-        return self.memory.next_shared, self.registers
+        return self.memory.next_shared, self.registers, self.recorder.loops
 
     def argument(self, array: Array, writable: bool = False) -> Tile:
         """Return an input in HBM: the caller's own array, which is written only where ``writable``."""

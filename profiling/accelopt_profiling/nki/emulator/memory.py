@@ -13,7 +13,7 @@ from accelopt_profiling.nki.compute.deferred import DeferredSteps
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.block import Array, Block
-from accelopt_profiling.nki.data.coverage import WRITTEN, WriteCoverage
+from accelopt_profiling.nki.data.coverage import WriteCoverage
 from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import VECTOR, BlockInfo, Trace
 from accelopt_profiling.nki.data.layout import contiguous
@@ -26,7 +26,8 @@ from accelopt_profiling.nki.emulator.tile import Tile, TileOperations
 
 
 class DeviceMemory:
-    """The blocks of one run. ``full``: values are computed; ``tile_class`` is the dialect's tensor."""
+    """The blocks of one run. ``full``: values are computed; ``tile_class`` is the dialect's tensor, ``blocks`` the
+    number of blocks that were made."""
 
     def __init__(
         self, owner: TileOperations, full: bool, trace: Trace, rules: HardwareRules, diagnostics: Diagnostics,
@@ -36,7 +37,7 @@ class DeviceMemory:
         self._owner, self._full, self._trace = owner, full, trace
         self._rules, self._diagnostics, self._recorder = rules, diagnostics, recorder
         self._stream, self._deferred = stream, deferred
-        self._blocks = 0
+        self.blocks = 0
         self._shared: list[Tile] = []
         self.next_shared = 0
 
@@ -44,8 +45,8 @@ class DeviceMemory:
         self, memory: MemorySpace, shape: tuple[int, ...], item: int, name: str, line: int, constant: bool
     ) -> BlockInfo:
         """Return the description of a new block with elements of ``item`` bytes."""
-        self._blocks += 1
-        return BlockInfo(self._blocks, memory, shape, item, name, line, constant)
+        self.blocks += 1
+        return BlockInfo(self.blocks, memory, shape, item, name, line, constant)
 
     def allocate(
         self,
@@ -85,10 +86,8 @@ class DeviceMemory:
 
     def allocate_like(self, block: Block) -> Block:
         """Return a new block like one that was made in a recorded iteration, for another iteration."""
-        old = block.info
-        info = self.describe_block(old.memory, old.shape, block.dtype.itemsize, old.name, old.line, False)
-        copy = Block(info, block.dtype, block.coverage is WRITTEN)
-        copy.fill = block.fill
+        self.blocks += 1
+        copy = block.another(self.blocks)
         if self._recorder.loops:
             self._recorder.events.append(copy)
         return copy

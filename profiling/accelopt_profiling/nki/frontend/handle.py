@@ -18,9 +18,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.emulator.assignment import LoopReduction
 from accelopt_profiling.nki.emulator.block_array import BlockArray
-from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.emulator.machine import current, running_machine
 from accelopt_profiling.nki.emulator.tile import Tile
 
 _slot_name = f"_{secrets.token_hex(8)}"
@@ -141,13 +142,36 @@ def handing(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-def handing_all(names: dict[str, Any], but: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return the functions of a module for kernel code; the rest, and the functions named in ``but``, as they
-    are."""
+def handing_all(
+    names: dict[str, Any], but: tuple[str, ...] = (), plain_numbers: bool = False
+) -> dict[str, Any]:
+    """Return the functions of a module for kernel code; the rest, and the functions named in ``but``, as they are. With
+    ``plain_numbers`` they get the counter of a loop that is recorded as the number that it is now."""
+
+    def handed(function: Callable[..., Any]) -> Callable[..., Any]:
+        return handing(_with_plain_numbers(function) if plain_numbers else function)
+
     return {
-        name: handing(value) if isinstance(value, FunctionType) and name not in but else value
+        name: handed(value) if isinstance(value, FunctionType) and name not in but else value
         for name, value in names.items()
     }
+
+
+def _with_plain_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any, **named: Any) -> Any:
+        machine = running_machine()
+        if machine is not None and machine.recorder.loops:
+            return function(*map(_plain, arguments), **{name: _plain(item) for name, item in named.items()})
+        return function(*arguments, **named)
+
+    return call
+
+
+def _plain(value: Any) -> Any:
+    if type(value) is slice:
+        return slice(plain(value.start), plain(value.stop), plain(value.step))
+    return type(value)(map(_plain, value)) if type(value) in _NESTS else plain(value)
 
 
 _OPERATORS = (

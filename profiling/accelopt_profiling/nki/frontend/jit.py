@@ -49,7 +49,7 @@ class EmulatedKernel:
     """A kernel function. ``kernel(x)`` runs one program, ``kernel[n](x)`` a grid of them one after another.
 
     ``tiles`` names arguments that are tiles in SBUF. ``writes_arguments`` tells that the kernel's outputs are among its
-    arguments, as before kernels returned them.
+    arguments, as before kernels returned them. ``read`` is called with the function before each launch.
     """
 
     __name__: str  # functools.update_wrapper sets them
@@ -64,27 +64,32 @@ class EmulatedKernel:
         grid: tuple[int, ...] = (1,),
         writes_arguments: bool = False,
         tiles: frozenset[str] = frozenset(),
+        read: Callable[[Callable[..., Any]], None] | None = None,
     ) -> None:
         functools.update_wrapper(self, function)
+        self._read = read
         self.function, self._launch, self.dialect, self.grid = function, launch, dialect, grid
         self.writes_arguments, self.tiles = writes_arguments, tiles
 
     def __getitem__(self, grid: Any) -> EmulatedKernel:
         """A size of 0 counts as 1: AWS's samples launch a single program so."""
         sizes = tuple(int(n) or 1 for n in (grid if isinstance(grid, tuple) else (grid,)))
-        return EmulatedKernel(
-            self.function, self._launch, self.dialect, sizes, self.writes_arguments, self.tiles
-        )
+        return self._with(sizes, self.tiles)
 
     def with_tiles(self, names: Iterable[str]) -> EmulatedKernel:
         """Return the kernel with arguments that are tiles in SBUF: they are loaded before it begins."""
+        return self._with(self.grid, frozenset(names))
+
+    def _with(self, grid: tuple[int, ...], tiles: frozenset[str]) -> EmulatedKernel:
         return EmulatedKernel(
-            self.function, self._launch, self.dialect, self.grid, self.writes_arguments, frozenset(names)
+            self.function, self._launch, self.dialect, grid, self.writes_arguments, tiles, self._read
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if running_machine() is not None:  # one kernel calls another: inlined
             return self.function(*args, **kwargs)
+        if self._read is not None:
+            self._read(self.function)
         machine = self._launch(self.__name__)
         machine.trace.path = self.__qualname__.replace("<locals>.", "")
         with collection_paused():
@@ -92,7 +97,7 @@ class EmulatedKernel:
                 return self._run(machine, args, kwargs)
             except (Exception, ReplayMismatchError) as error:
                 # the kernel may have caught what went wrong first, and failed later
-                if not machine.recorder.mismatched:
+                if not machine.recorder.used:  # else without replay: the failure is to be the program's own
                     first = machine.diagnostics.first_fault
                     if first is None or first is error:
                         raise
@@ -261,14 +266,21 @@ def _arrays(machine: Machine, value: Any) -> Any:
     return value
 
 
-def decorator(launch: Launcher, dialect: Dialect, writes_arguments: bool = False) -> Callable[..., Any]:
-    """Return ``nki.jit`` with or without arguments, or one of those for kernels whose outputs are arguments."""
+def decorator(
+    launch: Launcher,
+    dialect: Dialect,
+    writes_arguments: bool = False,
+    read: Callable[[Callable[..., Any]], None] | None = None,
+) -> Callable[..., Any]:
+    """Return ``nki.jit`` with or without arguments, or one of those for kernels whose outputs are arguments.
+    ``read`` is called with a kernel's function before each launch.
+    """
 
     def jit(function: Callable[..., Any] | None = None, **options: Any) -> Any:
         if function is None:
             return lambda f: jit(f, **options)
         if isinstance(function, EmulatedKernel):
             return function
-        return EmulatedKernel(function, launch, dialect, writes_arguments=writes_arguments)
+        return EmulatedKernel(function, launch, dialect, writes_arguments=writes_arguments, read=read)
 
     return jit

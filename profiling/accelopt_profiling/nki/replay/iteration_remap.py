@@ -5,6 +5,7 @@ from __future__ import annotations
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.affine_offset import AffineOffset, BlockTable, TileLookup
 from accelopt_profiling.nki.data.block import Block
+from accelopt_profiling.nki.data.coverage import whole
 from accelopt_profiling.nki.data.instruction import BlockInfo, Region, TracedInstruction
 from accelopt_profiling.nki.data.layout import bounding_box
 from accelopt_profiling.nki.data.loop_counter import RecordedLoop, Slopes
@@ -63,17 +64,20 @@ class IterationRemap:
         kept = AffineOffset(left, lookup) if self._nested and (left or lookup is not None) else None
         return View(block, view.offset + growth, view.dims, view.positions, kept)
 
-    def _region(self, region: Region) -> Region:
-        if type(region) is LoopRegion:
-            view = self._view(region.view)
-            return (view.block.info, view.box()) if view.affine_offset is None else LoopRegion.of(view)
-        block = self.blocks.get(region[0])
-        return region if block is None else (block.info, region[1])
+    def _region_of(self, view: View) -> Region:
+        view = self._view(view)
+        return (view.block.info, view.box()) if view.affine_offset is None else LoopRegion.of(view)
 
     def set_regions(self, recorded: TracedInstruction, copy: TracedInstruction) -> None:
         """Let a copy of a recorded instruction read and write what this iteration does."""
-        copy.reads = [self._region(region) for region in recorded.reads]
-        copy.writes = [self._region(region) for region in recorded.writes]
+        blocks = self.blocks
+        for regions, copied in ((recorded.reads, copy.reads), (recorded.writes, copy.writes)):
+            for region in regions:
+                if type(region) is LoopRegion:
+                    copied.append(self._region_of(region.view))
+                else:
+                    block = blocks.get(region[0])
+                    copied.append(region if block is None else (block.info, region[1]))
         if recorded.slopes and recorded.pattern is not None:
             growth, copy.slopes = self._grow(recorded.slopes)
             copy.pattern = (recorded.pattern[0] + growth, *recorded.pattern[1:])
@@ -84,7 +88,15 @@ class IterationRemap:
         Raises:
             ReplayMismatchError: it reads memory that was not written, or writes a part that is no box.
         """
-        view = self._view(event.view)
+        view = event.view
+        if not self._nested and view.affine_offset is None:
+            block = self.blocks.get(view.block.info, view.block)
+            if block.coverage.full:
+                return
+            if event.writes and view.whole:
+                block.coverage.write(whole(block.shape))
+                return
+        view = self._view(view)
         coverage = view.block.coverage
         if not coverage.full:
             box, dense = bounding_box(view.offset, view.dims, view.block.shape)

@@ -21,7 +21,7 @@ import numpy as np
 from accelopt_profiling.nki.data.index import Affine, Mask
 from accelopt_profiling.nki.data.loop_counter import LoopCounter
 from accelopt_profiling.nki.data.memory_space import Buffer, MemorySpace
-from accelopt_profiling.nki.frontend.handle import Handle, KernelBlocks, KernelTensor
+from accelopt_profiling.nki.frontend.handle import Handle
 from accelopt_profiling.nki.frontend.namespace import Namespace
 from accelopt_profiling.nki.frontend.operators import NlOperation
 
@@ -29,7 +29,10 @@ _BUILTINS = frozenset(
     ("range", "len", "min", "max", "int", "float", "slice", "tuple", "abs", "bool", "divmod")
 )
 #: Methods of tiles and of NumPy's types.
-_METHODS = frozenset(("reshape", "broadcast_to", "astype", "type"))
+_METHODS = frozenset((
+    "reshape", "broadcast_to", "astype", "type", "permute", "broadcast", "expand_dim", "squeeze_dim", "reshape_dim",
+    "flatten_dims", "slice", "select", "ap", "rearrange", "view",
+))  # fmt: skip
 #: Types that a body may read from outside: numbers and the like, tiles, indices, and packages.
 _VALUES = (
     int, float, bool, str, slice, type(None), type(Ellipsis), np.generic, np.dtype, Handle, Affine, Mask,
@@ -65,40 +68,61 @@ class _BodyRequirements:
 def is_replayable(frame: FrameType) -> bool:
     """Return True if the loop that ``frame`` is about to begin can be replayed from one of its iterations."""
     code = frame.f_code
-    body = _bodies(code, code.co_filename, code.co_linetable).get(frame.f_lineno)
+    body = _bodies_in(code, code.co_filename, code.co_linetable).get(frame.f_lineno)
     if body is None:
         return False
     there = {**vars(builtins), **frame.f_globals, **frame.f_locals}
     return (
-        all(isinstance(there.get(name), (KernelTensor, KernelBlocks)) for name in body.tiles)
+        all(isinstance(there.get(name), Handle) for name in body.tiles)
         and all(_is_value(there.get(name)) for name in body.names)
         and all(_is_harmless(there, path) for path in body.functions)
     )
 
 
 @lru_cache(maxsize=64)
-def _bodies(code: CodeType, file: str, lines: bytes) -> dict[int, _BodyRequirements]:
+def _bodies_in(code: CodeType, file: str, lines: bytes) -> dict[int, _BodyRequirements]:
     """Return the loops in the file of ``code`` that can be replayed, by the line of what they loop over.
 
     ``file`` and ``lines`` tell code objects apart that are equal but for their places.
     """
     linecache.checkcache(file)
-    bodies: dict[int, _BodyRequirements] = {}
-    seen: set[int] = set()
+    text = "".join(linecache.getlines(file))
+    return {line: body for line, (_, body) in loops_of(text).loops.items()}
+
+
+@dataclass
+class ReadFile:
+    """A parsed file, and its loops that may be replayed, by the line of what they loop over."""
+
+    tree: ast.Module
+    loops: dict[int, tuple[ast.For, _BodyRequirements]]
+
+
+@lru_cache(maxsize=16)
+def loops_of(text: str) -> ReadFile:
+    """Return the loops of a file that can be replayed where names are what their bodies need."""
+    loops: dict[int, tuple[ast.For, _BodyRequirements]] = {}
     try:
-        tree = ast.parse("".join(linecache.getlines(file)))
+        tree = ast.parse(text)
     except (SyntaxError, ValueError):
-        return bodies
+        return ReadFile(ast.Module([], []), loops)
+    read_on: dict[str, list[int]] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            read_on.setdefault(node.id, []).append(node.lineno)
+    seen: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
-            line = node.iter.lineno
+            line, inside = node.iter.lineno, range(node.lineno, (node.end_lineno or node.lineno) + 1)
             reader = _Reader()
             if line in seen:
-                bodies.pop(line, None)  # two on one line cannot be told apart
-            elif reader.loop(node):
-                bodies[line] = reader.body
+                loops.pop(line, None)  # two on one line cannot be told apart
+            elif reader.loop(node) and all(
+                at in inside for name in reader.left_behind for at in read_on.get(name, ())
+            ):
+                loops[line] = node, reader.body
             seen.add(line)
-    return bodies
+    return ReadFile(tree, loops)
 
 
 class _Reader:
@@ -106,6 +130,9 @@ class _Reader:
         self.body = _BodyRequirements()
         self.bound: set[str] = set()  # anywhere in the loop
         self.results: dict[str, bool] = {}  # name -> whether all that is bound to it are results of calls
+        #: Names that an iteration may leave as an earlier one bound them, to something that a counter may be in.
+        self.left_behind: set[str] = set()
+        self._depth = 0
 
     def loop(self, loop: ast.For) -> bool:
         added: set[int] = set()  # the names that ``+=`` adds to
@@ -128,18 +155,12 @@ class _Reader:
         return all(self._statement(statement, given) for statement in statements)
 
     def _statement(self, node: ast.stmt, given: set[str]) -> bool:
-        if isinstance(node, ast.For):
-            return self._reads(node.iter, given) and self._for(node, set(given))
-        if isinstance(node, ast.If):
-            then, other = set(given), set(given)
-            if not (
-                self._reads(node.test, given)
-                and self._block(node.body, then)
-                and self._block(node.orelse, other)
-            ):
-                return False
-            given |= then & other
-            return True
+        if isinstance(node, (ast.For, ast.If)):
+            self._depth += 1
+            try:
+                return self._nested(node, given)
+            finally:
+                self._depth -= 1
         if isinstance(node, ast.AugAssign):
             return self._reads(node.value, given) and self._augmented(node, given)
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
@@ -148,6 +169,17 @@ class _Reader:
                 return False
             return all(self._binds(target, node.value, given) for target in targets)
         return all(self._reads(part, given) for part in ast.iter_child_nodes(node))
+
+    def _nested(self, node: ast.For | ast.If, given: set[str]) -> bool:
+        if isinstance(node, ast.For):
+            return self._reads(node.iter, given) and self._for(node, set(given))
+        then, other = set(given), set(given)
+        if not (
+            self._reads(node.test, given) and self._block(node.body, then) and self._block(node.orelse, other)
+        ):
+            return False
+        given |= then & other
+        return True
 
     def _augmented(self, node: ast.AugAssign, given: set[str]) -> bool:
         """``x += y`` leaves a tile where it is; anything else binds a name anew."""
@@ -164,6 +196,8 @@ class _Reader:
         if isinstance(target, ast.Name):
             given.add(target.id)
             fresh = isinstance(value, ast.Call)
+            if self._depth and not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)):
+                self.left_behind.add(target.id)
             self.results[target.id] = self.results.get(target.id, True) and fresh
             return True
         if isinstance(target, ast.Tuple):
@@ -196,7 +230,8 @@ class _Reader:
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
                 path, root = _path(part.func)
-                if len(path) == 1 and path[0] in _METHODS and self._is_tile(root, given):
+                outside = isinstance(root, ast.Name) and root.id not in self.bound
+                if len(path) == 1 and path[0] in _METHODS and not outside and self._is_tile(root, given):
                     continue
                 if not isinstance(root, ast.Name) or root.id in self.bound:
                     return False
@@ -231,6 +266,8 @@ def _is_value(value: Any) -> bool:
 def _is_harmless(there: dict[str, Any], path: tuple[str, ...]) -> bool:
     """True if a name, or an attribute of a package, is a function that keeps no state."""
     value = there.get(path[0])
+    if isinstance(value, Handle):
+        return len(path) == 2 and path[1] in _METHODS
     if len(path) == 1 and path[0] in _BUILTINS:
         return value is vars(builtins)[path[0]]
     for name in path[1:]:
@@ -241,6 +278,8 @@ def _is_harmless(there: dict[str, Any], path: tuple[str, ...]) -> bool:
         return _is_ours(value.__globals__)
     if isinstance(value, NlOperation):
         return _is_known(type(value))
+    if value is range:  # ``nl.range``
+        return True
     if isinstance(value, type):  # but not ``type``: it would tell a counter from a number
         ours = value.__module__.startswith("accelopt_profiling.nki.")
         return _is_known(value) and (ours or issubclass(value, (np.generic, np.dtype)))

@@ -2,28 +2,30 @@
 
 Python runs one iteration with a counter that knows its slope (``data/loop_counter.py``), and what it does is recorded.
 The iterations that follow are replayed as long as nothing depended on the counter in another way: the same
-instructions and steps, on the memory that the other iteration would touch. Python runs the last of them again, and it
-is compared with the recording; where it differs, the whole kernel runs once more without replay. The instructions keep
-the program's order, so nothing is assumed about which iterations depend on each other.
+instructions and steps, on the memory that the other iteration would touch. Python runs the last of them with a plain
+number, and it is compared with the recording; where it differs, or an exception leaves a loop, the whole kernel runs
+once more without replay. The instructions keep the program's order, so nothing is assumed about which iterations depend
+on each other.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import FrameType
 from typing import Any
 
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.affine_offset import TileLookup
 from accelopt_profiling.nki.data.block import Block
-from accelopt_profiling.nki.data.instruction import BlockInfo, Region, TracedInstruction
-from accelopt_profiling.nki.data.loop_counter import LoopCounter, RecordedLoop, Slopes
-from accelopt_profiling.nki.data.view import LoopRegion, View
+from accelopt_profiling.nki.data.instruction import BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.loop_counter import LoopCounter, RecordedLoop
+from accelopt_profiling.nki.data.view import View
 from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.loop_recorder import Event, MemoryAccess
 from accelopt_profiling.nki.emulator.machine import Machine, running_machine
 from accelopt_profiling.nki.replay.iteration_remap import IterationRemap
 from accelopt_profiling.nki.replay.loop_body import is_replayable
+from accelopt_profiling.nki.replay.replay_check import ReplayCheck
 
 #: How often a loop is recorded before the rest of it is left to Python: first iterations are often special.
 _TRIES = 3
@@ -58,7 +60,7 @@ def _iterations(machine: Machine, numbers: range) -> Iterator[Any]:
             recorded.replay(ahead)
         again = RecordedIteration(machine, last, numbers)
         with again:
-            yield again.counter
+            yield numbers[last]  # what the loop leaves behind holds plain numbers
         if not recorded.agrees_with(again):
             machine.recorder.mismatch()
         at = last + 1
@@ -69,7 +71,7 @@ class RecordedIteration:
 
     def __init__(self, machine: Machine, at: int, numbers: range) -> None:
         self._machine = machine
-        self.loop = RecordedLoop(at, len(numbers), machine.stream.issued)
+        self.loop = RecordedLoop(at, len(numbers), machine.stream.issued, machine.memory.blocks)
         self.counter = LoopCounter(numbers[at], ((self.loop, numbers.step),))
         self._from = 0, 0
         self.events: list[Event] = []
@@ -83,8 +85,9 @@ class RecordedIteration:
     def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         recorder = self._machine.recorder
         recorder.end(self.loop)
-        if kind is not None:
-            return  # the kernel left the loop: nothing is replayed
+        if kind is not None:  # an exception left the loop: whatever raised it may not know counters
+            recorder.mismatched = True
+            return
         self.steps = self._machine.deferred.steps[self._from[1] :]
         self.events = _without_unused_blocks(recorder.events[self._from[0] :], self.steps)
         recorder.events[self._from[0] :] = self.events
@@ -138,69 +141,3 @@ def _without_unused_blocks(events: list[Event], steps: list[ComputeStep]) -> lis
     for step in steps:
         used.update([item.block.info for item in (*step.inputs, step.target) if type(item) is View])
     return [event for event in events if type(event) is not Block or event.info in used]
-
-
-class ReplayCheck:
-    """Compares the recorded iteration of ``loop``, always given first, with the one ``ahead`` iterations later.
-
-    Blocks that an iteration makes for itself count as equal when they have the same shape.
-    """
-
-    def __init__(self, loop: RecordedLoop, ahead: int) -> None:
-        self._loop, self._ahead = loop, ahead
-
-    def instructions_agree(
-        self, recorded: Sequence[TracedInstruction], later: Sequence[TracedInstruction]
-    ) -> bool:
-        return len(recorded) == len(later) and all(map(self._instruction, recorded, later))
-
-    def steps_agree(self, recorded: Sequence[ComputeStep], later: Sequence[ComputeStep]) -> bool:
-        return len(recorded) == len(later) and all(map(self._step, recorded, later))
-
-    def _growth(self, slopes: Slopes) -> int:
-        return sum(step for loop, step in slopes if loop is self._loop) * self._ahead
-
-    def _view(self, a: View, b: View) -> bool:
-        offset = a.offset
-        if a.affine_offset is not None:
-            offset += self._growth(a.affine_offset.slopes)
-            if (lookup := a.affine_offset.lookup) is not None:
-                position = tuple(
-                    p + self._growth(s) for p, s in zip(lookup.position, lookup.slopes, strict=True)
-                )
-                other = None if b.affine_offset is None else b.affine_offset.lookup
-                if other is None or other.position != position:
-                    return False
-        return offset == b.offset and a.dims == b.dims and a.block.shape == b.block.shape
-
-    def _item(self, a: Any, b: Any) -> bool:
-        if type(a) is View and type(b) is View:
-            return self._view(a, b)
-        return type(a) is type(b) and (not isinstance(a, (int, float, str)) or a == b)
-
-    def _region(self, a: Region, b: Region) -> bool:
-        if type(a) is LoopRegion and type(b) is LoopRegion:
-            return self._view(a.view, b.view)
-        return type(a) is type(b) and a[0].shape == b[0].shape and a[1] == b[1]
-
-    def _instruction(self, a: TracedInstruction, b: TracedInstruction) -> bool:
-        return (
-            a.cost() == b.cost()
-            and self._pattern(a, b)
-            and len(a.reads) == len(b.reads)
-            and len(a.writes) == len(b.writes)
-            and all(map(self._region, (*a.reads, *a.writes), (*b.reads, *b.writes)))
-        )
-
-    def _pattern(self, a: TracedInstruction, b: TracedInstruction) -> bool:
-        if a.pattern is None or b.pattern is None:
-            return a.pattern is b.pattern
-        return (a.pattern[0] + self._growth(a.slopes), a.pattern[1]) == b.pattern
-
-    def _step(self, a: ComputeStep, b: ComputeStep) -> bool:
-        return (
-            self._item(a.target, b.target)
-            and a.adds == b.adds
-            and len(a.inputs) == len(b.inputs)
-            and all(map(self._item, a.inputs, b.inputs))
-        )

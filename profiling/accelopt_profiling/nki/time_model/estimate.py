@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass, field
 
+from accelopt_profiling.nki.compute.process_settings import collection_paused
 from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, Trace
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule, prepare, schedule
@@ -116,6 +117,7 @@ class TimeEstimate:
     path: Path = field(default_factory=lambda: Path({}, {}))
 
 
+@collection_paused()
 def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None) -> TimeEstimate:
     """Return the model's answer for one launch (or several, one after another) recorded in ``trace``.
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from math import prod
 
+from accelopt_profiling.nki.data.coverage import is_whole
 from accelopt_profiling.nki.data.instruction import (
     BARRIER,
     DMA,
@@ -213,16 +214,19 @@ def tell_versions_apart(steps: list[ScheduledStep]) -> None:
     current: dict[BlockInfo, BlockInfo] = {}
     used: set[BlockInfo] = set()
     for step in steps:
-        step.reads = [(current.get(block, block), box) for block, box in step.reads]
+        if current:
+            step.reads = [(current.get(block, block), box) for block, box in step.reads]
         read = {block for block, _ in step.reads}
         used |= read
         written: list[Region] = []
         for block, box in step.writes:
             now = current.get(block, block)
-            whole = all(
-                low == 0 and high == size for (low, high), size in zip(box, block.shape, strict=False)
-            )
-            if block.memory is MemorySpace.SBUF and whole and now in used and now not in read:
+            if (
+                block.memory is MemorySpace.SBUF
+                and now in used
+                and now not in read
+                and is_whole(box, block.shape)
+            ):
                 now = current[block] = _copy(block)
             written.append((now, box))
         step.writes = written

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from math import prod
 from typing import NamedTuple
 
+from accelopt_profiling.nki.data.coverage import is_whole
 from accelopt_profiling.nki.data.instruction import BARRIER, DMA, TENSOR, BlockInfo, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.hardware import Hardware
@@ -84,7 +85,9 @@ def needed_flops(instructions: Iterable[TracedInstruction]) -> tuple[int, int]:
     for i in instructions:
         operands = [_made_of(i, block, made, wide) for block, _ in i.reads]
         result: _Made = {}
-        if i.flops and not i.transpose and len(operands) >= 2:
+        if len(operands) == 1:
+            result = operands[0]
+        elif i.flops and not i.transpose and len(operands) >= 2:
             if operands[0] and operands[1]:
                 one, other = frozenset(operands[0]), frozenset(operands[1])
                 products.setdefault((i.line, one, other), _Product()).add(i.flops, (operands[0], operands[1]))
@@ -98,10 +101,7 @@ def needed_flops(instructions: Iterable[TracedInstruction]) -> tuple[int, int]:
             for operand in operands:
                 _join(result, operand)
         for block, box in i.writes:
-            whole = all(
-                low == 0 and high == size for (low, high), size in zip(box, block.shape, strict=False)
-            )
-            if i.accumulate or not whole or block.memory is MemorySpace.HBM:
+            if i.accumulate or block.memory is MemorySpace.HBM or not is_whole(box, block.shape):
                 _join(made.setdefault(block, {}), result)
             else:
                 made[block] = dict(result)
@@ -120,7 +120,7 @@ def _made_of(
 ) -> _Made:
     if not block.constant:
         return made.get(block, {})
-    if prod(block.shape[1:]) * 4 <= block.free_bytes:
+    if block not in wide and prod(block.shape[1:]) * 4 <= block.free_bytes:
         wide.add(block)
     if i.engines[0] != DMA or i.pattern is None:
         return {block: (0, prod(block.shape) - 1)}

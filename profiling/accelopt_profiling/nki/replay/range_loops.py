@@ -1,0 +1,149 @@
+"""Lets the loops over Python's ``range`` in kernel code be replayed like those over a dialect's own ranges.
+
+``nl.affine_range`` is called by the loop's frame, ``range`` is Python's. So the code of a kernel, and of what it calls,
+is compiled once more from its file, with what such a loop goes over passed through ``_counters``; loops whose text does
+not allow a replay stay as they are, and so do those inside of a ``try``. Code that is not that of its file, as the
+compiler makes it, is left alone.
+"""
+
+from __future__ import annotations
+import __future__
+
+import ast
+import functools
+import inspect
+import linecache
+import operator
+import sys
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
+from types import CodeType, FunctionType, ModuleType
+from typing import Any
+
+from accelopt_profiling.nki.replay.loop_body import loops_of
+from accelopt_profiling.nki.replay.loop_replay import iterations
+
+#: Stands in the compiled code where ``_counters`` is called.
+_PLACE = f"{__name__}._counters"
+#: The flags of compiled code that a file's imports from ``__future__`` set, or whoever compiled it.
+_FUTURE = functools.reduce(
+    operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
+)
+#: As many functions of a kernel are looked at.
+_MOST = 2000
+
+
+def replay_ranges(function: Callable[..., Any]) -> None:
+    """Let the loops of a kernel, and of functions that it calls, be replayed where their bodies allow it."""
+    for reached in _reached(function):
+        known = _compiled(reached.__code__).get(reached.__code__)
+        if known is not None:
+            reached.__code__ = known
+
+
+def _counters(numbers: Any) -> Any:
+    return iterations(numbers, sys._getframe(1)) if type(numbers) is range else numbers
+
+
+def _reached(function: Any) -> Iterator[FunctionType]:
+    """Yield a function and those that its code names, and theirs: functions of Python files, and methods of classes."""
+    found: list[Any] = [function]
+    seen = {id(function)}
+    for at in range(_MOST):
+        if at == len(found):
+            return
+        value = inspect.unwrap(found[at]) if callable(found[at]) else found[at]
+        named: Iterable[Any] = ()
+        if isinstance(value, FunctionType):
+            yield value
+            named = _named_by(value)
+        elif isinstance(value, type):
+            named = [getattr(member, "__func__", member) for member in vars(value).values()]
+        for other in named:
+            if id(other) not in seen and _is_kernel_code(other):
+                seen.add(id(other))
+                found.append(other)
+
+
+def _named_by(function: FunctionType) -> Iterator[Any]:
+    names = set(_names(function.__code__))
+    for cell in function.__closure__ or ():
+        try:
+            yield cell.cell_contents
+        except ValueError:  # not bound yet
+            continue
+    for name in names:
+        value = function.__globals__.get(name)
+        if isinstance(value, ModuleType):
+            yield from (vars(value).get(other) for other in names)
+        yield value
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
+
+
+#: The first parts of module names of which no code is a kernel's.
+_PACKAGES = frozenset(("accelopt_profiling", "numpy", "ml_dtypes", "torch", "jax", *sys.stdlib_module_names))
+
+
+def _is_kernel_code(value: Any) -> bool:
+    if not isinstance(value, type) and not hasattr(value, "__code__") and not hasattr(value, "__wrapped__"):
+        return False
+    return str(getattr(value, "__module__", "")).partition(".")[0] not in _PACKAGES
+
+
+def _compiled(code: CodeType) -> dict[CodeType, CodeType]:
+    """Return the code of the functions in a function's file with loops that may be replayed, by what it is without."""
+    file = code.co_filename
+    linecache.checkcache(file)
+    return _compiled_text("".join(linecache.getlines(file)), file, code.co_flags & _FUTURE)
+
+
+@lru_cache(maxsize=64)
+def _compiled_text(text: str, file: str, flags: int) -> dict[CodeType, CodeType]:
+    read = loops_of(text)
+    tried = _tried(read.tree)
+    loops = [loop for loop, _ in read.loops.values() if loop not in tried]
+    if not loops:
+        return {}
+    before = compile(read.tree, file, "exec", flags, dont_inherit=True)
+    for loop in loops:
+        call = ast.Call(ast.Constant(_PLACE), [loop.iter], [])
+        loop.iter = ast.fix_missing_locations(ast.copy_location(call, loop.iter))
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SyntaxWarning)  # a text is called
+            after = compile(read.tree, file, "exec", flags, dont_inherit=True)
+    finally:
+        for loop in loops:
+            loop.iter = loop.iter.args[0]  # type: ignore[attr-defined]
+    pairs: dict[CodeType, CodeType] = {}
+    _pair(before, _with_counters(after), pairs)
+    return pairs
+
+
+def _tried(tree: ast.Module) -> set[ast.AST]:
+    """Return all nodes inside of a ``try`` or ``with``: it may catch what a counter raises and a number does not."""
+    attempts = [n for n in ast.walk(tree) if isinstance(n, (ast.Try, ast.With))]
+    return {node for attempt in attempts for node in ast.walk(attempt)}
+
+
+def _pair(before: CodeType, after: CodeType, pairs: dict[CodeType, CodeType]) -> None:
+    """Note the code of each function, without and with."""
+    inside = [[c for c in code.co_consts if isinstance(c, CodeType)] for code in (before, after)]
+    for one, other in zip(*inside, strict=True):
+        pairs[one] = other
+        _pair(one, other, pairs)
+
+
+def _with_counters(code: CodeType) -> CodeType:
+    constants = tuple(
+        _with_counters(c) if isinstance(c, CodeType) else _counters if c == _PLACE else c
+        for c in code.co_consts
+    )
+    return code.replace(co_consts=constants)
