@@ -141,7 +141,7 @@ def _loop_range(name: str) -> Callable[..., Iterable[Any]]:
     """
 
     def counters(*bounds: Any, **unused: Any) -> Iterable[Any]:
-        """One of the names for ``range``, which newer versions advise against."""
+        """One of the names for ``range``, which newer versions advise against. Its loop may be predicted."""
         machine = current()
         told_gone(machine, f"nki.language.{name}", f"nl.{name}")
         numbers = range(*(as_int(b) for b in bounds))
