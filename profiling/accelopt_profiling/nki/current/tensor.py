@@ -16,6 +16,7 @@ from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.index import Dim
+from accelopt_profiling.nki.data.loop_counter import LoopCounter
 from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile, sizes_of
 from accelopt_profiling.nki.frontend.handle import TENSOR_ATTRIBUTES, TENSOR_METHODS, Handle, represents
@@ -196,7 +197,7 @@ class NkiTensor(Tile):
         return self._indirect(self.offset, dims, vector_offset, self.dims[0], vector=True)
 
     def ap(
-        self, pattern: Sequence[Sequence[int]], offset: int | None = None, scalar_offset: Any = None,
+        self, pattern: Sequence[Sequence[int]], offset: Any = None, scalar_offset: Any = None,
         vector_offset: Any = None, indirect_dim: int = 0, dtype: Any = None,
     ) -> Tile:  # fmt: skip
         """Return an access pattern on the tensor's own memory: ``[step, number]`` per dimension, in elements.
@@ -210,12 +211,20 @@ class NkiTensor(Tile):
             return same.ap(pattern, offset, scalar_offset, vector_offset, indirect_dim)
         if self.positions is not None:
             self.machine.fault("unsupported", "An indirect view has no access pattern of its own.")
-        start = self.offset + (0 if offset is None else as_int(offset))
+        index = vector_offset if vector_offset is not None else scalar_offset
+        if (
+            type(offset) is LoopCounter and index is None
+        ):  # the last iteration is checked as well, and is the extreme
+            start, slopes = self.offset + offset.value, offset.slopes
+        else:
+            start, slopes = self.offset + (0 if offset is None else as_int(offset)), ()
         dims = tuple((as_int(num), as_int(step)) for step, num in pattern)
         self._check_pattern(start, dims, vector_offset is not None)
-        index = vector_offset if vector_offset is not None else scalar_offset
         if index is None:
-            return self.strided(start, dims)
+            view = self.strided(start, dims)
+            if slopes:
+                view.grow(slopes)
+            return view
         if vector_offset is not None:
             dims = ((dims[0][0], 0), *dims[1:])
         if isinstance(index, int):
