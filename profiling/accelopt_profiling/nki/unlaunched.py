@@ -41,9 +41,20 @@ def with_unlaunched(
             own = replace(
                 params, kernels=left, problem=replace(params.problem, path=str(path)), input_specs=None
             )
+            if not left and found.remaining:
+                known[kernel.name] = _with_reason(known[kernel.name], found.remaining)
             if left:
                 known.update((m.name, m) for m in profiled(*with_inferred(silent, own, found)))
     return list(known.values())
+
+
+def _with_reason(measured: KernelMeasurement, why: str) -> KernelMeasurement:
+    """Return a measurement without a cost whose finding says what went wrong with a call of its own."""
+    message = (
+        f"No call of {measured.name} could be inferred, so nothing is known of its cost: {why.rstrip('.')}."
+    )
+    findings = [replace(f, message=message) if f.code == "never-launched" else f for f in measured.findings]
+    return replace(measured, findings=findings)
 
 
 def _never_launched(measured: KernelMeasurement) -> bool:

@@ -210,6 +210,16 @@ def test_each_kernel_of_a_file_without_a_problem_is_run_by_a_call_of_its_own(tmp
     assert len([e for e in made.emitted if "inferred" in e]) == 1, "the file has one inferred problem"
 
 
+def test_a_kernel_that_no_inferred_call_launches_says_why(tmp_path: Path) -> None:
+    silu = SILU.split("def get_inputs")[0]
+    other = (
+        silu[silu.index("@nki.jit") :].replace("silu(x)", "second(x)").replace("nl.load(x)", "nl.nothing(x)")
+    )
+    _, second = profiled(tmp_path, silu + other, problem=UNWRITTEN).kernels
+    (finding,) = (f for f in second.findings if f.code in ("never-launched", "unsupported"))
+    assert "nl.nothing" in finding.message or "nothing is not" in finding.message
+
+
 def test_an_index_that_inferred_values_put_outside_makes_no_kernel_wrong(tmp_path: Path) -> None:
     text = SILU.split("def get_inputs")[0].replace("silu(x):", "silu(x, table):").replace(
         "tile = nl.load(x)", "at = nl.load(table)\n    tile = nl.load(x[at * 4096 + 4096, nl.arange(512)[None, :]])"

@@ -43,6 +43,22 @@ def docstring_shapes(function: ast.FunctionDef) -> dict[str, list[list[str]]]:
     return shapes
 
 
+#: ``n: int``, ``n (int): ...``, and the type of a tensor, ``idx: (K, 1) uint32``.
+_NUMBER = re.compile(
+    r"^\s*(?:[-*]\s+)?`*(\w+)`*\s*(?:\((int|float|bool)\b[^)]*\)\s*:|:\s*(int|float|bool)\b)"
+)
+_INTEGERS = re.compile(
+    r"^\s*(?:[-*]\s+)?`*(\w+)`*\s*(?:\([^)]*\))?\s*:.*[\])]\s*,?\s*(?:of )?(u?int(?:8|16|32))\b"
+)
+
+
+def docstring_types(function: ast.FunctionDef) -> dict[str, str]:
+    """Return the types by argument that the docstring states: of numbers, and of tensors of whole numbers."""
+    lines = (ast.get_docstring(function) or "").splitlines()
+    numbers = {found[1]: found[2] or found[3] for line in lines if (found := _NUMBER.match(line))}
+    return {found[1]: found[2] for line in lines if (found := _INTEGERS.match(line))} | numbers
+
+
 def comment_shapes(text: str, function: ast.FunctionDef) -> dict[str, list[list[str]]]:
     """Return the dimensions that comments beside the parameters state: ``x: torch.Tensor,  # [M, K]``."""
     lines = text.splitlines()

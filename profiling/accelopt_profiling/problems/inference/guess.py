@@ -13,7 +13,11 @@ from accelopt_profiling.problems.inference.conventions import (
     usual_tensor,
     usual_value,
 )
-from accelopt_profiling.problems.inference.docstring_shapes import comment_shapes, docstring_shapes
+from accelopt_profiling.problems.inference.docstring_shapes import (
+    comment_shapes,
+    docstring_shapes,
+    docstring_types,
+)
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.inductor_kernel import inductor_call, inductor_program
 from accelopt_profiling.problems.inference.launch_grid import launch_grid
@@ -98,6 +102,10 @@ def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUs
     docs = {**docstring_shapes(use.node), **comment_shapes(text, use.node)}
     guessing = _Guessing(text, use, call, {}, docs)
     wanted = list(use.parameters.values())[entry.skip :]
+    stated_types = docstring_types(use.node)
+    for parameter in wanted:
+        if not parameter.annotation and stated_types.get(parameter.name) in ("int", "float", "bool"):
+            parameter.annotation = stated_types[parameter.name]
     if entry.kind == "kernel":
         _guess_launch(guessing, wanted)
         return call
@@ -107,6 +115,11 @@ def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUs
     for parameter in required:
         made = _tensor(guessing, parameter) if kinds[parameter.name] else _value(guessing, parameter)
         call.arguments.append(made)
+    for tensor in call.tensors:
+        stated_type = stated_types.get(tensor.name, "")
+        if "int" in stated_type and tensor.dtype != stated_type:
+            tensor.dtype, tensor.fill = stated_type, "index"
+            tensor.reason = f"{tensor.reason}, dtype from the docstring"
     _name_classes(guessing)
     for tensor in call.tensors if entry.kind == "module" else []:
         if tensor.dtype == "bfloat16":  # as the weights that it is built with

@@ -147,8 +147,6 @@ REPLAYED: list[tuple[str, str, int]] = [
     ("a sum in PSUM of each iteration", f"for i in range(6):\n    {LOAD}\n    q = nl.ndarray((32, 96), dtype=nl.float32, buffer=nl.psum)\n    for k in range(5):\n        nisa.nc_matmul(q, x[:, 0:32], x)\n    nisa.tensor_copy(x, q)\n    {STORE}", 8),
     ("a place that is written part by part", "for i in range(6):\n    nisa.dma_copy(t[:, i, :], a[32 * i:32 * i + 32, :])\nfor i in range(6):\n    nisa.dma_copy(out[32 * i:32 * i + 32, :], t[:, 5 - i, :])", 8),
     ("views", "for i in range(6):\n    nisa.dma_copy(t.select(1, i), a.slice(0, 32 * i, 32 * i + 32))\nnisa.dma_copy(out[0:32, :], t[:, 3, :])\nfor i in range(6):\n    nisa.dma_copy(out[32 * i:32 * i + 32, :], t[:, i, :])", 8),
-    ("access patterns", "for i in range(6):\n    x = nl.ndarray((32, 96), dtype=nl.float32, buffer=nl.sbuf)\n    nisa.dma_copy(x, a.ap([[96, 32], [1, 96]], offset=3072 * i))\n    nisa.dma_copy(out.ap([[96, 32], [1, 96]], offset=3072 * (5 - i)), x)", 4),
-    ("access patterns of views that move", "for i in range(6):\n    nisa.dma_copy(t[:, i, :].ap([[576, 32], [1, 48]], offset=0 * i), a[32 * i:32 * i + 32, 0:48])\nfor i in range(6):\n    nisa.dma_copy(out[32 * i:32 * i + 32, 0:48], t.ap([[576, 32], [1, 48]], offset=96 * i))", 8),
     ("what is left", f"for i in range(6):\n    {LOAD}; {STORE}\ntold.append(i)\nnisa.dma_copy(out[0:32, :], x)", 4),
     ("a function of the same file with a loop", "twice(out, a)", 4),
     ("a condition in the middle", f"for i in range(6):\n    {LOAD}\n    if i < 3:\n        nisa.tensor_scalar(x, x, nl.add, 1.0)\n    {STORE}", 2),

@@ -7,7 +7,11 @@ import ast
 import pytest
 
 from accelopt_profiling.problems.inference.arguments import InferredCall
-from accelopt_profiling.problems.inference.docstring_shapes import docstring_shapes, parse_shapes
+from accelopt_profiling.problems.inference.docstring_shapes import (
+    docstring_shapes,
+    docstring_types,
+    parse_shapes,
+)
 from accelopt_profiling.problems.inference.entries import entry_candidates
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.pointers import (
@@ -262,3 +266,17 @@ def test_a_docstring_of_several_arguments() -> None:
     ).body
     assert isinstance(function, ast.FunctionDef)
     assert docstring_shapes(function) == {"q": [["B", "T"]], "k": [["B", "T"]]}
+
+
+def test_types_that_a_docstring_states_are_those_of_the_arguments() -> None:
+    text = '''
+def gather(table, at, wide, count):
+    """
+    table: (N, C) rows to take.
+    at: (K, 1) uint32 indices.
+    wide: int, how far the next row lies.
+    count (int): rows.
+    """
+'''
+    (function,) = (n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef))
+    assert docstring_types(function) == {"at": "uint32", "wide": "int", "count": "int"}
