@@ -8,8 +8,15 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, two_operands
+from accelopt_profiling.nki.compute.group_operations import (
+    GROUP,
+    NEUTRAL,
+    cumulated,
+    gathered_runs,
+    segment_bounds,
+)
 from accelopt_profiling.nki.compute.operations import operation_name
-from accelopt_profiling.nki.current import moves, reductions, select
+from accelopt_profiling.nki.current import gathers, moves, reductions, select
 from accelopt_profiling.nki.current.accumulators import reduce_into_registers
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
@@ -153,7 +160,7 @@ def gather_flattened(data: Any, indices: Any, *, mask: Any = None, dtype: Any = 
         machine.fault("unsupported", "gather_flattened with a mask is not emulated.")
     return _returned(
         machine,
-        lambda dst: moves.nc_n_gather(dst, tile, chosen),
+        lambda dst: gathers.nc_n_gather(dst, tile, chosen),
         chosen.shape, dtype_or_none(dtype) or tile.dtype,
     )  # fmt: skip
 
@@ -200,21 +207,12 @@ def local_gather(
     if mask is not None:
         machine.fault("unsupported", "local_gather with a mask is not emulated.")
     rows, width = tile.shape[0], int(num_elem_per_idx)
-    group = 16
-    every = chosen.size // max(1, -(-chosen.shape[0] // group))
+    every = chosen.size // max(1, -(-chosen.shape[0] // GROUP))
     count = every if not num_valid_indices else int(num_valid_indices)
-    shape = (rows, *chosen.shape[1:], group, width) if count == every else (rows, count, width)
+    shape = (rows, *chosen.shape[1:], GROUP, width) if count == every else (rows, count, width)
 
     def compute(x: Any, at: Any) -> Any:
-        flat = x.reshape(rows, -1)
-        result = np.empty((rows, count, width), x.dtype)
-        for first in range(0, rows, group):
-            starts = (
-                at[first : first + group].reshape(len(at[first : first + group]), -1).T.reshape(-1)[:count]
-            )
-            places = starts.astype(np.int64)[:, None] + np.arange(width)
-            result[first : first + group] = flat[first : first + group][:, places]
-        return result.reshape(shape)
+        return gathered_runs(x, at, count, width).reshape(shape)
 
     return machine.executor.run(
         "local_gather", (GPSIMD,), [tile, chosen], compute, tile.dtype, None, shape, cost=tile
@@ -227,24 +225,9 @@ def sequence_bounds(*, segment_ids: Any, dtype: Any = None, mask: Any = None, **
     tile = machine.executor.operand(segment_ids)
     rows, count = tile.shape[0], tile.size // tile.shape[0]
 
-    def compute(x: Any) -> Any:
-        flat = x.reshape(rows, -1)
-        result = np.empty((rows, 2, count), np.float32)
-        for row, ids in enumerate(flat):
-            edges = np.flatnonzero(np.diff(ids)) + 1
-            begins, ends = np.concatenate(([0], edges)), np.concatenate((edges, [count]))
-            run = np.searchsorted(begins, np.arange(count), side="right") - 1
-            result[row, 0] = np.where(ids == 0, count, begins[run])
-            result[row, 1] = np.where(ids == 0, -1, ends[run])
-        return result
-
     return machine.executor.run(
-        "sequence_bounds", (GPSIMD,), [tile], compute, dtype_or_none(dtype) or tile.dtype, mask, (rows, 2, count)
+        "sequence_bounds", (GPSIMD,), [tile], segment_bounds, dtype_or_none(dtype) or tile.dtype, mask, (rows, 2, count)
     )  # fmt: skip
-
-
-#: The value that an operation leaves another as it is.
-_NEUTRAL = {"add": 0.0, "subtract": 0.0, "multiply": 1.0, "max": -np.inf, "min": np.inf}
 
 
 def tensor_scalar_cumulative(
@@ -266,17 +249,11 @@ def tensor_scalar_cumulative(
     elif reduce_cmd is ReduceCmd.reduce:
         start = machine.registers.get(register, 0.0)
     else:
-        name = operation_name(op1)
-        start = _NEUTRAL.get({"maximum": "max", "minimum": "min"}.get(name, name), 0.0)
+        start = NEUTRAL.get(operation_name(op1), 0.0)
 
     def compute(x: Any, a: Any, begin: Any) -> Any:
         values = np.asarray(first(x.reshape(x.shape[0], -1), a), np.float32)
-        state = np.broadcast_to(np.asarray(begin, np.float32).reshape(-1), (len(values),))
-        out = np.empty_like(values)
-        for at in range(values.shape[1]):
-            state = np.asarray(second(values[:, at], state), np.float32)
-            out[:, at] = state
-        return out.reshape(x.shape)
+        return cumulated(values, begin, second).reshape(x.shape)
 
     result = machine.executor.run(
         "tensor_tensor_scan", (VECTOR,), [tile, imm0, start], compute, target.dtype, None, tile.shape, cost=tile

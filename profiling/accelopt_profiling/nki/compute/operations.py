@@ -47,12 +47,24 @@ def _silu_derivative(x: Array) -> Array:
     return np.asarray(s * (1 + x * (1 - s)))
 
 
+def _gelu_derivative(x: Array) -> Array:
+    density = np.exp(-x * x / 2) / np.float32(np.sqrt(2 * np.pi))
+    return np.asarray(0.5 * (1.0 + erf(x / np.float32(np.sqrt(2.0)))) + x * density, dtype=x.dtype)
+
+
+def _gelu_sigmoid_derivative(x: Array) -> Array:
+    s = sigmoid(np.float32(1.702) * x)
+    return np.asarray(s + np.float32(1.702) * x * s * (1 - s), dtype=x.dtype)
+
+
 #: Functions that ScalarE computes (``nisa.activation``); the documentation's list of activation functions.
 ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "copy": np.copy, "exp": np.exp, "log": np.log, "sqrt": np.sqrt, "square": np.square, "tanh": np.tanh,
     "rsqrt": lambda x: np.reciprocal(np.sqrt(x)), "sigmoid": sigmoid, "relu": lambda x: np.maximum(x, x.dtype.type(0)),
     "silu": lambda x: x * sigmoid(x), "silu_dx": _silu_derivative, "gelu": _gelu, "gelu_apprx_tanh": _gelu_tanh,
     "gelu_apprx_sigmoid": lambda x: x * sigmoid(np.float32(1.702) * x),
+    "gelu_dx": _gelu_derivative, "gelu_apprx_sigmoid_dx": _gelu_sigmoid_derivative,
+    "erf_dx": lambda x: np.float32(2 / np.sqrt(np.pi)) * np.exp(-x * x),
     "sin": np.sin, "cos": np.cos, "arctan": np.arctan, "erf": erf,
     "softplus": softplus, "mish": lambda x: x * np.tanh(softplus(x)), "abs": np.abs, "sign": np.sign,
     "reciprocal": np.reciprocal, "negative": np.negative,
@@ -72,7 +84,10 @@ BINARY: dict[str, Callable[..., Array]] = {
     "logical_xor": np.logical_xor, "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor, "left_shift": np.left_shift, "right_shift": np.right_shift,
     "rsqrt": lambda x, _: np.reciprocal(np.sqrt(x)),
-    "abs": lambda x, _: np.abs(x), "abs_max": lambda x, y: np.maximum(np.abs(x), np.abs(y)),
+    "abs": lambda x, _: np.abs(x),
+    # the larger or smaller one of both, with its sign
+    "abs_max": lambda x, y: np.asarray(np.where(np.abs(x) > np.abs(y), x, y)),
+    "abs_min": lambda x, y: np.asarray(np.where(np.abs(x) < np.abs(y), x, y)),
 }  # fmt: skip
 
 #: Operations that give a truth value, stored as a number.

@@ -30,8 +30,10 @@ def reduce_into_registers(
     place: Any,
     command: ReduceCmd,
     initial: Any,
+    negate: bool = False,
 ) -> None:
-    """Bring the result of an instruction into the accumulator registers of its engine, as ``command`` says."""
+    """Bring the result of an instruction into the accumulator registers of its engine, as ``command`` says, and write
+    them, or with ``negate`` what is left of 0, to ``place``."""
     if command is ReduceCmd.idle and place is None:
         return
     target = machine.executor.operand(dst)
@@ -68,5 +70,6 @@ def reduce_into_registers(
             )
         producer.writes.append(into_place.region())
         machine.executor.write(
-            into_place, machine.executor.defer(lambda x: x.reshape(into_place.shape), total)
+            into_place,
+            machine.executor.defer(lambda x: (-x if negate else x).reshape(into_place.shape), total),
         )

@@ -66,6 +66,51 @@ def activation_reduce(
     activation(dst, op, data, bias, scale, reduce_op, reduce_res, ReduceCmd.reset_reduce)
 
 
+#: What ``activate2`` computes before its function.
+_PIPELINES = frozenset((
+    ("multiply", "add"), ("multiply", "subtract"), ("multiply", "bypass"), ("add", "bypass"), ("subtract", "bypass"),
+    ("bypass", "bypass"),
+))  # fmt: skip
+
+
+def activate2(
+    dst: Any, op: Any, data: Any, imm0: Any, imm1: Any, op0: Any, op1: Any, relu_param: Any = 0.0,
+    reverse0: bool = False, reverse1: bool = False, reduce_op: Any = None, reduce_res: Any = None,
+    reduce_cmd: Any = ReduceCmd.idle, name: str | None = None,
+) -> None:  # fmt: skip
+    """``op((data op0 imm0) op1 imm1)`` on ScalarE (trn3 only); it can add its result up in the engine's registers."""
+    machine = current()
+    if machine.limits.generation < 4:
+        machine.fault("unsupported", "nisa.activate2 needs trn3; use nisa.activation.")
+    names = (operation_name(op0), operation_name(op1))
+    if names not in _PIPELINES:
+        machine.fault("unsupported", f"activate2 has no ({names[0]}, {names[1]}) before its function.")
+    tile = on_chip(machine, data, "data")
+    same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
+    first, second = operator(machine, op0), operator(machine, op1)
+    parametric = operation_name(op) == "prelu"
+    function = None if parametric else activation_function(machine, op)
+    operands = [
+        tile,
+        *(
+            scalar_like(machine, v, tile, w)
+            for v, w in ((imm0, "imm0"), (imm1, "imm1"), (relu_param, "relu_param"))
+        ),
+    ]
+
+    def compute(x: Array, a: Any, b: Any, slope: Any) -> Any:
+        x = real(x)
+        a, b = matched(a, x), matched(b, x)
+        if names[0] != "bypass":
+            x = first(a, x) if reverse0 else first(x, a)
+        if names[1] != "bypass":
+            x = second(b, x) if reverse1 else second(x, b)
+        return np.where(x > 0, x, x * matched(slope, x)) if function is None else function(x)
+
+    result = into(machine, dst, "activation", (SCALAR,), operands, compute, cost=tile)
+    reduce_into_registers(machine, SCALAR, result, dst, reduce_op, reduce_res, reduce_cmd, 0.0)
+
+
 def exponential(
     dst: Any, src: Any, max_value: Any = 0.0, reduce_res: Any = None, reduce_cmd: Any = ReduceCmd.idle,
     reduce_init: Any = 0.0,
@@ -141,7 +186,8 @@ def _scalar_operations(
 
 def tensor_scalar_reduce(
     dst: Any, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any = None, reverse0: bool = False,
-    reduce_cmd: Any = ReduceCmd.reset_reduce, reduce_init: Any = None, name: str | None = None,
+    reduce_cmd: Any = ReduceCmd.reset_reduce, reduce_init: Any = None, reduce_res_negate: bool = False,
+    name: str | None = None,
 ) -> None:  # fmt: skip
     """``data op0 operand0``, whose result is also reduced along the free dimensions into ``reduce_res``."""
     machine = current()
@@ -149,7 +195,9 @@ def tensor_scalar_reduce(
         machine, dst, data, op0, operand0, reverse0, None, None, False, NkiEngine.vector
     )
     result = into(machine, dst, "tensor_scalar", where, operands, compute, cost=tile)
-    reduce_into_registers(machine, VECTOR, result, dst, reduce_op, reduce_res, reduce_cmd, reduce_init)
+    reduce_into_registers(
+        machine, VECTOR, result, dst, reduce_op, reduce_res, reduce_cmd, reduce_init, reduce_res_negate
+    )
 
 
 def scalar_tensor_tensor(

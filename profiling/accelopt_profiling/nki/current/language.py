@@ -11,15 +11,16 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import copy_values
-from accelopt_profiling.nki.current import matrix, moves, registers
+from accelopt_profiling.nki.current import grids, loops, matrix, moves
 from accelopt_profiling.nki.current.enums import NkiEngine
+from accelopt_profiling.nki.current.runtime_numbers import DynamicSlice, told_gone
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor, NkiTensor
-from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import SBUF, Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
+from accelopt_profiling.nki.frontend.handle import Handle, handed_out, taken
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
 from accelopt_profiling.nki.frontend.operators import NlOperation, binary, reduce
 from accelopt_profiling.nki.replay.loop_replay import iterations
@@ -140,17 +141,22 @@ def _loop_range(name: str) -> Callable[..., Iterable[Any]]:
     """
 
     def counters(*bounds: Any, **unused: Any) -> Iterable[Any]:
+        """One of the names for ``range``, which newer versions advise against. Its loop may be predicted."""
         machine = current()
-        deprecation = change("names", f"nki.language.{name}", machine.version)
-        if deprecation is not None:
-            message = f"nl.{name} is deprecated since NKI {deprecation.version}; use {deprecation.instead}."
-            machine.diagnostics.report("deprecated", message, "information")
+        told_gone(machine, f"nki.language.{name}", f"nl.{name}")
         numbers = range(*(as_int(b) for b in bounds))
         free = machine.in_any_order(numbers) if name == "affine_range" else None
         return free or iterations(numbers, sys._getframe(1))
 
     counters.__name__ = name
     return counters
+
+
+def ds(start: Any, size: int) -> Any:
+    """Return a slice of ``size`` elements from ``start``, which may be a number of the device."""
+    if isinstance(start, Handle):
+        return handed_out(DynamicSlice(taken(start), as_int(size)))
+    return slice(start, start + size)
 
 
 def program_ndim() -> int:
@@ -262,12 +268,15 @@ def names() -> dict[str, Any]:
     del table["fmod"]
     table.update({name: _loop_range(name) for name in LOOPS})
     table.update(
-        mean=mean, bypass=NlOperation("bypass"), mod=NlOperation("mod"), tile_size=NkiTileSize(), ndarray=ndarray,
+        mean=mean, bypass=NlOperation("bypass"), prelu=NlOperation("prelu"),
+        mod=NlOperation("mod"), tile_size=NkiTileSize(), ndarray=ndarray,
         zeros=zeros, ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like,
         shared_constant=shared_constant, shared_identity_matrix=shared_identity_matrix, range=range,
-        dynamic_range=registers.dynamic_range,
-        fori_loop=registers.fori_loop, while_loop=registers.while_loop, load=load, store=store, copy=copy,
+        dynamic_range=loops.dynamic_range,
+        fori_loop=loops.fori_loop, while_loop=loops.while_loop, load=load, store=store, copy=copy,
         matmul=matmul, transpose=transpose, broadcast_to=broadcast_to, where=where, softmax=softmax,
+        ds=ds, tiles=grids.tiles, blocks=grids.blocks, alloc_tiles=grids.alloc_tiles, alloc_blocks=grids.alloc_blocks,
+        NkiGrid=grids.KernelGrid, NkiTileGrid=grids.KernelTileGrid, NkiBlockGrid=grids.KernelBlockGrid,
         program_ndim=program_ndim, no_reorder=no_reorder, NKIObject=NKIObject, NkiTensor=KernelNkiTensor,
         tensor=KernelNkiTensor,
         is_sbuf=_is(MemorySpace.SBUF), is_psum=_is(MemorySpace.PSUM), is_hbm=_is(MemorySpace.HBM),

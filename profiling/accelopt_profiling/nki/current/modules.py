@@ -51,7 +51,7 @@ def _module(name: str, names: dict[str, Any], version: str) -> Namespace:
     for dotted in table()["names"]:
         parent, _, short = dotted.rpartition(".")
         reason = change("names", dotted, version) if parent == name else None
-        if reason is None or reason.kind == "deprecated":
+        if reason is None or reason.kind == "deprecated" or reason.unless:
             continue
         names.pop(short, None)
         if reason.kind == "added":

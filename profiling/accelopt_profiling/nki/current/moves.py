@@ -9,24 +9,25 @@ import numpy as np
 
 from accelopt_profiling.nki.compute.operations import copy_values, operation_name
 from accelopt_profiling.nki.current.enums import DgeMode, NkiEngine, OobMode
+from accelopt_profiling.nki.current.grids import in_place_of
 from accelopt_profiling.nki.current.operands import engines, into, matched, on_chip, operator, real, same_size
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
-from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.language import data_type
 
 
 def dma_copy(
-    dst: Any, src: Any, oob_mode: Any = OobMode.error, dge_mode: Any = DgeMode.unknown, engine: Any = NkiEngine.unknown,
-    priority: Any = None, unique_indices: bool = True, name: str | None = None,
+    dst: Any, src: Any, priority: Any = None, oob_mode: Any = OobMode.error, dge_mode: Any = DgeMode.unknown,
+    engine: Any = NkiEngine.unknown, name: str | None = None, unique_indices: bool = True,
 ) -> None:  # fmt: skip
     """Copy by DMA between or within HBM and SBUF; shapes may differ, element counts may not."""
     machine = current()
     target, source = machine.executor.operand(dst, "dst"), machine.executor.operand(src, "src")
     _check_dma(machine, target, source)
+    target, source = in_place_of(target, source), in_place_of(source, target)
     if dge_mode is DgeMode.hwdge and target.dtype != source.dtype:
         machine.fault("unsupported", f"dge_mode.hwdge cannot convert {source.dtype} to {target.dtype}.")
     machine.transfers.transfer(target, [source], copy_values, oob_mode is OobMode.skip)
@@ -48,8 +49,8 @@ def _check_dma(machine: Machine, target: Tile, *sources: Tile) -> None:
 
 
 def dma_compute(
-    dst: Any, srcs: Any, scales: Any = None, reduce_op: Any = "add", unique_indices: bool = True,
-    name: str | None = None,
+    dst: Any, srcs: Any, reduce_op: Any = "add", scales: Any = None, unique_indices: bool = True,
+    oob_mode: Any = OobMode.error, name: str | None = None,
 ) -> None:  # fmt: skip
     """Add several tensors up by DMA, in float32."""
     machine = current()
@@ -69,7 +70,7 @@ def dma_compute(
             result = result + real(value).reshape(-1)
         return result
 
-    machine.transfers.transfer(target, sources, total, False)
+    machine.transfers.transfer(target, sources, total, oob_mode is OobMode.skip)
 
 
 #: The orders of dimensions that DMA can transpose, by rank.
@@ -77,8 +78,8 @@ TRANSPOSES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 
 def dma_transpose(
-    dst: Any, src: Any, axes: Any = None, dge_mode: Any = DgeMode.unknown, oob_mode: Any = OobMode.error,
-    engine: Any = NkiEngine.unknown, name: str | None = None,
+    dst: Any, src: Any, axes: Any = None, priority: Any = None, dge_mode: Any = DgeMode.unknown,
+    oob_mode: Any = OobMode.error, name: str | None = None, engine: Any = NkiEngine.unknown,
 ) -> None:  # fmt: skip
     """Transpose by DMA: (1, 0), (2, 1, 0) or (3, 1, 2, 0) by the rank of ``src``."""
     machine = current()
@@ -193,8 +194,8 @@ def iota(
 
 
 def affine_select(
-    dst: Any, pattern: Any, offset: Any = 0, channel_multiplier: int = 0, on_true_tile: Any = None,
-    on_false_value: float = 0.0, cmp_op: Any = "equal", name: str | None = None,
+    dst: Any, pattern: Any, channel_multiplier: int = 0, on_true_tile: Any = None, on_false_value: float = 0.0,
+    cmp_op: Any = "equal", offset: Any = 0, name: str | None = None,
 ) -> None:  # fmt: skip
     """``on_true_tile`` where the pattern's number compares with 0 as ``cmp_op`` says, else a number; on GpSimdE."""
     machine = current()
@@ -208,22 +209,3 @@ def affine_select(
         return np.where(chosen, x.reshape(chosen.shape), np.float32(on_false_value))
 
     into(machine, dst, "affine_select", (GPSIMD,), [tile], compute, cost=tile)
-
-
-def nc_n_gather(dst: Any, data: Any, indices: Any, name: str | None = None) -> None:
-    """``data[p, indices[p, i]]`` within each partition, on GpSimdE."""
-    machine = current()
-    tile = on_chip(machine, data, "data")
-    chosen = on_chip(machine, indices, "indices")
-    target = on_chip(machine, dst, "dst")
-    same_size(machine, target, chosen, "indices")
-    limit, line = prod(tile.shape[1:]), machine.diagnostics.line()
-
-    def compute(x: Array, at: Array) -> Any:
-        rows = at.reshape(at.shape[0], -1).astype(np.int64)
-        if rows.size and (rows.min() < 0 or rows.max() >= limit):
-            message = f"An index is {rows.max()}; a partition of data has {limit} elements."
-            raise KernelFaultError("out-of-bounds", message, line)
-        return np.take_along_axis(x.reshape(x.shape[0], -1), rows, axis=1)
-
-    into(machine, dst, "nc_n_gather", (GPSIMD,), [tile, chosen], compute, cost=target)

@@ -199,6 +199,10 @@ def into(
         shape,
         cost=target if cost is None else cost,
     )
+    for tile in tiles:
+        index = getattr(tile, "index", None)
+        if index is not None and result.producer is not None:
+            result.producer.reads.append(index.region())
     if not repeats(target) or not machine.executor.full:
         machine.assignment.settle(target, result)
         return result

@@ -5,9 +5,13 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from accelopt_profiling.nki.compute.operations import combined, halves, scanned
+import numpy as np
+
+from accelopt_profiling.nki.compute.group_operations import NEUTRAL, cumulated
+from accelopt_profiling.nki.compute.operations import combined, halves, operation_name, scanned
 from accelopt_profiling.nki.current.operands import (
     into,
+    matched,
     on_chip,
     operator,
     per_partition,
@@ -19,6 +23,7 @@ from accelopt_profiling.nki.current.operands import (
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
 def tensor_reduce(
@@ -97,6 +102,40 @@ def tensor_tensor_scan(
         return scanned(left, right, begin, first, second, reverse0, reverse1)
 
     into(machine, dst, "tensor_tensor_scan", (VECTOR,), [a, b, start], compute, cost=a)
+
+
+def tensor_scalar_cumulative(
+    dst: Any, src: Any, op0: Any, op1: Any, imm0: Any, imm1: Any = None,
+    reduce_cmd: Any = ReduceCmd.reset_reduce, name: str | None = None,
+) -> None:  # fmt: skip
+    """``r[i] = op1(op0(src[i], imm0), r[i-1])`` on VectorE.
+
+    It begins with the neutral value (``reset_reduce``), ``imm1`` (``load_reduce``), or where the last one ended.
+    """
+    machine = current()
+    tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
+    same_size(machine, target, tile, "src")
+    first, second = operator(machine, op0), operator(machine, op1)
+    neutral = NEUTRAL.get(operation_name(op1))
+    if neutral is None:
+        machine.fault(
+            "unsupported",
+            f"{operation_name(op1)!r} does not cumulate; {', '.join(NEUTRAL)} do.",
+        )
+    register, start = f"{VECTOR} cumulative", neutral
+    if reduce_cmd is ReduceCmd.load_reduce:
+        start = scalar_like(machine, imm1, tile, "imm1")
+    elif reduce_cmd is ReduceCmd.reduce:
+        start = machine.registers.get(register, 0.0)
+
+    def compute(x: Array, a: Any, begin: Any) -> Any:
+        flat = real(x).reshape(x.shape[0], -1)
+        return cumulated(np.asarray(first(flat, matched(a, flat)), np.float32), begin, second)
+
+    number = scalar_like(machine, imm0, tile, "imm0")
+    into(machine, dst, "tensor_tensor_scan", (VECTOR,), [tile, number, start], compute, cost=tile)
+    ends = (*((0, n) for n in target.shape[:-1]), (target.shape[-1] - 1, target.shape[-1]))
+    machine.registers[register] = target.within(ends)
 
 
 def bn_stats(dst: Any, data: Any, name: str | None = None) -> None:

@@ -11,28 +11,74 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.current.registers import Register
+from accelopt_profiling.nki.current.runtime_numbers import (
+    WIDTHS,
+    DynamicSlice,
+    NkiScalar,
+    Register,
+    RuntimeNumber,
+)
 from accelopt_profiling.nki.current.versions import change
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.index import Dim
+from accelopt_profiling.nki.data.loop_counter import plain
 from accelopt_profiling.nki.data.memory_space import BUFFERS, MemorySpace
 from accelopt_profiling.nki.emulator.tile import Tile, sizes_of
-from accelopt_profiling.nki.frontend.handle import TENSOR_ATTRIBUTES, TENSOR_METHODS, Handle, represents
+from accelopt_profiling.nki.frontend.handle import (
+    TENSOR_ATTRIBUTES,
+    TENSOR_METHODS,
+    Handle,
+    handing,
+    represents,
+)
+
+#: What may stand in an index and is known at run time only.
+_RUNTIME = frozenset((DynamicSlice, NkiScalar, Register))
 
 
 class NkiTensor(Tile):
     """A tensor in HBM, SBUF or PSUM, or a view of one. Views move nothing and are read when an instruction uses them.
 
-    ``index`` is the tensor whose values an indirect view was made with.
+    ``index`` is the tensor whose values an indirect view was made with. ``indirect_view`` marks a view whose address is
+    known at run time only. ``tile_rows`` is the number of rows of a grid of tiles that lie one after another in the
+    partitions (see ``grids.py``).
     """
 
-    __slots__ = ("index",)
+    __slots__ = ("index", "indirect_view", "tile_rows")
     index: Tile | None
 
     def __init__(self, *parts: Any) -> None:
         super().__init__(*parts)
-        self.index = None
+        self.index, self.indirect_view, self.tile_rows = None, False, 1
+
+    def strided(self, offset: int, dims: tuple[Dim, ...]) -> Tile:
+        """Return another view of the same block, which waits for the same index."""
+        view = super().strided(offset, dims)
+        assert isinstance(view, NkiTensor)
+        view.index, view.indirect_view = self.index, self.indirect_view
+        return view
+
+    @property
+    def data(self) -> Tile:
+        """The tensor itself: grids of tiles have their operand under this name, and so have tensors."""
+        return self
+
+    def __getitem__(self, key: Any) -> Tile:
+        entries = key if isinstance(key, tuple) else (key,)
+        if _RUNTIME.isdisjoint(map(type, entries)):
+            return super().__getitem__(key)
+        if any(isinstance(e, RuntimeNumber) for e in entries):
+            self.machine.fault(
+                "unsupported",
+                "A number of the device is no index; use .select, .ap(scalar_offset=...) or nl.ds.",
+            )
+        numbers = [e.start for e in entries if isinstance(e, DynamicSlice)]
+        known = tuple(
+            slice(e.start.value or 0, (e.start.value or 0) + e.size) if isinstance(e, DynamicSlice) else e
+            for e in entries
+        )
+        return self._known_at_run_time(super().__getitem__(known), numbers[0])
 
     @property
     def buffer(self) -> Any:
@@ -176,12 +222,12 @@ class NkiTensor(Tile):
         return self[tuple(key)]
 
     def select(self, dim: int, index: Any) -> Tile:
-        """Return one position of a dimension, which goes away. ``index`` is a number or a tensor that holds
-        one."""
-        self._check("select", dim, partition=isinstance(index, Tile))
+        """Return one position of a dimension, which goes away. ``index`` is a number, also one of the device, or a
+        tensor that holds one."""
+        self._check("select", dim, partition=isinstance(index, (Tile, RuntimeNumber)))
         rest = (*self.dims[:dim], *self.dims[dim + 1 :])
-        if isinstance(index, Tile):
-            return self._indirect(self.offset, rest, index, self.dims[dim], vector=False)
+        if isinstance(index, (Tile, RuntimeNumber)):
+            return self._at_number(self.offset, rest, index, self.dims[dim])
         key: list[Any] = [slice(None)] * len(self.dims)
         key[dim] = index
         return self[tuple(key)]
@@ -193,7 +239,7 @@ class NkiTensor(Tile):
         if dim != 0 or self._on_chip():
             self.machine.fault("unsupported", "vector_select works on dimension 0 of a tensor in HBM.")
         dims = ((vector_offset.shape[0], 0), *self.dims[1:])
-        return self._indirect(self.offset, dims, vector_offset, self.dims[0], vector=True)
+        return self._indirect(self.offset, dims, vector_offset, self.dims[0])
 
     def ap(
         self, pattern: Sequence[Sequence[int]], offset: int | None = None, scalar_offset: Any = None,
@@ -201,8 +247,8 @@ class NkiTensor(Tile):
     ) -> Tile:  # fmt: skip
         """Return an access pattern on the tensor's own memory: ``[step, number]`` per dimension, in elements.
 
-        With ``scalar_offset`` or ``vector_offset`` the values of a tensor, times the step of dimension
-        ``indirect_dim`` of this tensor, are added to the address; a vector replaces the first pair's steps.
+        With ``scalar_offset`` (a tensor, a register or a scalar) or ``vector_offset`` the values, times the step of
+        dimension ``indirect_dim`` of this tensor, are added to the address; a vector replaces the first pair's steps.
         """
         if dtype is not None and as_dtype(dtype) != self.dtype:
             same = self.machine.reinterpret(self, dtype)
@@ -213,14 +259,45 @@ class NkiTensor(Tile):
         start = self.offset + (0 if offset is None else as_int(offset))
         dims = tuple((as_int(num), as_int(step)) for step, num in pattern)
         self._check_pattern(start, dims, vector_offset is not None)
-        index = vector_offset if vector_offset is not None else scalar_offset
-        if index is None:
-            return self.strided(start, dims)
         if vector_offset is not None:
             dims = ((dims[0][0], 0), *dims[1:])
-        if isinstance(index, int):
-            return self.strided(start + index * self.dims[indirect_dim][1], dims)
-        return self._indirect(start, dims, index, self.dims[indirect_dim], vector_offset is not None)
+            return self._indirect(start, dims, vector_offset, self.dims[indirect_dim])
+        if scalar_offset is None:
+            return self.strided(start, dims)
+        scalar_offset = plain(scalar_offset)
+        if isinstance(scalar_offset, int):
+            return self.strided(start + scalar_offset * self.dims[indirect_dim][1], dims)
+        return self._at_number(start, dims, scalar_offset, self.dims[indirect_dim])
+
+    def _at_number(self, start: int, dims: tuple[Dim, ...], index: Any, along: Dim) -> Tile:
+        """Return a view ``index`` steps of a dimension further on, where the device knows the number."""
+        machine = self.machine
+        if isinstance(index, Tile):
+            values = machine.index_values(index)
+            index = RuntimeNumber(None if values is None else int(values.reshape(-1)[0]), index)
+        elif not isinstance(index, RuntimeNumber):
+            machine.fault(
+                "unsupported", f"An offset is a tensor, a register or a scalar, not {type(index).__name__}."
+            )
+        if isinstance(index, NkiScalar) and WIDTHS[index.usable().dtype] == 64 and self._on_chip():
+            machine.fault("unsupported", "The offset into a tensor on the chip has 32 bits, not 64.")
+        at = start + (index.value or 0) * along[1]
+        last = at + sum((num - 1) * step for num, step in dims)
+        if at >= 0 and last < prod(self.block.shape):
+            return self._known_at_run_time(self.strided(at, dims), index)
+        if self._on_chip():
+            machine.fault(
+                "out-of-bounds",
+                f"The offset {index.value} leads to element {last}; the tensor has {prod(self.block.shape)}.",
+            )
+        view = self._known_at_run_time(self.strided(start, dims), index)
+        view.positions = self.strided(at, dims).addresses()  # which a transfer may leave out
+        return view
+
+    def _known_at_run_time(self, view: Tile, number: RuntimeNumber) -> Tile:
+        assert isinstance(view, NkiTensor)
+        view.index, view.indirect_view = number.origin, True
+        return view
 
     def _check_pattern(self, start: int, dims: tuple[Dim, ...], vector: bool) -> None:
         machine = self.machine
@@ -240,29 +317,20 @@ class NkiTensor(Tile):
                 f"The pattern reaches element {last}; the tensor has {total} (0 to {total - 1}).",
             )
 
-    def _indirect(self, start: int, dims: tuple[Dim, ...], index: Tile, along: Dim, vector: bool) -> Tile:
-        """Return a view whose addresses depend on the values of ``index``, read now."""
+    def _indirect(self, start: int, dims: tuple[Dim, ...], index: Tile, along: Dim) -> Tile:
+        """Return a view with an address per partition that depends on the values of ``index``, read now."""
         machine = self.machine
         view = self.strided(start, dims)
         assert isinstance(view, NkiTensor)
-        view.index = index
+        view.index, view.indirect_view = index, True
         values = machine.index_values(index)
         if values is None:  # shapes only: any address will do
             return view
         rows = values.astype(np.int64).reshape(-1)
-        if vector and len(rows) < dims[0][0]:
+        if len(rows) < dims[0][0]:
             machine.fault("out-of-bounds", f"{len(rows)} indices for {dims[0][0]} partitions.")
-        moved: Array = (
-            rows[: dims[0][0]].reshape(-1, *[1] * (len(dims) - 1))
-            if vector
-            else rows[:1].reshape([1] * len(dims))
-        )
-        positions = start + moved * along[1]
-        for axis, (num, step) in enumerate(dims):
-            positions = positions + (np.arange(num) * step).reshape(
-                [-1 if axis == d else 1 for d in range(len(dims))]
-            )
-        view.positions = positions
+        moved: Array = rows[: dims[0][0]].reshape(-1, *[1] * (len(dims) - 1))
+        view.positions = self.strided(start, dims).addresses() + moved * along[1]
         return view
 
     def rearrange(
@@ -311,7 +379,7 @@ class NkiTensor(Tile):
         return True
 
     def is_indirect(self) -> bool:
-        return self.index is not None
+        return self.indirect_view
 
     def indirect(self, index: Any, num_elem: int | None = None) -> Tile:
         return self.machine.fault(
@@ -369,8 +437,4 @@ class KernelNkiTensor(Handle):
     __slots__ = ()
 
 
-@represents(Register, methods=("__bool__",))
-class KernelRegister(Handle):
-    """A register as kernel code holds it: older versions allow it as the condition of a loop."""
-
-    __slots__ = ()
+KernelNkiTensor.data = property(handing(NkiTensor.data.fget))  # type: ignore[attr-defined]

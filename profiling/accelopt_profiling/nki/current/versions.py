@@ -19,11 +19,13 @@ class UnknownVersionError(ValueError):
 
 @dataclass(frozen=True)
 class VersionChange:
-    """The version that added, removed or deprecated a name, and what to write instead."""
+    """The version that added, removed or deprecated a name, and what to write instead. ``unless`` is a setting with
+    which the version that removed it runs it still."""
 
     kind: Literal["added", "removed", "deprecated"]
     version: str
     instead: str = ""
+    unless: str = ""
 
 
 @lru_cache(maxsize=1)
@@ -62,7 +64,7 @@ def change(kind: Literal["names", "methods"], name: str, version: str) -> Versio
     if "added" in entry and number(version) < number(entry["added"]):
         return VersionChange("added", entry["added"], instead)
     if "removed" in entry and number(version) >= number(entry["removed"]):
-        return VersionChange("removed", entry["removed"], instead)
+        return VersionChange("removed", entry["removed"], instead, entry.get("unless", ""))
     if "deprecated" in entry and number(version) >= number(entry["deprecated"]):
         return VersionChange("deprecated", entry["deprecated"], instead)
     return None

@@ -120,7 +120,7 @@ def represents(kind: type, *attributes: str, methods: tuple[str, ...] = ()) -> C
 
 def _attribute(kind: type, name: str) -> property:
     read = attrgetter(name)
-    return property(lambda self: read(_held(self)), doc=getattr(kind, name).__doc__)
+    return property(lambda self: read(_held(self)), doc=getattr(getattr(kind, name, None), "__doc__", None))
 
 
 def handing(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -139,13 +139,14 @@ def names() -> dict[str, Any]:
         {
             name: BinaryOperation(name)
             for name in BINARY
-            if name not in ("max", "min", "rsqrt", "abs", "abs_max")
+            if name not in ("max", "min", "rsqrt", "abs", "abs_max", "abs_min")
         }
     )
     table.update(
         sum=ReductionOperation("sum", "add"), prod=ReductionOperation("prod", "multiply"),
         max=ReductionOperation("max", "max"), min=ReductionOperation("min", "min"),
         all=ReductionOperation("all", "logical_and"), abs_max=NlOperation("abs_max"),
+        abs_min=NlOperation("abs_min"),
     )  # fmt: skip
     for name in NAMES:
         try:

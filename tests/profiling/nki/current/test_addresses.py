@@ -56,10 +56,11 @@ def test_loops_on_registers() -> None:
     cell = sbuf(1, 1, dtype=nl.int32)
     nisa.dma_copy(cell, a)
     nisa.register_load(count, cell)
-    total = sbuf(1, 1)
+    total, now = sbuf(1, 1), sbuf(1, 1, dtype=nl.int32)
     nisa.memset(total, 0.0)
     def add(i):
-        nisa.tensor_scalar(total, total, nl.add, float(i))
+        nisa.register_store(now, i)
+        nisa.tensor_tensor(total, total, now, nl.add)
     nl.fori_loop(0, count, add)
     out = nl.ndarray((1, 1), dtype=nl.float32, buffer=nl.shared_hbm)
     nisa.dma_copy(out, total)
