@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from typing import NoReturn
 
@@ -40,10 +40,12 @@ class LoopRecorder:
     """The loops of which an iteration is being recorded, outermost first, and the events since the outermost began.
 
     ``enabled`` is False where every iteration is to be run by Python; ``used`` tells that one was recorded,
-    ``mismatched`` that a replay went wrong.
+    ``mismatched`` that a replay went wrong. ``in_vain`` counts by loop the latest passes of which nothing was replayed.
     """
 
-    __slots__ = ("_accesses", "_diagnostics", "_lookups", "enabled", "events", "loops", "mismatched", "used")
+    __slots__ = (
+        "_accesses", "_diagnostics", "_lookups", "enabled", "events", "in_vain", "loops", "mismatched", "used",
+    )  # fmt: skip
 
     def __init__(self, diagnostics: Diagnostics, enabled: bool) -> None:
         self._diagnostics = diagnostics
@@ -51,6 +53,7 @@ class LoopRecorder:
         self.loops: list[RecordedLoop] = []
         self.events: list[Event] = []
         self.mismatched = self.used = False
+        self.in_vain: dict[Hashable, int] = {}
         self._lookups: dict[_LookupKey, TileLookup] = {}
         self._accesses: set[_AccessKey] = set()
 

@@ -10,7 +10,7 @@ on each other.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from types import FrameType
 from typing import Any
 
@@ -31,17 +31,24 @@ from accelopt_profiling.nki.replay.replay_check import ReplayCheck
 _TRIES = 3
 #: Fewer iterations than this are left to Python: one is recorded and one is compared.
 _FEWEST = 3
+#: After so many passes through a loop of which nothing could be replayed, the later ones are left to Python.
+_IN_VAIN = 3
 
 
 def iterations(numbers: range, frame: FrameType) -> Iterable[Any]:
     """Return the counters of the loop that ``frame`` is about to begin over ``numbers``."""
     machine = running_machine()
-    if len(numbers) < _FEWEST or machine is None or not machine.recorder.enabled or not is_replayable(frame):
+    if len(numbers) < _FEWEST or machine is None or not machine.recorder.enabled:
         return numbers
-    return _iterations(machine, numbers)
+    in_vain, loop = machine.recorder.in_vain, (frame.f_code, frame.f_lineno)
+    if in_vain.get(loop, 0) >= _IN_VAIN or not is_replayable(frame):
+        return numbers
+    return _iterations(machine, numbers, loop)
 
 
-def _iterations(machine: Machine, numbers: range) -> Iterator[Any]:
+def _iterations(machine: Machine, numbers: range, loop: Hashable) -> Iterator[Any]:
+    in_vain = machine.recorder.in_vain
+    in_vain[loop] = in_vain.get(loop, 0) + 1
     at = tries = 0
     while at < len(numbers):
         if tries == _TRIES or len(numbers) - at < _FEWEST:
@@ -56,6 +63,7 @@ def _iterations(machine: Machine, numbers: range) -> Iterator[Any]:
         if last - at < _FEWEST - 1:
             at += 1
             continue
+        in_vain[loop] = 0
         for ahead in range(1, last - at):
             recorded.replay(ahead)
         again = RecordedIteration(machine, last, numbers)

@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
+from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.replay.loop_replay import RecordedIteration
 
@@ -197,6 +198,8 @@ LEFT_ALONE: list[tuple[str, str]] = [
 #: Loops in which something goes wrong, in the first, in a later or in the last iteration.
 WRONG: list[tuple[str, str]] = [
     ("beyond the end", "for i in range(7):\n    x = nl.ndarray((32, 96), dtype=nl.float32, buffer=nl.sbuf); nisa.dma_copy(x, a[32 * i:32 * i + 32, :])"),
+    ("an access pattern beyond the end", "for i in range(7):\n    x = nl.ndarray((32, 96), dtype=nl.float32, buffer=nl.sbuf)\n    nisa.dma_copy(x, a.ap([[96, 32], [1, 96]], offset=3072 * i))"),
+    ("an access pattern before the beginning", "for i in range(4):\n    x = nl.ndarray((32, 96), dtype=nl.float32, buffer=nl.sbuf)\n    nisa.dma_copy(x, a.ap([[96, 32], [1, 96]], offset=3072 * (2 - i)))"),
     ("beyond the end, caught", f"try:\n    for i in range(7):\n        {LOAD}; {STORE}\nexcept Exception as error:\n    told.append(str(error))"),
     ("read before it was written", "for i in range(4):\n    nisa.dma_copy(t[:, i, :], a[32 * i:32 * i + 32, :])\nfor i in range(6):\n    nisa.dma_copy(out[32 * i:32 * i + 32, :], t[:, i, :])"),
     ("no operator of a counter", f"for i in range(6):\n    {LOAD}\n    k = ~i\n    nisa.dma_copy(out[32 * (-1 - k):32 * (-1 - k) + 32, :], x)"),
@@ -237,6 +240,21 @@ def test_a_loop_in_another_file_is_replayed(tmp_path: Path, monkeypatch: pytest.
         sys.modules.pop("loops_elsewhere", None)
 
 
+def test_a_loop_that_is_recorded_in_vain_is_soon_left_to_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[int] = []
+    begin = LoopRecorder.begin
+
+    def beginning(self: LoopRecorder, loop: Any) -> None:
+        begun.append(loop.count)
+        begin(self, loop)
+
+    monkeypatch.setattr(LoopRecorder, "begin", beginning)
+    body = f"sizes = [1, 2, 3, 4, 5]\nfor k in nl.affine_range(2):\n  for m in nl.affine_range(4):\n    for i in range(5):\n        {LOAD}; nisa.dma_copy(out[0:sizes[i], :], x[0:sizes[i], :])"
+    run(body, "trace", replaying=True)
+    assert begun.count(5) == 9, "three iterations in each of three passes"
+    both_ways(body, monkeypatch)
+
+
 def test_code_that_is_not_its_files_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that was written again since it was loaded says nothing of the code that runs."""
     body = f"for i in range(6):\n    {LOAD}; {STORE}"
@@ -253,6 +271,7 @@ STATEMENTS = [
     "nisa.nc_matmul(q[:, 8 * ({x}):8 * ({x}) + 8], s[:, 0:32], s[:, 8 * ({y}):8 * ({y}) + 8])",
     "q = nl.ndarray((32, 96), dtype=nl.float32, buffer=nl.psum)",
     "x = nl.ndarray((32, 96), dtype=nl.float32, buffer=nl.sbuf); nisa.tensor_copy(x, s); nisa.tensor_scalar(s, x, nl.multiply, 0.5)",
+    "nisa.dma_copy(t.ap([[576, 32], [1, 8]], offset=8 * ({x})), a.ap([[96, 32], [2, 8]], offset=64 * ({y})))",
     "nisa.tensor_copy(x, s); nisa.tensor_copy(s[:, 0:8], x[:, 8 * ({x}):8 * ({x}) + 8])",
     "if {x} > {y}: nisa.activation(s, nl.tanh, s)",
     "if {x} == {y}: last = {x}",
