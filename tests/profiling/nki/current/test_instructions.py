@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.nki_current_source import BODY, COLUMN, RNG, A, B, run
 
-from accelopt_profiling.nki.current.tensor import reshape_dims
+from accelopt_profiling.nki.current.view_dims import reshape_dims
 
 LEAST = np.float32(np.finfo(np.float32).min)
 
