@@ -36,7 +36,8 @@ class Rule:
     ``TritonKernel``, and yields rewrites. ``moves`` names the counters that should
     change and how ("down", "up"). ``helps`` names what limits the kernels it is meant for, as
     ``KernelMeasurement.bound`` does. A ``repeat`` rule leaves nothing to do for itself where it applied, so it
-    can be applied everywhere at once. A ``tunes`` rule makes a choice that fits the profiled sizes only. ``source``
+    can be applied everywhere at once. A ``tunes`` rule makes a choice that fits the profiled sizes only. ``after`` are
+    rules that may gain nothing but lead to this one: it is proposed on what each of them makes too. ``source``
     says where the idea or the cost rule behind it comes from; ``packages`` are the NKI packages whose kernels it
     rewrites.
     """
@@ -51,6 +52,7 @@ class Rule:
     source: str
     repeat: bool = False
     tunes: bool = False
+    after: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     function: str = "rewrites"
 
@@ -100,7 +102,7 @@ def proposals(
     seen, told, variants = {text}, set[tuple[str, str]](), list[Candidate]()
     for rule in _promising(kernel, measurement):
         try:
-            for candidate in (*_everywhere(rule, subject), *_candidates(rule, subject)):
+            for candidate in (*_candidates_and_everywhere(rule, subject), *_after_others(rule, subject)):
                 if candidate.text not in seen:
                     seen.add(candidate.text)
                     if (candidate.origin, candidate.summary) in told:
@@ -187,13 +189,35 @@ def _everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
         if candidate is None:
             break
         text, places = candidate.text, places + 1
-        name, dialect = subject.kernel.name, subject.kernel.dialect
-        kernel = next(k for k in find_kernels(text).kernels if (k.name, k.dialect) == (name, dialect))
-        subject = open_context(ParsedSource(text), kernel, subject.measurement, subject.target)
+        subject = _reopened(text, subject)
     if places > 1:
         origin = f"rule:{rule.name}"
         summary = f"{rule.title}, in {places} places."
         yield Candidate(subject.kernel.name, text, origin, summary, dict(rule.moves), (origin,))
+
+
+def _candidates_and_everywhere(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
+    yield from _everywhere(rule, subject)
+    yield from _candidates(rule, subject)
+
+
+def _after_others(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
+    """Yield the rule applied to what each of the rules makes that lead to it, both as one candidate."""
+    for other in rules():
+        if other.name not in rule.after:
+            continue
+        for before in _candidates_and_everywhere(other, subject):
+            candidate = next(_candidates(rule, _reopened(before.text, subject)), None)
+            if candidate is not None:
+                summary = f"{before.summary.rstrip('.')}, and: {candidate.summary}"
+                yield replace(candidate, summary=summary, steps=(*before.steps, *candidate.steps))
+
+
+def _reopened(text: str, subject: RuleContext) -> RuleContext:
+    """Return the same kernel in another text."""
+    name, dialect = subject.kernel.name, subject.kernel.dialect
+    kernel = next(k for k in find_kernels(text).kernels if (k.name, k.dialect) == (name, dialect))
+    return open_context(ParsedSource(text), kernel, subject.measurement, subject.target)
 
 
 def _with_place(candidate: Candidate, before: str) -> Candidate:

@@ -120,3 +120,34 @@ def test_edits_keep_order_and_refuse_to_overlap() -> None:
     )
     with pytest.raises(OverlappingEditsError):
         apply_edits(b"abc", [ByteEdit(0, 2, ""), ByteEdit(1, 3, "")])
+
+
+PRODUCT = """import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def kernel(x, w):
+    m, k = x.shape
+    out = nl.ndarray((m, 512), dtype=x.dtype, buffer=nl.shared_hbm)
+    for i in nl.affine_range(m // 128):
+        total = nl.zeros((128, 512), dtype=nl.float32, buffer=nl.psum)
+        for j in nl.affine_range(k // 128):
+            turned = nl.load(x[j * 128 + nl.arange(128)[:, None], i * 128 + nl.arange(128)[None, :]])
+            w_tile = nl.load(w[j * 128 + nl.arange(128)[:, None], nl.arange(512)[None, :]])
+            total += nl.matmul(turned, w_tile, transpose_x=True)
+        nl.store(out[i * 128 + nl.arange(128)[:, None], nl.arange(512)[None, :]], value=nl.copy(total))
+    return out
+"""
+
+
+def test_a_rule_is_proposed_after_the_rules_that_lead_to_it() -> None:
+    """Parts of a tile that each iteration loads again cost more than their products save; kept, they are made once."""
+    kernel = find_kernels(PRODUCT).kernels[0]
+    of_parts = [c for c in catalogue.proposals(PRODUCT, kernel) if c.origin == "rule:nki-bf16-parts"]
+    both = next(c for c in of_parts if len(c.steps) > 1)
+    assert both.steps == ("rule:nki-keep-computed", "rule:nki-bf16-parts")
+    body = both.text[both.text.index("def kernel") :]
+    before, _, inside = body.partition("for i in")
+    assert "w_tile_kept_high[" in before
+    assert "w_tile_kept_high = " not in inside
+    assert all(name in {r.name for r in catalogue.rules()} for r in catalogue.rules() for name in r.after)
