@@ -76,12 +76,14 @@ def _rule(rule: Rule) -> str:
     moves = ", ".join(f"{counter.replace('_', ' ')} {way}" for counter, way in rule.moves.items())
     packages = " and ".join(f"`{package}`" for package in rule.packages)
     where = f"- Rewrites kernels of: {packages}\n" if packages else ""
+    names = " and ".join(rule.after)
+    after = f"- Also proposed together with: {names}, as one change\n" if names else ""
     return f"""### {rule.name}
 
 {rule.title}.
 
 {where}- Applies when: {rule.applies}
-- Should change: {moves}
+{after}- Should change: {moves}
 - Helps kernels bound by: {", ".join(rule.helps)}
 - Why: {rule.source}
 """
