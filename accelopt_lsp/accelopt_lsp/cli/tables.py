@@ -14,6 +14,7 @@ from accelopt_lsp.features.wording import (
     stop_reason,
 )
 from accelopt_lsp.stderr import printable
+from accelopt_profiling.gate.scope import scope_line
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -100,6 +101,8 @@ def print_suggestion(console: Console, suggestion: Suggestion) -> None:
     console.print(
         printable(f"  {duration_interval(suggestion.slow)} -> {duration_interval(suggestion.fast)}")
     )
+    if covered := scope_line(suggestion.gate):
+        console.print(printable(f"  checked with {covered}; `accelopt explain {suggestion.id}` lists what"))
     console.print(printable(suggestion.diff), style="dim")
 
 

@@ -58,12 +58,13 @@ def verify(
     text = read_source(candidate)
     base = read_source(original) if original else text
     verdict = without_kernel(text) if original is None else None
+    covered: list[str] = []
     if verdict is None:
         asked = GateCheck(
             (original or candidate).resolve(), text, base, Path(str(settings.problem)), settings.project_root,
             targets_for(settings, target, find_kernels(base).kernels), settings.job_limits,
         )  # fmt: skip
-        verdict = asyncio.run(_check(settings, asked))
+        verdict, covered = asyncio.run(_check(settings, asked))
     if verdict.invalid_problem:
         raise UserError("\n".join(reason.message for reason in verdict.reasons))
     if as_json:
@@ -71,27 +72,30 @@ def verify(
 
         print_json(verdict_object(verdict))
     else:
-        _print(verdict)
+        _print(verdict, covered)
     return Exit.DONE if verdict.accepted else Exit.NO
 
 
-async def _check(settings: Settings, asked: GateCheck) -> Verdict:
-    """Return the gate's verdict, once for each dialect of the file's kernels; the first refusal ends it."""
+async def _check(settings: Settings, asked: GateCheck) -> tuple[Verdict, list[str]]:
+    """Return the gate's verdict and what it covered, over the dialects of the file; the first refusal ends it."""
     from accelopt_profiling.gate.gate import check
+    from accelopt_profiling.gate.scope import scope
 
     host = open_host(settings)
     try:
         verdicts: list[Verdict] = []
+        covered: list[str] = []
         for request in gate_requests(asked, ship_imports=host.remote):
             with err().status(f"checking {printable(asked.file.name)} on {host.name} ..."):
                 verdict, receipt = await check(host, request)
             _keep(settings, receipt)
             verdicts.append(verdict)
             if not verdict.accepted:
-                return verdict
+                return verdict, []
+            covered += scope(verdict, request.dialect)
     finally:
         await host.close()
-    return _together(verdicts)
+    return _together(verdicts), covered
 
 
 def _together(verdicts: list[Verdict]) -> Verdict:
@@ -111,12 +115,14 @@ def _keep(settings: Settings, receipt: Receipt) -> None:
         say(f"The receipt was not kept. {error}")
 
 
-def _print(verdict: Verdict) -> None:
+def _print(verdict: Verdict, covered: list[str]) -> None:
     console = out()
     console.print(
         "accepted" if verdict.accepted else "rejected", style="green" if verdict.accepted else "red"
     )
     for reason in verdict.reasons:
         console.print(printable(f"  {reason.code}: {reason.message}"))
+    for sentence in covered:
+        console.print(printable(f"  {sentence}"), style="dim")
     if verdict.receipt:
         console.print(f"  receipt {verdict.receipt}", style="dim")

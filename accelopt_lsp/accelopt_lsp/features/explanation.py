@@ -19,6 +19,7 @@ from accelopt_lsp.features.wording import (
     quantity,
     speedup,
 )
+from accelopt_profiling.gate.scope import scope
 from accelopt_profiling.quantity import Known, Quantity
 
 #: So many counters that moved are listed, so many lines of one remark, and so much of a model's answer is shown.
@@ -59,8 +60,8 @@ def _parts(
     yield _steps(suggestion, versions)
     yield "## What it costs"
     yield _costs(suggestion, versions)
-    yield "## What it rests on"
-    yield _proof(suggestion)
+    yield "## What was checked"
+    yield _check(suggestion)
     yield CHANGE_HEADING
     yield fenced(suggestion.diff, "diff")
 
@@ -145,27 +146,27 @@ def _how(before: Known, after: Known) -> str:
     return str(before) if before is after else f"{before}, then {after}"
 
 
-def _proof(suggestion: Suggestion) -> str:
-    passed = [c for c in suggestion.gate.checks if c.get("outcome") == "passed"]
-    receipt = suggestion.gate.receipt
-    said = "The gate accepted it"
-    if passed:
-        said += f": {len(passed)} cases of inputs agree with the reference"
-    said += "."
-    if receipt:
-        said += f" `accelopt replay {escaped(receipt)}` checks it again."
+def _check(suggestion: Suggestion) -> str:
+    covered = scope(suggestion.gate, suggestion.dialect)
+    parts = ["The gate accepted it." + ("" if covered else " What it covered is not recorded.")]
+    if covered:
+        parts.append("\n".join(f"- {escaped(sentence)}" for sentence in covered))
+    remarks: list[str] = []
+    if receipt := suggestion.gate.receipt:
+        remarks.append(f"`accelopt replay {escaped(receipt)}` checks it again.")
     if suggestion.speedup.known is not Known.MEASURED:
-        said += f" The times are {suggestion.speedup.known}: no device has timed either version."
+        remarks.append(f"The times are {suggestion.speedup.known}: no device has timed either version.")
     if suggestion.speedup.at:
-        said += (
-            " In the profiled case starting the kernel takes most of the time, which no rewrite changes; the speedup is"
+        remarks.append(
+            "In the profiled case starting the kernel takes most of the time, which no rewrite changes; the speedup is"
             f" that of many such launches in one: at {suggestion.speedup.at}."
         )
     if suggestion.launches:
-        said += f" By the estimate none of the {suggestion.launches} launches of the run is slower."
-    if remarks := _remarks(suggestion):
-        said += "\n\nThe gate also says:\n\n" + "\n".join(f"- {remark}" for remark in remarks)
-    return said
+        remarks.append(f"By the estimate none of the {suggestion.launches} launches of the run is slower.")
+    parts += [" ".join(remarks)] if remarks else []
+    if notes := _remarks(suggestion):
+        parts.append("The gate also says:\n\n" + "\n".join(f"- {note}" for note in notes))
+    return "\n\n".join(parts)
 
 
 _LINE = re.compile(r" \(line (\d+)\)$")

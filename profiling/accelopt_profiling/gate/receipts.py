@@ -7,7 +7,8 @@ from typing import Any
 from accelopt_profiling.comparison.tolerance import rule
 from accelopt_profiling.gate.evidence import Evidence
 from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
-from accelopt_profiling.gate.verdict import Reason
+from accelopt_profiling.gate.scope import scope
+from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.jobs import Limits, Source
 from accelopt_profiling.plain import from_plain, to_plain
@@ -61,6 +62,7 @@ def receipt_of(
             },
             "device": None if evidence.device is None else to_plain(evidence.device),
             "checks": checks,
+            "scope": scope(Verdict(accepted, reasons, checks), request.dialect),
             "accepted": accepted,
             "reasons": to_plain(reasons),
         },

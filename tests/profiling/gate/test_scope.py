@@ -1,0 +1,59 @@
+"""What a verdict covered is said from its checks alone: draws, sizes, the share of the output, what was left out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from accelopt_profiling.gate.scope import scope, scope_line
+from accelopt_profiling.gate.verdict import Reason, Verdict
+
+
+def case(distribution: str = "original", rows: int = 8, checked: float = 1.0, **more: Any) -> dict[str, Any]:
+    return {
+        "case": distribution, "distribution": distribution, "shapes": [[rows, 4], []], "outcome": "passed",
+        "checked": checked, "bitwise_repeatable": True, **more,
+    }  # fmt: skip
+
+
+WHOLE = Verdict(True, [], [case(), case("large"), case("large", rows=17)])
+PARTLY = Verdict(True, [], [case(), case("small", checked=0.25), case("rows", outcome="left out: too large")])
+
+
+def test_draws_kinds_and_sizes_are_counted() -> None:
+    said = scope(WHOLE, "triton")
+    assert said[0] == "3 draws of inputs, of 2 kinds (original, large), agree with the reference."
+    assert said[1] == "Checked at 2 sizes: 8x4; 17x4."
+    assert "Every element of the output was compared in each." in said
+    assert scope_line(WHOLE) == "3 draws of inputs at 2 sizes, all of the output"
+
+
+def test_what_was_compared_in_part_or_left_out_is_said() -> None:
+    said = scope(PARTLY, "nki")
+    assert "25 % of the output's elements were compared in 1 of them, in the others every one." in said
+    assert "Not checked: 1 draw (too large)." in said
+    assert scope_line(PARTLY) == "2 draws of inputs at 1 size, 25 % or more of the output"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "dialect", "sentence", "present"),
+    [
+        (WHOLE, "triton", "read what others write", True),
+        (WHOLE, "nki", "read what others write", False),
+        (WHOLE, "numpy", "Loops that promise", False),
+        (WHOLE, "nki", "Not run on a device.", True),
+        (Verdict(True, [Reason("run-on-device", "")], WHOLE.checks), "nki", "Not run on a device.", False),
+        (WHOLE, "nki", "A second run on the same data gave the same bits.", True),
+        (Verdict(True, [], [case(bitwise_repeatable=False)]), "nki", "gave the same bits", False),
+    ],
+)
+def test_a_sentence_stands_where_it_is_true(
+    verdict: Verdict, dialect: str, sentence: str, present: bool
+) -> None:
+    assert any(sentence in said for said in scope(verdict, dialect)) is present
+
+
+@pytest.mark.parametrize("verdict", [Verdict(True), Verdict(False, [], [case(outcome="failed")])])
+def test_nothing_is_claimed_without_a_check_that_passed(verdict: Verdict) -> None:
+    assert (scope(verdict, "triton"), scope_line(verdict)) == ([], "")
