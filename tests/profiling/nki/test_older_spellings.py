@@ -88,13 +88,6 @@ def test_an_accumulation_over_instructions_adds_to_what_the_first_one_reset() ->
     np.testing.assert_allclose(outcome.result, expected, rtol=1e-4, atol=1e-4)
 
 
-def test_an_accumulation_that_nothing_reset_is_refused() -> None:
-    statement = "y = nisa.activation(nl.exp, x, reduce_op=nl.add, reduce_res=column, reduce_cmd=nisa.reduce_cmd.reduce)"
-    fault = nki_source.run(REDUCED.format(statement=statement), A).fault
-    assert fault is not None
-    assert (fault.code, fault.line) == ("unsupported", nki_source.FIRST_LINE + 3)
-
-
 COPY = """
 out = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.shared_hbm)
 x, y = sbuf(128, 64), sbuf(128, 64)

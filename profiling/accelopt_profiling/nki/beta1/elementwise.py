@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two_operands
-from accelopt_profiling.nki.compute.operations import ACTIVATIONS, REDUCTIONS, operation_name
+from accelopt_profiling.nki.compute.operations import ACTIVATIONS, operation_name
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
-from accelopt_profiling.nki.emulator.machine import Machine, current
+from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.accumulators import accumulate
 from accelopt_profiling.nki.frontend.isa import ReduceCmd
 from accelopt_profiling.nki.frontend.operators import MOVABLE
 
 
 def activation(
     op: Any, data: Any, *, bias: Any = None, scale: Any = 1.0, reduce_op: Any = None, reduce_res: Any = None,
-    reduce_cmd: Any = None, mask: Any = None, dtype: Any = None, **unused: Any,
+    reduce_cmd: Any = ReduceCmd.idle, mask: Any = None, dtype: Any = None, **unused: Any,
 ) -> Tile:  # fmt: skip
     """``op(data * scale + bias)`` on ScalarE; ``scale`` and ``bias`` are numbers or one value per partition."""
     machine = current()
@@ -46,58 +47,12 @@ def activation(
     result = machine.executor.run(
         "activation", (SCALAR,), operands, compute, dtype_or_none(dtype), mask, cost=cost
     )
-    if reduce_op is not None and reduce_res is not None:
-        _reduce_into(machine, "activation_reduce", reduce_op, result, reduce_res, reduce_cmd)
+    accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
     return result
 
 
 def _number(value: Any) -> Any:
     return value if isinstance(value, np.ndarray) else np.float32(value)
-
-
-def _reduce_into(
-    machine: Machine, opcode: str, op: Any, result: Tile, place: Any, command: Any = None
-) -> None:
-    """``result`` reduced along the free dimensions into ``place`` by the instruction that made it; with the command
-    ``reduce`` together with what the engine's registers hold since the one before."""
-    if command not in (None, ReduceCmd.idle, ReduceCmd.reset_reduce, ReduceCmd.reduce):
-        message = (
-            f"reduce_cmd.{command.name} is not emulated; reduce_cmd.reset_reduce and reduce_cmd.reduce are."
-        )
-        machine.fault("unsupported", message)
-    producer = result.producer
-    assert producer is not None
-    producer.opcode = opcode
-    target = machine.executor.operand(place)
-    producer.writes.append(target.region())
-    name = operation_name(op)
-    if name not in REDUCTIONS:
-        machine.fault("unsupported", f"{opcode} cannot reduce with {name!r}.")
-    function = REDUCTIONS[name]
-    kept = None
-    if command is ReduceCmd.reduce:
-        if opcode not in machine.registers:
-            machine.fault(
-                "unsupported", f"reduce_cmd.reduce adds to registers that no {opcode} has reset before."
-            )
-        (kept,) = machine.registers[opcode]
-        if machine.deferred.order is not None:
-            machine.deferred.order.keep_order()
-
-    def compute(x: Any, before: Any) -> Any:
-        total = function(x, axis=tuple(range(1, x.ndim))).reshape(target.shape)
-        return total if before is None else function(np.stack([total, before]), axis=0)
-
-    total = machine.executor.defer(compute, result, kept)
-    if command not in (ReduceCmd.reset_reduce, ReduceCmd.reduce):
-        machine.executor.write(target, total)
-        return
-    machine.recorder.forbid_replay()
-    machine.registers[opcode] = (total,)
-    if total is not None:
-        total.keep = True
-        machine.deferred.steps.append(total)
-    machine.executor.write(target, machine.executor.defer(lambda x: x, total))
 
 
 def activation_reduce(
@@ -110,8 +65,9 @@ def activation_reduce(
         data,
         bias=bias,
         scale=scale,
-        reduce_op=reduce_op or "add",
+        reduce_op=reduce_op,
         reduce_res=reduce_res,
+        reduce_cmd=ReduceCmd.reset_reduce,
         mask=mask,
         dtype=dtype,
     )
@@ -170,7 +126,7 @@ def tensor_scalar_reduce(
     result = machine.executor.run(
         "tensor_scalar", (VECTOR,), [data, operand0], compute, dtype_or_none(dtype), mask, cost=cost
     )
-    _reduce_into(machine, "tensor_scalar_reduce", reduce_op, result, reduce_res)
+    accumulate(machine, VECTOR, result, reduce_op, ReduceCmd.reset_reduce, reduce_res)
     return result
 
 

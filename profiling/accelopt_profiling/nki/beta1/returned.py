@@ -7,17 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1.engines import dtype_or_none, two_operands
-from accelopt_profiling.nki.compute.group_operations import (
-    GROUP,
-    NEUTRAL,
-    cumulated,
-    gathered_runs,
-    segment_bounds,
-)
-from accelopt_profiling.nki.compute.operations import operation_name
+from accelopt_profiling.nki.beta1.engines import dtype_or_none
+from accelopt_profiling.nki.compute.group_operations import GROUP, gathered_runs, segment_bounds
 from accelopt_profiling.nki.current import gathers, moves, reductions, select
-from accelopt_profiling.nki.current.accumulators import reduce_into_registers
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
@@ -110,24 +102,30 @@ def range_select(
     machine = current()
     tile = machine.executor.operand(on_true_tile)
     box, (inner,) = _inside(machine, mask, tile)
+    place = None if reduce_res is None else machine.executor.operand(reduce_res)
+    if box is not None and place is not None:
+        place = place.within((box[0], *((0, n) for n in place.shape[1:])))
     result = _returned(
         machine,
         lambda dst: select.range_select(
-            dst, inner, comp_op0, comp_op1, bound0, bound1,
-            range_start=float(range_start), on_false_value=float(on_false_value),
+            dst, inner, comp_op0, comp_op1, bound0, bound1, reduce_cmd, place, reduce_op,
+            float(range_start), float(on_false_value),
         ),
         tile.shape, dtype_or_none(dtype) or tile.dtype, box,
     )  # fmt: skip
-    reduce_into_registers(machine, VECTOR, result, result, reduce_op, reduce_res, reduce_cmd, None)
     result.fresh = False  # its register may be written by now: a copy takes it elsewhere
     return result
 
 
-def select_reduce(*, dst: Any, mask: Any = None, dtype: Any = None, **named: Any) -> None:
+def select_reduce(
+    *, dst: Any, predicate: Any, on_true: Any, on_false: Any, reduce_res: Any = None,
+    reduce_cmd: Any = ReduceCmd.idle, reduce_op: Any = np.max, reverse_pred: bool = False, mask: Any = None,
+    dtype: Any = None, **unused: Any,
+) -> None:  # fmt: skip
     """``on_true`` where the predicate is not zero, else ``on_false``; the maximum of the result on request."""
     if mask is not None:
         current().fault("unsupported", "select_reduce with a mask is not emulated.")
-    select.select_reduce(dst, **named)
+    select.select_reduce(dst, predicate, on_true, on_false, reduce_res, reduce_cmd, reduce_op, reverse_pred)
 
 
 def nc_stream_shuffle(src: Any, dst: Any, shuffle_mask: Any, *, mask: Any = None, **unused: Any) -> None:
@@ -238,27 +236,6 @@ def tensor_scalar_cumulative(
 
     It begins with the neutral value (``reset_reduce``), ``imm1`` (``load_reduce``), or where the last one ended.
     """
-    machine = current()
-    tile, target = machine.executor.operand(src), machine.executor.operand(dst)
-    first, second = two_operands(machine, op0), two_operands(machine, op1)
     if mask is not None:
-        machine.fault("unsupported", "tensor_scalar_cumulative with a mask is not emulated.")
-    register = f"{VECTOR} cumulative"
-    if reduce_cmd is ReduceCmd.load_reduce:
-        start: Any = 0.0 if imm1 is None else imm1
-    elif reduce_cmd is ReduceCmd.reduce:
-        start = machine.registers.get(register, 0.0)
-    else:
-        start = NEUTRAL.get(operation_name(op1), 0.0)
-
-    def compute(x: Any, a: Any, begin: Any) -> Any:
-        values = np.asarray(first(x.reshape(x.shape[0], -1), a), np.float32)
-        return cumulated(values, begin, second).reshape(x.shape)
-
-    result = machine.executor.run(
-        "tensor_tensor_scan", (VECTOR,), [tile, imm0, start], compute, target.dtype, None, tile.shape, cost=tile
-    )  # fmt: skip
-    machine.assignment.settle(target, result)
-    machine.registers[register] = target.within(
-        (*((0, n) for n in target.shape[:-1]), (target.shape[-1] - 1, target.shape[-1]))
-    )
+        current().fault("unsupported", "tensor_scalar_cumulative with a mask is not emulated.")
+    reductions.tensor_scalar_cumulative(dst, src, op0, op1, imm0, imm1, reduce_cmd)

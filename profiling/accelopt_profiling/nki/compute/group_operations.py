@@ -11,10 +11,6 @@ from accelopt_profiling.nki.data.block import Array
 
 #: The partitions that one core of GpSimdE is connected to.
 GROUP = 16
-#: The value that an operation leaves another as it is.
-NEUTRAL = {
-    "add": 0.0, "subtract": 0.0, "multiply": 1.0, "max": -np.inf, "maximum": -np.inf, "min": np.inf, "minimum": np.inf,
-}  # fmt: skip
 
 
 def gathered_runs(x: Array, at: Array, count: int, width: int) -> Array:

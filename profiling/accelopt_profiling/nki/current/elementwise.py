@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import BINARY, operation_name
-from accelopt_profiling.nki.current.accumulators import reduce_into_registers
 from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.current.operands import (
     activation_function,
@@ -25,6 +24,7 @@ from accelopt_profiling.nki.data.dtypes import is_float
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.accumulators import accumulate
 from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
@@ -55,7 +55,7 @@ def activation(
         return function(x)
 
     result = into(machine, dst, "activation", (SCALAR,), [tile, factor, shift], compute, cost=tile)
-    reduce_into_registers(machine, SCALAR, result, dst, reduce_op, reduce_res, reduce_cmd, 0.0)
+    accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
 
 
 def activation_reduce(
@@ -108,7 +108,7 @@ def activate2(
         return np.where(x > 0, x, x * matched(slope, x)) if function is None else function(x)
 
     result = into(machine, dst, "activation", (SCALAR,), operands, compute, cost=tile)
-    reduce_into_registers(machine, SCALAR, result, dst, reduce_op, reduce_res, reduce_cmd, 0.0)
+    accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
 
 
 def exponential(
@@ -126,7 +126,7 @@ def exponential(
         machine, dst, "exponential", (VECTOR,), [tile, peak], lambda x, m: np.exp(real(x) - matched(m, real(x))),
         cost=tile,
     )  # fmt: skip
-    reduce_into_registers(machine, VECTOR, result, dst, "add", reduce_res, reduce_cmd, reduce_init)
+    accumulate(machine, VECTOR, result, "add", reduce_cmd, reduce_res, reduce_init, takes_initial=True)
 
 
 def tensor_tensor(
@@ -195,9 +195,10 @@ def tensor_scalar_reduce(
         machine, dst, data, op0, operand0, reverse0, None, None, False, NkiEngine.vector
     )
     result = into(machine, dst, "tensor_scalar", where, operands, compute, cost=tile)
-    reduce_into_registers(
-        machine, VECTOR, result, dst, reduce_op, reduce_res, reduce_cmd, reduce_init, reduce_res_negate
-    )
+    accumulate(
+        machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res, reduce_init, takes_initial=True,
+        negate=reduce_res_negate,
+    )  # fmt: skip
 
 
 def scalar_tensor_tensor(

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.group_operations import NEUTRAL, cumulated
-from accelopt_profiling.nki.compute.operations import combined, halves, operation_name, scanned
+from accelopt_profiling.nki.compute.group_operations import cumulated
+from accelopt_profiling.nki.compute.operations import combined, halves, scanned
 from accelopt_profiling.nki.current.operands import (
     into,
     matched,
@@ -23,6 +23,7 @@ from accelopt_profiling.nki.current.operands import (
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import current
+from accelopt_profiling.nki.frontend.accumulators import accumulate_rows, initial_registers
 from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
@@ -116,26 +117,16 @@ def tensor_scalar_cumulative(
     tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
     same_size(machine, target, tile, "src")
     first, second = operator(machine, op0), operator(machine, op1)
-    neutral = NEUTRAL.get(operation_name(op1))
-    if neutral is None:
-        machine.fault(
-            "unsupported",
-            f"{operation_name(op1)!r} does not cumulate; {', '.join(NEUTRAL)} do.",
-        )
-    register, start = f"{VECTOR} cumulative", neutral
-    if reduce_cmd is ReduceCmd.load_reduce:
-        start = scalar_like(machine, imm1, tile, "imm1")
-    elif reduce_cmd is ReduceCmd.reduce:
-        start = machine.registers.get(register, 0.0)
+    loaded = scalar_like(machine, imm1, tile, "imm1") if reduce_cmd is ReduceCmd.load_reduce else None
+    start = initial_registers(machine, VECTOR, op1, reduce_cmd, loaded, takes_initial=True)
 
     def compute(x: Array, a: Any, begin: Any) -> Any:
         flat = real(x).reshape(x.shape[0], -1)
         return cumulated(np.asarray(first(flat, matched(a, flat)), np.float32), begin, second)
 
     number = scalar_like(machine, imm0, tile, "imm0")
-    into(machine, dst, "tensor_tensor_scan", (VECTOR,), [tile, number, start], compute, cost=tile)
-    ends = (*((0, n) for n in target.shape[:-1]), (target.shape[-1] - 1, target.shape[-1]))
-    machine.registers[register] = target.within(ends)
+    result = into(machine, dst, "tensor_tensor_scan", (VECTOR,), [tile, number, start], compute, cost=tile)
+    accumulate_rows(machine, VECTOR, result)
 
 
 def bn_stats(dst: Any, data: Any, name: str | None = None) -> None:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.current.accumulators import reduce_into_registers
 from accelopt_profiling.nki.current.operands import (
     into,
     matched,
@@ -22,6 +21,7 @@ from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.accumulators import accumulate
 from accelopt_profiling.nki.frontend.isa import ReduceCmd
 
 
@@ -42,7 +42,7 @@ def select_reduce(
         return np.where((matched(p, x) != 0) != reverse_pred, x, matched(y, x))
 
     result = into(machine, dst, "select", (VECTOR,), [tile, chosen, other], compute, cost=tile)
-    reduce_into_registers(machine, VECTOR, result, dst, reduce_op, reduce_res, reduce_cmd, None)
+    accumulate(machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res)
 
 
 def range_select(
@@ -69,10 +69,7 @@ def range_select(
         return np.where(inside, flat, np.finfo(np.float32).min)
 
     result = into(machine, dst, "range_select", (VECTOR,), [tile, low, high], compute, cost=tile)
-    if reduce_res is not None:
-        reduce_into_registers(
-            machine, VECTOR, result, dst, reduce_op, reduce_res, ReduceCmd.reset_reduce, None
-        )
+    accumulate(machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res)
 
 
 def _eight(machine: Machine, tile: Tile, what: str) -> None:

@@ -100,7 +100,7 @@ def test_sequence_bounds_tell_where_a_segment_begins_and_ends() -> None:
     ("statement", "words"),
     [
         ("nisa.activate2(out, nl.relu, a, 2.0, 1.0, nl.multiply, nl.add)", "activate2 needs trn3"),
-        ("nisa.tensor_scalar_cumulative(out, a, nl.add, nl.power, 1.0)", "'power' does not cumulate"),
+        ("nisa.tensor_scalar_cumulative(out, a, nl.add, nl.power, 1.0)", "do not reduce with 'power'"),
         ("nisa.local_gather(out, a, sbuf(128, 4), 3)", "num_elem_per_idx is 1, 2, 4"),
         ("nisa.local_gather(out, a, sbuf(128, 4))", "takes uint16 indices, not float32"),
         ("nisa.local_gather(out, a, sbuf(128, 2, dtype=nl.uint16))", "32 of 32 indices"),
