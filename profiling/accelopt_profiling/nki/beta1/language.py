@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from math import prod
 from operator import index as as_int
 from typing import Any
@@ -210,14 +210,15 @@ def broadcast_to(src: Any, *, shape: Any, **unused: Any) -> Tile:
 
 
 def loop_reduce(
-    value: Any, op: Any, loop_indices: Sequence[Any], *, mask: Any = None, dtype: Any = None, **unused: Any
+    x: Any, op: Any, loop_indices: Any, *, mask: Any = None, dtype: Any = None, **unused: Any
 ) -> Any:
-    """Combine a value over loops into the place it is assigned to; the first iteration sets the place."""
+    """Combine a tile over loops into the place it is assigned to; the first iteration sets the place."""
     machine = current()
     name = operation_name(op)
     if name not in BINARY:
         machine.fault("unsupported", f"loop_reduce with {name!r}; use add, multiply, max or min.")
-    return LoopReduction(machine.executor.operand(value), name, all(i == 0 for i in loop_indices))
+    indices = loop_indices if isinstance(loop_indices, (list, tuple)) else [loop_indices]
+    return LoopReduction(machine.executor.operand(x), name, all(i == 0 for i in indices))
 
 
 # Computation
@@ -252,19 +253,22 @@ def _mean(
     return binary(machine, "multiply", total, 1.0 / count)
 
 
-def softmax(x: Any, axis: Any = -1, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Tile:
+def softmax(
+    x: Any, axis: Any = -1, *, dtype: Any = None, compute_dtype: Any = None, mask: Any = None, **unused: Any
+) -> Tile:
     """Compute the softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
     peak = reduce(machine, "max", x, axis, None, mask, True, negate=True)
     powers = elementwise.activation("exp", x, bias=peak)
     total = reduce(machine, "add", powers, axis, None, None, True)
-    result = binary(machine, "multiply", powers, elementwise.reciprocal(total), dtype)
+    result = binary(machine, "multiply", powers, elementwise.reciprocal(total), dtype or compute_dtype)
     assert isinstance(result, Tile)
     return result
 
 
 def rms_norm(
-    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, mask: Any = None, **unused: Any
+    x: Any, w: Any, axis: Any, n: int, epsilon: float = 1e-06, *, dtype: Any = None, compute_dtype: Any = None,
+    mask: Any = None, **unused: Any,
 ) -> Tile:  # fmt: skip
     """``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``: square, sum, scale, rsqrt, two
     products."""
@@ -274,19 +278,21 @@ def rms_norm(
         machine, "add", binary(machine, "multiply", total, 1.0 / n, None, mask), epsilon, None, mask
     )
     scaled = binary(machine, "multiply", x, elementwise.activation("rsqrt", mean, mask=mask), None, mask)
-    result = binary(machine, "multiply", scaled, w, dtype, mask)
+    result = binary(machine, "multiply", scaled, w, dtype or compute_dtype, mask)
     assert isinstance(result, Tile)
     return result
 
 
-def var(x: Any, axis: Any = None, **unused: Any) -> Any:
+def var(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
     """Compute the variance along free dimensions."""
-    centred = binary(current(), "subtract", x, _mean(x, axis, keepdims=True))
-    return _mean(elementwise.activation("square", centred), axis)
+    centred = binary(current(), "subtract", x, _mean(x, axis, mask=mask, keepdims=True), None, mask)
+    return _mean(elementwise.activation("square", centred, mask=mask), axis, dtype, mask)
 
 
-def static_cast(value: Any, dtype: Any) -> Tile:
-    return current().executor.run("tensor_copy", (VECTOR, SCALAR), [value], copy_values, data_type(dtype))
+def static_cast(input_data: Any, dtype: Any) -> Tile:
+    return current().executor.run(
+        "tensor_copy", (VECTOR, SCALAR), [input_data], copy_values, data_type(dtype)
+    )
 
 
 def program_ndim() -> int:

@@ -18,7 +18,8 @@ from accelopt_profiling.nki.emulator.tile import Tile
 
 def nc_matmul(
     stationary: Any, moving: Any, *, is_stationary_onezero: bool = False, is_moving_onezero: bool = False,
-    is_transpose: bool = False, mask: Any = None, perf_mode: Any = None, **unused: Any,
+    is_transpose: bool = False, tile_position: Any = (), tile_size: Any = (), mask: Any = None,
+    perf_mode: Any = None, **unused: Any,
 ) -> Tile:  # fmt: skip
     """``stationary[K, M].T @ moving[K, N]`` on TensorE into PSUM, in float32.
 

@@ -109,6 +109,7 @@ def dma_copy(
     mask: Any = None,
     dst_rmw_op: Any = None,
     oob_mode: Any = OobMode.error,
+    dge_mode: Any = None,
     **unused: Any,
 ) -> None:
     """Move data between HBM and SBUF, or within one of them; with ``dst_rmw_op`` it is combined with what is there."""

@@ -128,7 +128,9 @@ def select_reduce(
     select.select_reduce(dst, predicate, on_true, on_false, reduce_res, reduce_cmd, reduce_op, reverse_pred)
 
 
-def nc_stream_shuffle(src: Any, dst: Any, shuffle_mask: Any, *, mask: Any = None, **unused: Any) -> None:
+def nc_stream_shuffle(
+    src: Any, dst: Any, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None, **unused: Any
+) -> None:
     """Move partitions within each group of 32: partition i takes ``shuffle_mask[i]``; 255 leaves it alone."""
     if mask is not None:
         current().fault("unsupported", "nc_stream_shuffle with a mask is not emulated.")

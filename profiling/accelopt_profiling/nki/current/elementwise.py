@@ -113,7 +113,7 @@ def activate2(
 
 def exponential(
     dst: Any, src: Any, max_value: Any = 0.0, reduce_res: Any = None, reduce_cmd: Any = ReduceCmd.idle,
-    reduce_init: Any = 0.0,
+    reduce_init: Any = 0.0, name: str | None = None,
 ) -> None:  # fmt: skip
     """``exp(src - max_value)`` on VectorE (trn3 only)."""
     machine = current()

@@ -140,11 +140,12 @@ def _loop_range(name: str) -> Callable[..., Iterable[Any]]:
     iterations may take any order.
     """
 
-    def counters(*bounds: Any, **unused: Any) -> Iterable[Any]:
+    def counters(start: Any, stop: Any = None, step: Any = 1) -> Iterable[Any]:
         """One of the names for ``range``, which newer versions advise against. Its loop may be predicted."""
         machine = current()
         told_gone(machine, f"nki.language.{name}", f"nl.{name}")
-        numbers = range(*(as_int(b) for b in bounds))
+        first, end = (0, start) if stop is None else (start, stop)
+        numbers = range(as_int(first), as_int(end), as_int(step))
         free = machine.in_any_order(numbers) if name == "affine_range" else None
         return free or iterations(numbers, sys._getframe(1))
 
@@ -210,9 +211,17 @@ def transpose(x: Tile, dtype: Any = None) -> Tile:
     return dst
 
 
-def broadcast_to(x: Tile, shape: Sequence[int]) -> Tile:
-    """Repeat along free dimensions, as a view, and over partitions, by TensorE."""
-    return current().broadcast(x, shape)
+def broadcast_to(x: Tile, shape: Sequence[int], dtype: Any = None) -> Tile:
+    """Repeat along free dimensions, as a view, and over partitions, by TensorE; in another type by a copy."""
+    result, kind = current().broadcast(x, shape), data_type_or_none(dtype)
+    if kind in (None, result.dtype):
+        return result
+    return copy(result, kind)
+
+
+def expand_dims(x: Tile, axis: int) -> Tile:
+    """Add a dimension of size 1."""
+    return language.expand_dims(x, axis)
 
 
 def where(condition: Tile, x: Any, y: Any, dtype: Any = None) -> Tile:
@@ -268,7 +277,7 @@ def names() -> dict[str, Any]:
     del table["fmod"]
     table.update({name: _loop_range(name) for name in LOOPS})
     table.update(
-        mean=mean, bypass=NlOperation("bypass"), prelu=NlOperation("prelu"),
+        mean=mean, expand_dims=expand_dims, bypass=NlOperation("bypass"), prelu=NlOperation("prelu"),
         mod=NlOperation("mod"), tile_size=NkiTileSize(), ndarray=ndarray,
         zeros=zeros, ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like,
         shared_constant=shared_constant, shared_identity_matrix=shared_identity_matrix, range=range,

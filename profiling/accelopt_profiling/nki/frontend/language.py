@@ -15,7 +15,6 @@ from accelopt_profiling.nki.emulator.machine import current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.operators import (
     BinaryOperation,
-    NlOperation,
     ReductionOperation,
     UnaryOperation,
 )
@@ -136,17 +135,12 @@ def names() -> dict[str, Any]:
         name: UnaryOperation(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"
     }
     table.update(
-        {
-            name: BinaryOperation(name)
-            for name in BINARY
-            if name not in ("max", "min", "rsqrt", "abs", "abs_max", "abs_min")
-        }
+        {name: BinaryOperation(name) for name in BINARY if name not in ("max", "min", "rsqrt", "abs")}
     )
     table.update(
         sum=ReductionOperation("sum", "add"), prod=ReductionOperation("prod", "multiply"),
         max=ReductionOperation("max", "max"), min=ReductionOperation("min", "min"),
-        all=ReductionOperation("all", "logical_and"), abs_max=NlOperation("abs_max"),
-        abs_min=NlOperation("abs_min"),
+        all=ReductionOperation("all", "logical_and"),
     )  # fmt: skip
     for name in NAMES:
         try:

@@ -40,7 +40,7 @@ class UnaryOperation(NlOperation):
     """``nl.exp(x)`` and its like: one instruction on ScalarE, or on VectorE for the few ScalarE lacks."""
 
     @handing
-    def __call__(self, x: Any, mask: Any = None, dtype: Any = None, **unused: Any) -> Any:
+    def __call__(self, x: Any, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
         name = self.__name__
         kind = None if dtype is None else as_dtype(dtype)
         if not isinstance(x, Tile):
@@ -76,8 +76,8 @@ class ReductionOperation(NlOperation):
         x: Any,
         axis: Any = None,
         dtype: Any = None,
-        mask: Any = None,
         keepdims: bool = False,
+        mask: Any = None,
         **unused: Any,
     ) -> Tile:
         return reduce(current(), self.operation, x, axis, dtype, mask, keepdims)
