@@ -186,6 +186,30 @@ def test_exceptions_end_in_error():
 
 
 @pytest.mark.parametrize("room", sorted(ROOMS))
+def test_a_timeout_is_caught_on_python_3_10_too(room):
+    """There ``asyncio.TimeoutError`` is another class than the built-in one, which ``asyncio.wait_for`` never raises."""
+
+    def handlers(tree: ast.Module) -> list[tuple[int, list[ast.expr]]]:
+        caught: list[tuple[int, list[ast.expr]]] = []
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ExceptHandler) and node.type is not None:
+                caught.append(
+                    (node.lineno, node.type.elts if isinstance(node.type, ast.Tuple) else [node.type])
+                )
+            elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith("suppress"):
+                caught.append((node.lineno, node.args))
+        return caught
+
+    assert [
+        f"{path}:{line}"
+        for path in sorted(ROOMS[room].rglob("*.py"))
+        for line, classes_caught in handlers(ast.parse(path.read_text(encoding="utf-8")))
+        if "TimeoutError" in (names := [ast.unparse(caught) for caught in classes_caught])
+        and "asyncio.TimeoutError" not in names
+    ] == []
+
+
+@pytest.mark.parametrize("room", sorted(ROOMS))
 def test_docstrings_name_exceptions_that_exist(room):
     """Those below "Raises:" are classes of the project, built in, or imported by the module."""
     known = classes().keys() | vars(builtins).keys()

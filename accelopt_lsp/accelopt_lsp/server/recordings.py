@@ -119,7 +119,7 @@ class Recordings:
         except asyncio.CancelledError:
             with contextlib.suppress(ProcessLookupError):
                 process.send_signal(signal.SIGINT)
-            with contextlib.suppress(TimeoutError):
+            with contextlib.suppress(asyncio.TimeoutError):
                 await asyncio.wait_for(process.wait(), _GRACE_SECONDS)
             with contextlib.suppress(ProcessLookupError):
                 process.kill()

@@ -383,7 +383,7 @@ class KernelSearch:
                 return
             try:
                 text = await asyncio.wait_for(writer.lesson(slow, fast), self._meter.seconds_left)
-            except (ProposerError, TimeoutError):
+            except (ProposerError, asyncio.TimeoutError):
                 return
             if version is fast and (suggestion := self._offered.get(version.fingerprint)) is not None:
                 await self._recorder.lesson(suggestion, text)

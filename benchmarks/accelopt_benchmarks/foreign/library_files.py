@@ -250,9 +250,9 @@ async def run_accelopt(
     )
     try:
         printed, errors = await asyncio.wait_for(child.communicate(), _SECONDS)
-    except TimeoutError:
+    except asyncio.TimeoutError:
         child.terminate()  # it ends what it started
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(child.wait(), _GRACE_SECONDS)
         if child.returncode is None:
             child.kill()
