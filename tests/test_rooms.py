@@ -202,10 +202,21 @@ def test_a_timeout_is_caught_on_python_3_10_too(room):
 
     assert [
         f"{path}:{line}"
-        for path in sorted(ROOMS[room].rglob("*.py"))
-        for line, classes_caught in handlers(ast.parse(path.read_text(encoding="utf-8")))
+        for path in modules(room)
+        for line, classes_caught in handlers(syntax(path))
         if "TimeoutError" in (names := [ast.unparse(caught) for caught in classes_caught])
         and "asyncio.TimeoutError" not in names
+    ] == []
+
+
+def test_an_enumeration_of_texts_prints_the_same_on_every_python():
+    """``f"{member}"`` is the value up to Python 3.11 and the member's name from 3.12 on, unless the class says."""
+    assert [
+        name
+        for name, found in classes().items()
+        for _, node in found
+        if {"str", "Enum"} <= {ast.unparse(base) for base in node.bases}
+        and not any(isinstance(f, ast.FunctionDef) and f.name == "__str__" for f in node.body)
     ] == []
 
 

@@ -13,6 +13,9 @@ class MemorySpace(str, Enum):
     SBUF = "sbuf"
     PSUM = "psum"
 
+    def __str__(self) -> str:
+        return self.value
+
 
 class Buffer:
     """The value of ``buffer=`` in a kernel. ``shared`` buffers hold a kernel's outputs."""
