@@ -187,7 +187,7 @@ def test_exceptions_end_in_error():
 
 @pytest.mark.parametrize("room", sorted(ROOMS))
 def test_a_timeout_is_caught_on_python_3_10_too(room):
-    """There ``asyncio.TimeoutError`` is another class than the built-in one, which ``asyncio.wait_for`` never raises."""
+    """There ``asyncio.TimeoutError`` is another class than the built-in one, never raised by ``asyncio``."""
 
     def handlers(tree: ast.Module) -> list[tuple[int, list[ast.expr]]]:
         caught: list[tuple[int, list[ast.expr]]] = []
