@@ -23,6 +23,7 @@ from accelopt_lsp.server.first_message import answer_first, encoded, read_first
 from accelopt_lsp.server.server import message_converter
 from accelopt_lsp.server.setup import build
 from accelopt_lsp.settings.load import load_settings
+from accelopt_lsp.settings.trust import Workspace
 from accelopt_memory.connection import Connection
 from accelopt_memory.profile_cache import ProfileCache
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement, Latency
@@ -227,7 +228,9 @@ async def test_the_first_lens_of_a_profiled_file_waits_for_little(
         monkeypatch.setenv(name, value)
     kernel, parser = tmp_path / "double.py", ParserProcess()
     kernel.write_text(KERNEL)
-    file = await parser.examine(kernel, KERNEL, load_settings(kernel, trusted=True))
+    file = await parser.examine(
+        kernel, KERNEL, load_settings(kernel, workspace=Workspace(trusted=frozenset({Path("/")})))
+    )
     parser.close()
     assert file.stored is None
     latency = Latency(12.0, 11.0, 13.0, Known.ESTIMATED)

@@ -8,7 +8,7 @@ from accelopt_lsp.server.status import StatusLine
 def test_an_incomplete_sandbox_stands_in_the_status() -> None:
     sent = []
     status = StatusLine()
-    status.trusted, status.send = True, sent.append
+    status.send = sent.append
     status.update([])
     status.isolation = "local: kernels are not isolated completely: no user namespaces here."
     status.update([])

@@ -138,3 +138,32 @@ def tried(environment: dict[str, str]) -> list[str]:
     with sqlite3.connect(f"file:{environment['ACCELOPT_DB']}?mode=ro", uri=True) as database:
         rows = database.execute("SELECT key FROM run_events WHERE kind = 'candidate tried'").fetchall()
     return [row[0] for row in rows]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("added", [False, True], ids=["loose", "added"])
+async def test_no_python_of_another_folder_is_run_before_it_is_trusted(
+    real: Editor, tmp_path: Path, added: bool
+) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    for folder in (first, second):
+        python = folder / ".venv" / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.write_text(f'#!/bin/sh\ntouch "{folder}/ran"\nexec "{sys.executable}" "$@"\n')
+        python.chmod(0o755)
+    real.answers = ["Trust this folder"]
+    allow = real.hold_answers()
+    text = (EXAMPLES / "nki_silu.py").read_text().replace("m=4096, n=7168", "m=256, n=1024")
+    await real.begin("vscode", first)
+    await real.title(real.open(first / "k.py", text), "est.")
+    assert (first / "ran").exists()
+    if added:
+        event = t.WorkspaceFoldersChangeEvent([t.WorkspaceFolder(second.as_uri(), "second")], [])
+        real.workspace_did_change_workspace_folders(t.DidChangeWorkspaceFoldersParams(event))
+    uri = real.open(second / "k.py", text)
+    await real.title(uri, "is not trusted")
+    assert [str(second) in question.message for question in real.questions] == [True]
+    assert not (second / "ran").exists()
+    allow.set()
+    await real.title(uri, "est.")
+    assert (second / "ran").exists()

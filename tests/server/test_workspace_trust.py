@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import lsprotocol.types as t
 import pytest
 from support.editor import Editor
 from support.scripted_kernels import KERNELS
@@ -60,3 +61,89 @@ async def test_sensitive_settings_of_a_trusted_workspace_are_asked_about(
     await editor.title(editor.open(tmp_path / "k.py", KERNELS), "on trn2")
     assert ["/evil/python" in question.message for question in editor.questions] == [True]
     assert [action.title for action in editor.questions[0].actions or []] == ["Use them", "Not now"]
+
+
+def _folders_change(editor: Editor, added: tuple[Path, ...] = (), removed: tuple[Path, ...] = ()) -> None:
+    def named(folders: tuple[Path, ...]) -> list[t.WorkspaceFolder]:
+        return [t.WorkspaceFolder(uri=folder.as_uri(), name=folder.name) for folder in folders]
+
+    event = t.WorkspaceFoldersChangeEvent(named(added), named(removed))
+    editor.workspace_did_change_workspace_folders(t.DidChangeWorkspaceFoldersParams(event))
+
+
+@pytest.fixture
+def folders(tmp_path: Path) -> tuple[Path, Path]:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+    return tmp_path / "a", tmp_path / "b"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("added", [False, True], ids=["loose", "added"])
+async def test_a_file_of_another_folder_is_asked_about(
+    editor: Editor, folders: tuple[Path, Path], added: bool
+) -> None:
+    first, second = folders
+    editor.answers = ["Trust this folder"]
+    allow = editor.hold_answers()
+    await editor.begin("vscode", first)
+    await editor.title(editor.open(first / "k.py", KERNELS), "est. 900 us")
+    if added:
+        _folders_change(editor, added=(second,))
+    uri = editor.open(second / "k.py", KERNELS)
+    await editor.title(uri, f"{second} is not trusted")
+    for command in ("profile", "optimize", "record", "migrate", "remember"):
+        assert (await editor.execute(command, {"uri": uri}))["job"] is None
+    assert [str(second) in question.message for question in editor.questions] == [True]
+    allow.set()
+    await editor.title(uri, "est. 900 us")
+
+
+@pytest.mark.slow
+async def test_of_two_roots_only_the_one_that_was_asked_about_is_trusted(
+    editor: Editor, folders: tuple[Path, Path], environment: dict[str, str]
+) -> None:
+    first, second = folders
+    editor.answers = ["Trust this folder", "Not now"]
+    await editor.begin("neovim", first, trusted=None, folders=folders)
+    await editor.title(editor.open(second / "k.py", KERNELS), "est. 900 us")
+    assert [f"files in {second}?" in question.message for question in editor.questions] == [True]
+    assert json.loads(Path(environment["ACCELOPT_APPROVALS"]).read_text())["trusted"] == [str(second)]
+    uri = editor.open(first / "k.py", KERNELS)
+    await editor.title(uri, f"{first} is not trusted")
+    assert len(editor.questions) == 2
+
+
+@pytest.mark.slow
+async def test_a_folder_that_was_removed_is_asked_about_again(
+    editor: Editor, folders: tuple[Path, Path]
+) -> None:
+    first, second = folders
+    await editor.begin("vscode", first, folders=folders)
+    uri = editor.open(second / "k.py", KERNELS)
+    await editor.title(uri, "optimize")
+    _folders_change(editor, removed=(second,))
+
+    async def gone() -> bool:
+        return not any("optimize" in title for title in await editor.titles(uri))
+
+    await editor.until(gone, "no search in a folder that is trusted no more")
+    assert (await editor.execute("optimize", {"uri": uri}))["job"] is None
+    await editor.title(editor.open(first / "k.py", KERNELS), "est. 900 us")
+
+
+@pytest.mark.slow
+async def test_the_status_names_a_folder_that_is_not_trusted(
+    editor: Editor, folders: tuple[Path, Path]
+) -> None:
+    first, second = folders
+    await editor.begin("vscode", first, status=True)
+    uri = editor.open(second / "k.py", KERNELS)
+    await editor.title(uri, "is not trusted")
+    assert (editor.statuses[-1].state, str(second) in editor.statuses[-1].message) == ("untrusted", True)
+    editor.close(uri)
+
+    async def ready() -> bool:
+        return bool(editor.statuses[-1].state == "idle")
+
+    await editor.until(ready, "a status of the other folder")

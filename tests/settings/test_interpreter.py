@@ -9,6 +9,7 @@ import pytest
 from accelopt_lsp.settings.approvals import Approvals
 from accelopt_lsp.settings.interpreter import OWN, find_interpreter
 from accelopt_lsp.settings.load import load_settings
+from accelopt_lsp.settings.trust import Workspace
 from accelopt_profiling.worker.environment import given_variables, step_environment, worker_environment
 
 
@@ -27,17 +28,21 @@ def project(tmp_path):
     return tmp_path / "project"
 
 
-def found(project, environ=(), setting="", trusted=True, root=None):
+def found(project, environ=(), setting="", trusted=True, root=None, in_editor=None):
     start = project / "kernels" / "k.py"
-    return find_interpreter(setting, "your settings", start, root or project, dict(environ), trusted)
+    return find_interpreter(
+        setting, "your settings", start, root or project, dict(environ), trusted, in_editor
+    )
 
 
 def test_the_first_that_is_there(project, tmp_path):
     active, conda = environment(tmp_path / "active"), environment(tmp_path / "conda")
-    every = {"ACCELOPT_EDITOR_PYTHON": "/e/python", "VIRTUAL_ENV": str(active), "CONDA_PREFIX": str(conda)}
-    assert str(found(project, every, "/p/python")) == "/p/python (the setting `python`, your settings)"
-    assert str(found(project, every)) == "/e/python (chosen in the editor)"
-    del every["ACCELOPT_EDITOR_PYTHON"]
+    every = {"VIRTUAL_ENV": str(active), "CONDA_PREFIX": str(conda)}
+    assert (
+        str(found(project, every, "/p/python", in_editor="/e/python"))
+        == "/p/python (the setting `python`, your settings)"
+    )
+    assert str(found(project, every, in_editor="/e/python")) == "/e/python (chosen in the editor)"
     assert str(found(project, every)) == f"{active}/bin/python (from VIRTUAL_ENV)"
     del every["VIRTUAL_ENV"]
     assert str(found(project, every)) == f"{project}/.venv/bin/python (the environment .venv in {project})"
@@ -58,12 +63,23 @@ def test_settings_tell_the_interpreter_of_a_file(project):
     settings = load_settings(file, environ=environ)
     assert settings.interpreter is OWN, "nobody trusted the project's environment"
     assert f"{project}/.venv/bin/python" in "".join(map(str, settings.complaints))
-    assert (
-        load_settings(file, environ=environ, trusted=True).interpreter.path == f"{project}/.venv/bin/python"
-    )
+    by_editor = Workspace(folders=(project,), trusted=frozenset({project}))
+    in_editor = load_settings(file, environ=environ, workspace=by_editor)
+    assert in_editor.interpreter.path == f"{project}/.venv/bin/python"
     Approvals(approvals).give(project, trust=True)
     assert load_settings(file, environ=environ).interpreter.path == f"{project}/.venv/bin/python"
-    assert load_settings(file, environ=environ, trusted=False).interpreter is OWN
+    assert load_settings(file, environ=environ, workspace=Workspace(restricted=True)).interpreter is OWN
+
+
+def test_each_folder_has_the_interpreter_that_was_chosen_for_it(tmp_path):
+    first, second, other = (tmp_path / name for name in ("first", "second", "other"))
+    for folder in (first, second, other):
+        folder.mkdir()
+    pythons = {first: "/first/python", second: "/second/python"}
+    trusted = Workspace((first, second), frozenset({tmp_path}), pythons=pythons)
+    for folder, python in {**pythons, other: OWN.path}.items():
+        settings = load_settings(folder / "k.py", environ={"ACCELOPT_CONFIG": "/none"}, workspace=trusted)
+        assert settings.interpreter.path == python
 
 
 def test_variables_are_a_persons_own(project, tmp_path):

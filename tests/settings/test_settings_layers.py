@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from accelopt_lsp.settings.approvals import Approvals
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.settings.schema import all_settings
+from accelopt_lsp.settings.trust import Workspace
 from accelopt_memory.location import NOWHERE
 from accelopt_profiling.kernels import find_kernels
 
 Load = Callable[..., Settings]
+
+TRUSTED, RESTRICTED = Workspace(trusted=frozenset({Path("/")})), Workspace(restricted=True)
 
 
 @pytest.fixture
@@ -150,7 +153,10 @@ def test_a_projects_memory_is_read_where_a_person_trusts_the_project(load: Load,
     assert (found.memory.mode, found.memory_project) == ("project", found.project_root)
     assert found.memory_path.parent.name == "projects"
     assert load(project=project, environ={"ACCELOPT_DB": "/m.db"}).memory_path.parent == Path("/projects")
-    for other in (load(project=project, trusted=False), load(user=project, project="", trusted=False)):
+    for other in (
+        load(project=project, workspace=RESTRICTED),
+        load(user=project, project="", workspace=RESTRICTED),
+    ):
         assert (other.memory.mode, other.memory_project) == ("local", None)
     assert load(user='[memory]\nmode = "off"').memory_path == NOWHERE
 
@@ -239,13 +245,13 @@ def test_only_the_person_names_the_variable_of_the_key(load: Load) -> None:
 
 def test_an_untrusted_workspace_names_no_host_command_model_or_file(load: Load) -> None:
     editor = {"model": {"baseUrl": "https://evil", "model": "m"}, "python": "/evil", "target.triton": "a100"}
-    found = load(project=SENSITIVE, editor=editor, trusted=False)
-    below = load(trusted=False, project="")
+    found = load(project=SENSITIVE, editor=editor, workspace=RESTRICTED)
+    below = load(workspace=RESTRICTED, project="")
     for name in ("host", "hosts", "python", "model", "memory"):
         assert getattr(found, name) == getattr(below, name)
     assert "evil" not in repr(found)
     assert (found.target.nki, found.target.triton) == ("trn2", "a100"), "harmless settings stay"
-    mine = load(user=SENSITIVE, project="", trusted=False)
+    mine = load(user=SENSITIVE, project="", workspace=RESTRICTED)
     assert (mine.host, mine.model.model) == ("lab", "m"), "the person's own file is theirs"
     assert load(project=SENSITIVE).python == "/evil/python"
 
@@ -256,14 +262,14 @@ def test_what_a_project_makes_run_is_approved_once_per_folder_and_content(load: 
     for name in ("host", "hosts", "python", "model", "memory"):
         assert getattr(found, name) == getattr(below, name)
     assert found.target.nki == "trn2", "harmless settings need no approval"
-    unapproved = load(project=SENSITIVE, approved=False, trusted=True).unapproved
+    unapproved = load(project=SENSITIVE, approved=False, workspace=TRUSTED).unapproved
     assert unapproved is not None, "an editor that trusts the workspace did not see its settings"
     assert {"python", "host", "model.base_url", "hosts.lab.ssh"} <= set(unapproved.values)
     assert load(project=SENSITIVE).python == "/evil/python"
     assert load(project=SENSITIVE, approved=False).python == "/evil/python", "it is remembered"
     changed = SENSITIVE.replace("/evil/python", "/worse/python")
     assert load(project=changed, approved=False).python == "", "another content is asked about again"
-    assert load(project=SENSITIVE, approved=False, trusted=False).python == ""
+    assert load(project=SENSITIVE, approved=False, workspace=RESTRICTED).python == ""
     assert (
         load(
             project=SENSITIVE, name="pyproject.toml", approved=False, environ={"ACCELOPT_PYTHON": "p"}

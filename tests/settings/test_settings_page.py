@@ -17,7 +17,7 @@ def test_the_schema_and_the_classes_have_the_same_settings() -> None:
     found: set[str] = set()
     hints = typing.get_type_hints(load.Settings)
     for field in dataclasses.fields(load.Settings):
-        if field.name in ("project_root", "complaints", "origins", "interpreter", "unapproved"):
+        if field.name in ("project_root", "complaints", "origins", "interpreter", "unapproved", "untrusted"):
             continue
         hint = load.HostSettings if field.name == "hosts" else hints[field.name]
         if isinstance(hint, type) and dataclasses.is_dataclass(hint):

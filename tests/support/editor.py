@@ -114,10 +114,14 @@ class Editor(LanguageClient):
         def status(params: Any) -> None:
             self.statuses.append(params)
 
-    async def begin(self, name: str, root: Path, **options: Any) -> t.InitializeResult:
+    async def begin(
+        self, name: str, root: Path, *, folders: tuple[Path, ...] = (), **options: Any
+    ) -> t.InitializeResult:
+        named = [t.WorkspaceFolder(uri=folder.as_uri(), name=folder.name) for folder in folders]
         params = t.InitializeParams(
             capabilities=capabilities(name),
             root_uri=root.as_uri(),
+            workspace_folders=named or None,
             initialization_options={"trusted": True, **options}
             if options.get("trusted", True) is not None
             else None,

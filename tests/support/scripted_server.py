@@ -130,7 +130,7 @@ class Scripted:
     async def migrate(self, file: FileText) -> ProvedMigration:
         return ProvedMigration(file.text.replace("neuronxcc.nki", "nki"), [UnmovedLine(3, "as scripted")])
 
-    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
         return InferredProblem(problem_template(file.text, chosen), chosen.name)
 

@@ -11,18 +11,22 @@ interface PythonApi {
   };
 }
 
-const VARIABLE = 'ACCELOPT_EDITOR_PYTHON';
-
-/** The variable that tells the server which interpreter is chosen; none without trust or without that extension. */
-export async function chosenPython(output: vscode.LogOutputChannel): Promise<NodeJS.ProcessEnv> {
+/** The interpreter that is chosen for each folder; none without trust or without that extension. */
+export async function chosenPythons(output: vscode.LogOutputChannel): Promise<Record<string, string>> {
   const api = vscode.workspace.isTrusted ? await pythonApi(output) : undefined;
   if (!api) {
     return {};
   }
   try {
-    const active = api.environments.getActiveEnvironmentPath(vscode.workspace.workspaceFolders?.[0]?.uri);
-    const python = (await api.environments.resolveEnvironment(active))?.executable.uri?.fsPath;
-    return python ? { [VARIABLE]: python } : {};
+    const chosen: Record<string, string> = {};
+    for (const { uri } of vscode.workspace.workspaceFolders ?? []) {
+      const active = api.environments.getActiveEnvironmentPath(uri);
+      const python = (await api.environments.resolveEnvironment(active))?.executable.uri?.fsPath;
+      if (python) {
+        chosen[uri.fsPath] = python;
+      }
+    }
+    return chosen;
   } catch (error) {
     output.warn(`The Python extension named no interpreter: ${error}`);
     return {};

@@ -6,7 +6,7 @@ import {
 import { WrongInterpreter, findServer, offerEnvironment } from './environment';
 import { complete, lendsModels } from './models';
 import { showPage } from './page';
-import { chosenPython } from './python';
+import { chosenPythons } from './python';
 import { serverEnvironment } from './secrets';
 import { openSettings } from './settings';
 import type { Status, StatusItem } from './status';
@@ -89,8 +89,8 @@ export class Server implements vscode.Disposable {
         return;
       }
       this.output.info(`Server: ${found.command} ${found.args.join(' ')} (${found.why})`);
-      const env = { ...(await serverEnvironment(this.context)), ...(await chosenPython(this.output)) };
-      const client = new LanguageClient('accelopt', 'AccelOpt', executable(found, env), this.options());
+      const server = executable(found, await serverEnvironment(this.context));
+      const client = new LanguageClient('accelopt', 'AccelOpt', server, this.options(await chosenPythons(this.output)));
       client.onNotification('accelopt/status', (shown: Status) => this.status.show(shown));
       client.onNotification('accelopt/show', showPage);
       client.onNotification('accelopt/searchEnded', (ended: Ended) => this.ended.fire(ended));
@@ -143,13 +143,14 @@ export class Server implements vscode.Disposable {
     }
   }
 
-  private options(): LanguageClientOptions {
+  private options(pythons: Record<string, string>): LanguageClientOptions {
     return {
       documentSelector: [{ scheme: 'file', language: 'python' }],
       outputChannel: this.output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
       initializationOptions: {
         trusted: vscode.workspace.isTrusted,
+        pythons,
         status: true,
         pages: true,
         searchEnded: true,

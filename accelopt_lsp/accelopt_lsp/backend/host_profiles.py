@@ -73,15 +73,16 @@ class HostProfiles:
         )
         return known if known is not None and kernel in known.launched else None
 
-    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
-        """Return inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+        """Return inputs with which a kernel runs, or the best that were found; of an untrusted folder's from its
+        syntax alone.
 
         Raises:
             HostUnavailableError
         """
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
-        if not run:
-            return guessed(file.examined, chosen, "nothing of an untrusted workspace is run")
+        if (folder := file.settings.untrusted) is not None:
+            return guessed(file.examined, chosen, f"{folder} is not trusted")
         if (known := self.known_problem(file, chosen.name)) is not None:
             return known
         settings = file.settings

@@ -90,8 +90,8 @@ class LocalBackend:
     async def migrate(self, file: FileText) -> ProvedMigration:
         return await (await self._profiles()).migrate(file)
 
-    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
-        return await (await self._profiles()).infer_problem(file, kernel, run)
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+        return await (await self._profiles()).infer_problem(file, kernel)
 
     async def optimize(
         self, file: FileText, kernel: str, request: SearchRequest

@@ -97,8 +97,8 @@ class ProcessBackend:
         answer: ProvedMigration = await self._value("migrate", file)
         return answer
 
-    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
-        answer: InferredProblem = await self._value("infer_problem", file, kernel, run)
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+        answer: InferredProblem = await self._value("infer_problem", file, kernel)
         return answer
 
     def optimize(

@@ -132,7 +132,7 @@ class Backend(Protocol):
         """Return a file of NKI's Beta 1 in today's NKI, and what running both came to."""
         ...
 
-    async def infer_problem(self, file: FileText, kernel: str, run: bool) -> InferredProblem:
+    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
         """Return inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.
 
         Raises:

@@ -77,7 +77,7 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
         yield from _of_kernel(state, kernel, jobs)
         where = {"uri": state.uri, "kernel": kernel.kernel.name}
         yield Action("Show remembered changes of kernels like this one", MEMORY, "showMemory", where)
-    if state.trusted and (inside or state.kernels):
+    if state.untrusted is None and (inside or state.kernels):
         yield Action("Profile this file now", PROFILE, "profile", {"uri": state.uri})
         if any(k.kernel.dialect == "triton" for k in state.kernels):
             where = {"uri": state.uri}
@@ -91,7 +91,7 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
             verb = "resume" if job.paused else "pause"
             yield Action(f"{verb.capitalize()}: {job.title}", PAUSE, verb, {"job": job.id, "uri": state.uri})
         yield Action(f"Cancel: {job.title}", CANCEL, "cancel", {"job": job.id, "uri": state.uri})
-    if state.trusted:
+    if state.untrusted is None:
         yield from _raised_limits(state)
     if any(f.code == "no-problem" for f in _findings(state)):
         name = inside[0].kernel.name if inside else state.kernels[0].kernel.name if state.kernels else ""
@@ -134,12 +134,12 @@ def _of_kernel(state: FileState, kernel: KernelState, jobs: list[BackgroundJob])
             reason = f"{name} has changed since this was found; save it and optimize again."
             yield _suggestion(state, suggestion, best=False, disabled=reason)
     faster = change(kernel.before, kernel.shown) if kernel.shown is not None and not kernel.old else None
-    if state.trusted and faster is not None and faster.direction == "faster":
+    if state.untrusted is None and faster is not None and faster.direction == "faster":
         yield Action(f"Remember this change to {name} ({faster})", REMEMBER, "remember", where)
     searching = any(j.kind == "optimize" and j.kernel in (None, name) for j in jobs)
-    if state.trusted and not searching and (run := kernel.resumable) is not None:
+    if state.untrusted is None and not searching and (run := kernel.resumable) is not None:
         yield Action(f"Resume the search for {name} ({run.tried} tried)", OPTIMIZE, "resume", where)
-    if state.trusted and not searching:
+    if state.untrusted is None and not searching:
         yield Action(f"Optimize {name}", OPTIMIZE, "optimize", where)
 
 

@@ -45,7 +45,7 @@ def lenses(state: FileState, jobs: Iterable[BackgroundJob], targets: Mapping[Dia
         target = targets.get(kernel.kernel.dialect, "")
         title = result_title(state, kernel, target, profiling is not None)
         found.append(Lens(line, title, "profile", where))
-        if not state.trusted:
+        if state.untrusted is not None:
             continue
         search = next((j for j in running if j.kind == "optimize" and j.kernel in (None, name)), None)
         found += _of_search(line, kernel, search, where)
@@ -88,8 +88,8 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
     if result is None:
         if profiling:
             return f"profiling for {target}..." if target else "profiling..."
-        if not state.trusted:
-            return "not profiled: this workspace is not trusted"
+        if state.untrusted is not None:
+            return f"not profiled: {state.untrusted} is not trusted"
         return "not profiled yet"
     if kernel.old:
         doing = "profiling..." if profiling else "save to profile again"

@@ -38,18 +38,18 @@ class SentCapabilities:
 class Client:
     """The client's capabilities and what it said in ``initializationOptions``.
 
-    ``trusted`` is True only where the editor says so: nothing of another workspace is run, and where the editor says
-    nothing (``trust_unsaid``) the person is asked. ``status`` asks for ``accelopt/status``
-    notifications, ``pages`` for ``accelopt/show``, ``searches`` for ``accelopt/searchEnded``; ``models`` tells that the
-    editor lends its own; ``commands`` are commands of the client itself that titles may call instead of a server
-    command.
+    ``trusted`` is what the editor says of its folders, None where it says nothing: then, and for files outside of
+    them, the person is asked. ``pythons`` are the interpreters that were chosen in it, by folder. ``status`` asks for
+    ``accelopt/status`` notifications, ``pages`` for ``accelopt/show``, ``searches`` for ``accelopt/searchEnded``;
+    ``models`` tells that the editor lends its own; ``commands`` are commands of the client itself that titles may call
+    instead of a server command.
     """
 
     capabilities: types.ClientCapabilities | SentCapabilities = field(
         default_factory=lambda: SentCapabilities({})
     )
-    trusted: bool = False
-    trust_unsaid: bool = True
+    trusted: bool | None = None
+    pythons: dict[str, str] = field(default_factory=dict)
     status: bool = False
     pages: bool = False
     searches: bool = False
@@ -63,12 +63,15 @@ class Client:
         options = params.initialization_options
         given: dict[str, Any] = options if isinstance(options, dict) else {}
         commands = given.get("clientCommands")
-        own = {"trusted", "status", "pages", "searchEnded", "languageModels", "clientCommands"}
+        trusted, pythons = given.get("trusted"), given.get("pythons")
+        own = {"trusted", "pythons", "status", "pages", "searchEnded", "languageModels", "clientCommands"}
         settings = editor_settings({k: v for k, v in given.items() if k not in own})
         return cls(
             capabilities=params.capabilities,
-            trusted=given.get("trusted") is True,
-            trust_unsaid=not isinstance(given.get("trusted"), bool),
+            trusted=trusted if isinstance(trusted, bool) else None,
+            pythons={f: p for f, p in pythons.items() if isinstance(p, str)}
+            if isinstance(pythons, dict)
+            else {},
             status=given.get("status") is True,
             pages=given.get("pages") is True,
             searches=given.get("searchEnded") is True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,46 +14,51 @@ from accelopt_lsp.server.status import StatusLine
 from accelopt_lsp.settings.approvals import UnapprovedSettings
 from accelopt_lsp.settings.layers import editor_settings
 from accelopt_lsp.settings.load import Settings, load_settings
+from accelopt_lsp.settings.trust import Workspace
 from accelopt_lsp.state.jobs import JobRegistry
 from accelopt_lsp.state.state_store import FileState, StateStore
 
 
 class SettingsCache:
-    """The settings per folder. ``editor`` are the editor's ``accelopt.*``. Each complaint is told once, through
+    """The settings per file. ``editor`` are the editor's ``accelopt.*``. Each complaint is told once, through
     ``complain``; ``on_unapproved`` gets what of a project's settings is not used."""
 
     def __init__(self, complain: Callable[[str], None]) -> None:
         self.editor: dict[str, Any] = {}
-        self.trusted = False
+        self.workspace = Workspace()
         self.on_unapproved: Callable[[UnapprovedSettings], None] = lambda found: None
         self._complain = complain
         self._complained: set[str] = set()
-        self._known: dict[Path, Settings] = {}
+        self._known: dict[str, Settings] = {}
 
     async def of(self, path: str) -> Settings:
         """Return the settings for a file."""
-        folder = Path(path).parent
-        if folder not in self._known:
-            editor, trusted = dict(self.editor), self.trusted
-            settings = await asyncio.to_thread(load_settings, Path(path), editor=editor, trusted=trusted)
-            self._known[folder] = settings
+        known = self._known
+        if path not in known:
+            editor, workspace = dict(self.editor), self.workspace
+            settings = await asyncio.to_thread(load_settings, Path(path), editor=editor, workspace=workspace)
+            if known is not self._known:
+                return await self.of(path)  # something changed meanwhile, perhaps what is trusted
+            known[path] = settings
             for complaint in map(str, settings.complaints):
                 if complaint not in self._complained:
                     self._complained.add(complaint)
                     self._complain(f"Settings: {complaint}")
             if settings.unapproved is not None:
                 self.on_unapproved(settings.unapproved)
-        return self._known[folder]
+        return known[path]
 
     def known(self, path: str) -> Settings | None:
         """Return the settings for a file if they were read already: for answers that must not wait."""
-        return self._known.get(Path(path).parent)
+        return self._known.get(path)
 
-    def changed(self, editor: Mapping[str, Any] | None = None) -> None:
-        """Read the settings again when they are next needed; ``editor`` replaces the editor's part."""
+    def changed(self, editor: Mapping[str, Any] | None = None, workspace: Workspace | None = None) -> None:
+        """Read the settings again when they are next needed; ``editor`` and ``workspace`` replace what the editor
+        said of its settings and folders."""
         if editor is not None:
             self.editor = dict(editor)
-        self._known.clear()
+        self.workspace = workspace or self.workspace
+        self._known = {}
 
 
 class SettingsSync:
@@ -83,7 +89,8 @@ class SettingsSync:
             editor |= editor_settings(pushed.get("accelopt"))
         before = {state.uri: self._cache.known(state.path) for state in self._state.files()}
         self._cache.changed(editor)
-        targets = (await self._cache.of(str(self._documents.root / "kernel.py"))).target
+        root = next(iter(self._documents.folders), Path.cwd())
+        targets = (await self._cache.of(str(root / "kernel.py"))).target
         self._status.target = f"{targets.triton} (Triton), {targets.nki} (NKI)"
         self._status.update(self._jobs.running())
         for uri, settings in before.items():
@@ -91,6 +98,8 @@ class SettingsSync:
             if state is None:
                 continue
             now = await self._cache.of(state.path)
+            if (file := self._state.get(uri)) is not None:
+                self._state.put(replace(file, untrusted=now.untrusted))
             self._on_read(state)
             if settings is not None and now != settings:
                 self._on_changed(uri)

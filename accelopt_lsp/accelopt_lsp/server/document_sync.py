@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 from accelopt_agent.suggestions.suggestion import best_first
@@ -40,7 +41,7 @@ class DocumentSync:
         self.on_opened: Callable[[str], None] = lambda uri: None
         self.on_read: Callable[[str], None] = lambda uri: None
         self.on_settled: Callable[[str], None] = lambda uri: None
-        self.on_untrusted: Callable[[], None] = lambda: None
+        self.on_untrusted: Callable[[Path], None] = lambda folder: None
         self.on_closed: Callable[[str], None] = lambda uri: None
         self._timers: dict[str, asyncio.TimerHandle] = {}
         self._flows: dict[str, asyncio.Task[None]] = {}
@@ -50,7 +51,7 @@ class DocumentSync:
         """Show the last numbers at once, then profile what they do not cover."""
         path = file_path(uri)
         if path is not None:
-            self._state.put(FileState(uri, path, trusted=self._editor.client.trusted))
+            self._state.put(FileState(uri, path))
             self._flow(uri, self._open(uri))
 
     def edited(self, uri: str, moved: LineMap) -> None:
@@ -162,9 +163,8 @@ class DocumentSync:
 
     def _profile(self, uri: str, file: FileText, again: bool = False) -> None:
         """Profile, unless that very text is being profiled and nothing asks for it ``again``."""
-        if not self._editor.client.trusted:
-            if file.found.kernels:
-                self.on_untrusted()
+        if (folder := file.settings.untrusted) is not None:
+            self.on_untrusted(folder)
         elif again or not self._profiles.is_running_for(uri, file.text):
             self._profiles.start(uri, file)
 

@@ -46,9 +46,11 @@ class Documents:
         self._server = server
 
     @property
-    def root(self) -> Path:
-        """The folder of the workspace; the working folder where the editor names none."""
-        return Path(self._server.workspace.root_path or Path.cwd())
+    def folders(self) -> tuple[Path, ...]:
+        """The folders of the workspace, as they are now; none where the editor names none."""
+        workspace = self._server.workspace
+        paths = [file_path(uri) for uri in workspace.folders] or [workspace.root_path]
+        return tuple(Path(path) for path in paths if path)
 
     def is_open(self, uri: str) -> bool:
         return uri in self._server.workspace.text_documents

@@ -51,7 +51,7 @@ class Explanations:
         await self._consent.request(suggestion.file, settings)
         name = f"{suggestion.kernel}-{suggestion.id}"
         title = f"{suggestion.kernel}: why {speedup(suggestion.speedup)}"
-        asks_model = self._editor.client.trusted
+        asks_model = settings.untrusted is None
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK),
             aclosing(self._backend.explain(suggestion, settings, asks_model)) as growing,

@@ -14,6 +14,7 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents, DocumentText, read_source
+from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.state_store import FileState, StateStore
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery, may_hold_kernels
@@ -48,8 +49,7 @@ class KernelFiles:
         file = await self._examine(document)
         found = file.found
         if self._state.get(uri) is None:
-            trusted = self._editor.client.trusted
-            self._state.put(FileState(uri, document.path, trusted=trusted).with_text(found))
+            self._state.put(FileState(uri, document.path, untrusted=file.settings.untrusted).with_text(found))
         for finding in found.findings:
             if finding.code == "syntax-error":
                 raise UserError(f"{document.path}:{finding.line}: {finding.message}")
@@ -81,7 +81,7 @@ class KernelFiles:
             return False
         may = may_hold_kernels(document.text)
         found = await self._parser.find_kernels(document.text) if may else Discovery()
-        await self._configuration.of(document.path)  # lenses and hints read the settings known by then
+        await self._settings(document)  # lenses and hints read the settings known by then
         return self._show(document, found)
 
     def _show(self, document: DocumentText, found: Discovery) -> bool:
@@ -93,11 +93,16 @@ class KernelFiles:
 
     async def _examine(self, document: DocumentText) -> FileText:
         read_at = time.time()
-        settings = await self._configuration.of(document.path)
+        settings = await self._settings(document)
         path, text = Path(document.path), document.text
         if not may_hold_kernels(text):
             return FileText(KernelFile(path, text, Discovery(), ProblemLookup(None)), settings)
         return replace(await self._parser.examine(path, text, settings), read_at=read_at)
+
+    async def _settings(self, document: DocumentText) -> Settings:
+        settings = await self._configuration.of(document.path)
+        self._state.update(document.uri, lambda state: replace(state, untrusted=settings.untrusted))
+        return settings
 
     async def _unreadable(self, document: DocumentText) -> Finding | None:
         try:

@@ -39,7 +39,7 @@ class NewFiles:
         name, kernel = Path(file.path).name, _choose_kernel(file, args.kernel, args.line)
         path = await _free_path(file, "problem", "complete it there")
         async with self._editor.progress(f"Inferring inputs for {name}", partial(self._jobs.cancel, job.id)):
-            problem = await self._backend.infer_problem(file, kernel.name, self._editor.client.trusted)
+            problem = await self._backend.infer_problem(file, kernel.name)
         await self._write(path, problem.text, f"{problem.outcome} Then save {name}.")
 
     async def _migrate(self, job: BackgroundJob) -> None:

@@ -6,7 +6,8 @@ from __future__ import annotations
 import functools
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from lsprotocol import types
@@ -44,6 +45,7 @@ from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.suggestions import SuggestionActions
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
+from accelopt_lsp.settings.trust import Workspace
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.line_map import LineMap
 
@@ -73,6 +75,7 @@ class Parts:
     """What handlers call, one part for each thing that a person does."""
 
     sync: DocumentSync
+    trust: WorkspaceTrust
     watcher: FileWatcher
     settings: SettingsSync
     profiles: Profiles
@@ -124,15 +127,13 @@ def build_parts(server: AccelOptServer) -> Parts:
     candidates = CandidateTexts(editor, tasks, documents, parser, suggestions)
     state.changed = publisher.state_changed
     server.on_work = publisher.refresh
-    trust = WorkspaceTrust(
-        editor, state, tasks, documents, configuration, server.status, sync.reconfigured, settings.reconfigure
-    )
+    trust = WorkspaceTrust(editor, tasks, configuration, settings.reconfigure, server.work_changed)
+    server.status.untrusted = lambda: _untrusted(server)
     sync.on_untrusted = trust.needed
     sync.on_opened, sync.on_settled = watcher.opened, watcher.settled
     sync.on_read, sync.on_closed = candidates.file_read, publisher.clear
     backend.complete = EditorModelClient(editor, jobs).complete
     server.on_begin += [
-        trust.begin,
         settings.reconfigure,
         functools.partial(editor.serve_documents, (SCHEME, PAGE_SCHEME)),
         editor.watch_settings,
@@ -143,6 +144,7 @@ def build_parts(server: AccelOptServer) -> Parts:
     server.on_close += [watcher.close, sync.close]
     return Parts(
         sync=sync,
+        trust=trust,
         watcher=watcher,
         settings=settings,
         profiles=profiles,
@@ -159,12 +161,26 @@ def build_parts(server: AccelOptServer) -> Parts:
     )
 
 
+def _untrusted(server: AccelOptServer) -> Path | None:
+    """Return a folder of open kernels that is not trusted, or of an editor that trusts nothing."""
+    workspace = server.configuration.workspace
+    if workspace.restricted:
+        return next(iter(workspace.folders), Path.cwd())
+    return next((file.untrusted for file in server.state.files() if file.untrusted and file.kernels), None)
+
+
 def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
     @server.feature(types.INITIALIZE)
     def initialize(params: types.InitializeParams) -> None:
         client = server.editor.client = Client.of(params)
-        server.configuration.trusted = server.status.trusted = client.trusted
-        server.configuration.changed(client.settings)
+        folders = server.documents.folders
+        workspace = Workspace(
+            folders,
+            trusted=frozenset(folder.resolve() for folder in folders if client.trusted),
+            restricted=client.trusted is False,
+            pythons={Path(folder): python for folder, python in client.pythons.items()},
+        )
+        server.configuration.changed(client.settings, workspace)
         if client.status:
             server.status.send = lambda status: server.editor.notify(status_line.METHOD, status)
         server.status.log = server.editor.note
@@ -181,6 +197,13 @@ def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
     @server.feature(types.EXIT)
     async def leave(params: None) -> None:
         await server.close()  # an editor need not wait for the answer to shutdown
+
+    @server.feature(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def folders_changed(params: types.DidChangeWorkspaceFoldersParams) -> None:
+        before, folders = server.configuration.workspace, server.documents.folders
+        rest = frozenset(folder.resolve() for folder in folders) & before.trusted
+        server.configuration.changed(workspace=replace(before, folders=folders, trusted=rest))
+        server.tasks.start(parts.settings.reconfigure())
 
     @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     def changed(params: types.DidChangeConfigurationParams) -> None:
@@ -204,6 +227,10 @@ def _documents(server: AccelOptServer, parts: Parts) -> None:
     def opened(params: types.DidOpenTextDocumentParams) -> None:
         parts.sync.opened(params.text_document.uri)
 
+    def closed(params: types.DidCloseTextDocumentParams) -> None:
+        parts.sync.closed(params.text_document.uri)
+        server.work_changed()  # the status may have been about its folder
+
     def edited(params: types.DidChangeTextDocumentParams) -> None:
         moved = LineMap.of(convert.text_changes(params.content_changes))
         parts.sync.edited(params.text_document.uri, moved)
@@ -211,7 +238,7 @@ def _documents(server: AccelOptServer, parts: Parts) -> None:
     on(types.TEXT_DOCUMENT_DID_OPEN, opened)
     on(types.TEXT_DOCUMENT_DID_CHANGE, edited)
     on(types.TEXT_DOCUMENT_DID_SAVE, lambda p: parts.sync.saved(p.text_document.uri))
-    on(types.TEXT_DOCUMENT_DID_CLOSE, lambda p: parts.sync.closed(p.text_document.uri))
+    on(types.TEXT_DOCUMENT_DID_CLOSE, closed)
     on(types.WORKSPACE_DID_CHANGE_WATCHED_FILES, changed_outside)
 
 
@@ -328,11 +355,11 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
         server.command(convert.server_command(name))(command)
 
     def starts(name: str, start: Callable[[Arguments], BackgroundJob], runs: str = "") -> None:
-        """``runs`` names what the command runs of the workspace, which has to be trusted for it."""
+        """``runs`` names what the command runs of the document's folder, which has to be trusted for it."""
 
         async def run(args: Arguments) -> dict[str, Any]:
-            if runs and not server.editor.client.trusted:
-                raise UserError(f"This workspace is not trusted, so nothing of it is run: no {runs}.")
+            if runs:
+                await parts.trust.require(args.uri, runs)
             return {"job": start(args).id}
 
         on(name, run)
@@ -342,8 +369,7 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
         return {"job": rest[0] if rest else None, "paused": rest}
 
     async def resume(args: Arguments) -> dict[str, Any]:
-        if not server.editor.client.trusted:
-            raise UserError("This workspace is not trusted, so nothing of it is run: no search.")
+        await parts.trust.require(args.uri, "search")
         going = [job.id for job in parts.searches.resume(args)]
         return {"job": going[0] if going else None, "resumed": going}
 

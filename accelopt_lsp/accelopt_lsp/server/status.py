@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from accelopt_lsp.state.jobs import BackgroundJob, JobKind
@@ -28,10 +29,11 @@ class Status:
 
 
 class StatusLine:
-    """Tells the client the status whenever it changes; ``send`` is None where the client did not ask for it."""
+    """Tells the client the status whenever it changes; ``send`` is None where the client did not ask for it.
+    ``untrusted`` returns a folder of open kernels that nobody trusts."""
 
     def __init__(self) -> None:
-        self.trusted = False
+        self.untrusted: Callable[[], Path | None] = lambda: None
         self.target = ""
         self.host_problem: str | None = None
         self.isolation = ""
@@ -60,9 +62,6 @@ class StatusLine:
         listed = tuple(
             {"job": j.id, "kind": j.kind, "uri": j.uri, "title": j.title, "paused": j.paused} for j in jobs
         )
-        if not self.trusted:
-            detail = "Nothing of it is run. Trust the workspace to see what its kernels cost."
-            return Status("untrusted", "The workspace is not trusted", detail, self.target)
         for kind, state in _BUSY.items():
             for job in jobs:
                 if job.kind == kind and job.paused:
@@ -75,5 +74,8 @@ class StatusLine:
             return Status(
                 "host-unreachable", "The host cannot be reached", self.host_problem, self.target, listed
             )
+        if (folder := self.untrusted()) is not None:
+            detail = "Nothing of it is run. Trust it to see what its kernels cost."
+            return Status("untrusted", f"{folder} is not trusted", detail, self.target, listed)
         message = "Ready, kernels are not isolated completely" if self.isolation else "Ready"
         return Status("idle", message, self.isolation, self.target, listed)

@@ -104,10 +104,13 @@ class SuggestionActions:
         if known is not None:
             state, _, suggestion = known
             return suggestion, uri or state.uri
-        stored = await self._backend.suggestion(suggestion_id, await self._settings(uri))
-        if stored is None:
-            raise UserError(f"There is no suggestion {suggestion_id}; optimize the kernel again.")
-        return stored, uri or Path(stored.file).absolute().as_uri()
+        files = [uri] if uri else [file.uri for file in self._state.files()]
+        roots = [(folder / "file.py").as_uri() for folder in self._documents.folders]
+        for place in [*files, *roots] or [(Path.cwd() / "file.py").as_uri()]:
+            stored = await self._backend.suggestion(suggestion_id, await self._settings(place))
+            if stored is not None:
+                return stored, uri or Path(stored.file).absolute().as_uri()
+        raise UserError(f"There is no suggestion {suggestion_id}; optimize the kernel again.")
 
     def target(self, args: Arguments) -> tuple[str, str | None]:
         """Return the document and the kernel of the suggestion that ``args`` name, as far as they are known:
@@ -193,9 +196,8 @@ class SuggestionActions:
                 self._editor.note(suggestion.diff, "info")
         return answer == _APPLY
 
-    async def _settings(self, uri: str | None) -> Settings:
-        path = file_path(uri) if uri else None
-        return await self._configuration.of(path or str(self._documents.root / "file.py"))
+    async def _settings(self, uri: str) -> Settings:
+        return await self._configuration.of(file_path(uri) or str(Path.cwd() / "file.py"))
 
     def _forget(self, uri: str, suggestion: Suggestion) -> None:
         state = self._state.get(uri)

@@ -1,70 +1,65 @@
-"""Ask the person what the editor did not say: whether the workspace is trusted, and whether the sensitive settings of
-its file are to be used. Each answer is kept (``settings.approvals``), so each question comes once."""
+"""Ask the person what the editor did not say: whether the folder of a file is trusted, and whether the sensitive
+settings of its project are to be used. Each answer is kept (``settings.approvals``), so each question comes once."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from pathlib import Path
 
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection, EditorRefusedError
-from accelopt_lsp.server.documents import Documents
-from accelopt_lsp.server.status import StatusLine
+from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.settings.approvals import Approvals, UnapprovedSettings
 from accelopt_lsp.state.jobs import BackgroundTasks
-from accelopt_lsp.state.state_store import StateStore
 
 TRUST, APPROVE, NOT_NOW = "Trust this folder", "Use them", "Not now"
 
 
 class WorkspaceTrust:
-    """Trusts a workspace whose editor says nothing of trust when the person does, in an answer now or before.
+    """Trusts a folder that the editor does not speak of when the person does.
 
-    ``on_trusted`` is called with the URI of each open file when the workspace becomes trusted, ``reconfigure`` when
-    other settings hold.
+    ``reconfigure`` is called after an approval, ``on_untrusted`` where something is not run for want of one.
     """
 
     def __init__(
         self,
         editor: EditorConnection,
-        state: StateStore,
         tasks: BackgroundTasks,
-        documents: Documents,
         configuration: SettingsCache,
-        status: StatusLine,
-        on_trusted: Callable[[str], None],
         reconfigure: Callable[[], Awaitable[None]],
+        on_untrusted: Callable[[], None],
     ) -> None:
-        self._editor, self._state, self._tasks, self._documents = editor, state, tasks, documents
-        self._configuration, self._status = configuration, status
-        self._on_trusted, self._reconfigure = on_trusted, reconfigure
+        self._editor, self._tasks, self._configuration = editor, tasks, configuration
+        self._reconfigure, self._on_untrusted = reconfigure, on_untrusted
         self._asked: set[str] = set()
         configuration.on_unapproved = self.unapproved
 
-    async def begin(self) -> None:
-        """Trust a workspace that the person trusted before."""
-        if self._editor.client.trust_unsaid and await asyncio.to_thread(
-            _approvals().trusts, self._documents.root
-        ):
-            await self._trust()
+    async def require(self, uri: str | None, work: str) -> None:
+        """Ask about the folder of a document, where nobody did. Raises UserError: it is not trusted, so there is no
+        such ``work``."""
+        path = file_path(uri) if uri else None
+        folder = (await self._configuration.of(path)).untrusted if path else None
+        if folder is not None and await asyncio.to_thread(folder.is_dir):
+            self.needed(folder)
+            raise UserError(f"{folder} is not trusted, so nothing of it is run: no {work}.")
 
-    def needed(self) -> None:
-        """Ask, once, because something of an untrusted workspace would be run."""
-        root = self._documents.root
-        if self._editor.client.trust_unsaid and self._first(str(root)):
+    def needed(self, folder: Path) -> None:
+        """Ask, once, because something of an untrusted folder would be run."""
+        self._on_untrusted()
+        if not self._configuration.workspace.restricted and self._first(str(folder)):
             question = (
-                f"Do you trust the files in {root}? AccelOpt runs its kernels in a sandbox, and a Python environment "
+                f"Do you trust the files in {folder}? AccelOpt runs its kernels in a sandbox, and a Python environment "
                 "of that folder with your permissions."
             )
-            advice = f"Nothing of {root} is run: your editor did not say it is trusted. `accelopt trust {root}` can."
-            self._tasks.start(self._ask(question, TRUST, advice, lambda: self._given(root)))
+            advice = f"Nothing of {folder} is run until you trust it: `accelopt trust {folder}`."
+            self._tasks.start(self._ask(question, TRUST, advice, lambda: self._trust(folder)))
 
     def unapproved(self, found: UnapprovedSettings) -> None:
         """Ask, once, about sensitive settings of the project that are not used."""
-        if self._editor.client.trusted and self._first(f"{found.folder}\0{found}"):
+        if self._first(f"{found.folder}\0{found}"):
             question = (
                 f"The settings of the project in {found.folder} name programs, hosts or models, or what is sent to "
                 f"them: {found}. Use them?"
@@ -72,7 +67,7 @@ class WorkspaceTrust:
             advice = (
                 f"Settings: not used until you approve them with `accelopt trust {found.folder}`: {found}"
             )
-            self._tasks.start(self._ask(question, APPROVE, advice, lambda: self._approved(found)))
+            self._tasks.start(self._ask(question, APPROVE, advice, lambda: self._approve(found)))
 
     def _first(self, what: str) -> bool:
         first = what not in self._asked
@@ -91,21 +86,13 @@ class WorkspaceTrust:
         except OSError as error:
             self._editor.say(f"Your answer cannot be kept: {error}.", "warning")
 
-    async def _given(self, root: Path) -> None:
-        await asyncio.to_thread(_approvals().give, root, trust=True)
-        await self._trust()
+    async def _trust(self, folder: Path) -> None:
+        await asyncio.to_thread(_approvals().give, folder, trust=True)
+        await self._reconfigure()
 
-    async def _approved(self, found: UnapprovedSettings) -> None:
+    async def _approve(self, found: UnapprovedSettings) -> None:
         await asyncio.to_thread(_approvals().give, found.folder, found.values)
         await self._reconfigure()
-
-    async def _trust(self) -> None:
-        self._editor.client = replace(self._editor.client, trusted=True, trust_unsaid=False)
-        self._configuration.trusted = self._status.trusted = True
-        await self._reconfigure()
-        for file in self._state.files():
-            self._state.update(file.uri, lambda state: replace(state, trusted=True))
-            self._on_trusted(file.uri)
 
 
 def _approvals() -> Approvals:

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-#: The variable in which an editor's extension gives the interpreter that was chosen in the editor.
-EDITOR_PYTHON = "ACCELOPT_EDITOR_PYTHON"
 _FOLDERS = (".venv", "venv")
 
 
@@ -34,17 +32,18 @@ def find_interpreter(
     root: Path | None,
     environ: Mapping[str, str],
     trusted: bool,
+    in_editor: str | None = None,
 ) -> KernelPython:
-    """Return the first of: the setting ``python`` (from ``layer``), the editor's choice, ``VIRTUAL_ENV``, the nearest
-    ``.venv`` or ``venv`` from ``start`` (a file or folder) upwards to ``root``, ``CONDA_PREFIX``, our own.
+    """Return the first of: the setting ``python`` (from ``layer``), the choice ``in_editor``, ``VIRTUAL_ENV``, the
+    nearest ``.venv`` or ``venv`` from ``start`` (a file or folder) upwards to ``root``, ``CONDA_PREFIX``, our own.
 
     A repository's environment is a program of its author's: without trust it is passed over, unless it is the one that
     AccelOpt runs in. Nothing is executed.
     """
     if setting:
         return KernelPython(str(Path(setting).expanduser()), f"the setting `python`, {layer}")
-    if trusted and (chosen := environ.get(EDITOR_PYTHON)):
-        return KernelPython(chosen, "chosen in the editor")
+    if trusted and in_editor:
+        return KernelPython(in_editor, "chosen in the editor")
     found = _of_prefix(environ, "VIRTUAL_ENV")
     if found is None and trusted and start is not None:
         found = next(_beside(start, root), None)

@@ -20,6 +20,7 @@ from accelopt_lsp.settings.layers import (
     user_layer,
 )
 from accelopt_lsp.settings.schema import all_settings, setting_named
+from accelopt_lsp.settings.trust import Workspace, untrusted_folder
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect
@@ -133,7 +134,8 @@ class Settings:
     ``project_root`` is the folder of the project's settings file, or of its repository; ``problem_root``
     the folder that the paths in ``problem`` are relative to. ``complaints`` are the settings that are wrong
     and were not used, ``unapproved`` those of the project that were not used because nobody approved them.
-    ``interpreter`` is the Python that ``python`` leads to.
+    ``interpreter`` is the Python that ``python`` leads to. ``untrusted`` is the folder that has to be trusted before
+    anything of the file is run; None where it is.
     """
 
     target: TargetSettings
@@ -153,6 +155,7 @@ class Settings:
     origins: dict[str, str] = field(default_factory=dict)
     interpreter: KernelPython = OWN
     unapproved: UnapprovedSettings | None = None
+    untrusted: Path | None = None
 
     def targets(self, kernels: Iterable[Kernel]) -> dict[Dialect, str]:
         """Return the target per dialect for a file with these kernels. Where the settings name none for NKI it follows
@@ -197,7 +200,7 @@ def load_settings(
     environ: Mapping[str, str] | None = None,
     flags: Mapping[str, Any] | None = None,
     editor: Mapping[str, Any] | None = None,
-    trusted: bool | None = None,
+    workspace: Workspace | None = None,
     preset: str | None = None,
 ) -> Settings:
     """Return the settings for the file or folder ``start``; never raises: what is wrong is in ``complaints``.
@@ -205,16 +208,17 @@ def load_settings(
     ``preset`` names settings that belong together (``presets/``), which hold over all files.
     ``flags`` come from the command line and ``editor`` from the editor's ``accelopt.*``, both by setting
     name. What a project says about hosts, commands, files to write and models is used where the person approved
-    it (``settings.approvals``). ``trusted`` is what the editor says of the workspace: in one that it does not trust
-    none of this is used, the editor's own such settings neither; None (the command line) asks the approvals.
+    it (``settings.approvals``). ``workspace`` is what the editor says of its folders: for a file whose folder is not
+    trusted (``settings.trust``) none of this is used, the editor's own such settings neither.
     """
     environ = os.environ if environ is None else environ
     approvals = Approvals.of_user(environ)
     project = project_layer(start) if start is not None else Layer("the project's settings")
     asked = given_layer("the editor's settings", editor or {}, project.folder or _folder(start))
-    if trusted is None:
-        trusted = approvals.trusts(project.folder or _folder(start) or Path.cwd())
-    elif not trusted:
+    here = start or Path.cwd()
+    untrusted = untrusted_folder(here, project.folder, workspace or Workspace(), approvals)
+    trusted = untrusted is None
+    if workspace is not None and not trusted:
         for layer in (project, asked):
             _take_sensitive(layer)
     unapproved = _take_unapproved(project, approvals)
@@ -246,9 +250,14 @@ def load_settings(
         nested["host"] = "local"
     known = from_plain(Settings, {**nested, "complaints": [], "origins": {}})
     root = project.folder if project.folder is not None else asked.folder
-    interpreter = find_interpreter(known.python, origins.get("python", ""), start, root, environ, trusted)
+    in_editor = workspace.python_for(here.absolute()) if workspace is not None else None
+    interpreter = find_interpreter(
+        known.python, origins.get("python", ""), start, root, environ, trusted, in_editor
+    )
     if interpreter is OWN and not trusted and (passed := environment_passed_over(start, root)) is not None:
-        message = f"is {OWN.path}, not {passed}, until you trust this folder: `accelopt trust` does."
+        message = (
+            f"is {OWN.path}, not {passed}, until you trust this folder: `accelopt trust {untrusted}` does."
+        )
         complaints.append(Complaint("the project", "python", message))
     return Settings(
         **{
@@ -258,6 +267,7 @@ def load_settings(
             "origins": origins,
             "interpreter": interpreter,
             "unapproved": unapproved,
+            "untrusted": untrusted,
         }
     )
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
@@ -61,7 +62,8 @@ class FileState:
     """One open file. ``findings`` are those of its text, ``run_findings`` those of its last profile.
 
     ``read`` tells that the kernels were looked for at least once; ``profiled_text`` is the hash of the text that the
-    last profile started from, ``measured_rest`` the hash of everything in it that is no kernel.
+    last profile started from, ``measured_rest`` the hash of everything in it that is no kernel. ``untrusted`` is the
+    folder that has to be trusted before anything of the file is run; None where it is.
     """
 
     uri: str
@@ -73,7 +75,7 @@ class FileState:
     measured_rest: str | None = None
     profiled_text: str | None = None
     read: bool = False
-    trusted: bool = True
+    untrusted: Path | None = None
 
     @property
     def old(self) -> bool:
