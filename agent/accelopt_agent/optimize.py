@@ -49,7 +49,7 @@ from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
 from accelopt_profiling.hosts.host import Host, HostUnreachableError
 from accelopt_profiling.kernels import Kernel, find_kernels
-from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
+from accelopt_profiling.measurement import NO_TIME, OWN_FAULTS, FileMeasurement, KernelMeasurement
 from accelopt_profiling.problem_inference import infer_problem
 from accelopt_profiling.problems.inference.inferred import InferredProblem, lacks_problem
 
@@ -310,18 +310,13 @@ async def _all_kernels(
     measured = {m.name: m for m in baseline.kernels}
     for kernel in sorted(kernels, key=lambda k: -_us(measured.get(k.name))):
         measurement = measured.get(kernel.name)
-        if measurement is None or measurement.latency.us is None:
-            yield KernelSkipped(_why_unknown(baseline, measurement), kernel.name)
+        if measurement is None or baseline.refusal(kernel.name) is not None:
+            yield KernelSkipped(_why_skipped(baseline, kernel.name), kernel.name)
             continue
         await run.recorder.event(
             BASELINE, {"kernel": kernel.name, "latency": measurement.latency, "measurement": measurement}
         )
-        fault = _fault(measurement)
-        if fault:
-            yield KernelSkipped(f"It is wrong, and only a right kernel is made faster: {fault}", kernel.name)
         yield BaselineMeasured(kernel.name, measurement)
-        if fault:
-            continue
         others = tuple(m for m in baseline.kernels if m.name != kernel.name and m.latency.us is not None)
         root, sources = Node(request.text, kernel, measurement, others=others), list(proposers(run.meter))
         strategy_options = dict(request.strategy_options)
@@ -348,17 +343,10 @@ def _us(measurement: KernelMeasurement | None) -> float:
     return 0.0 if measurement is None or measurement.latency.us is None else measurement.latency.us
 
 
-def _fault(measurement: KernelMeasurement) -> str:
-    """Return what is wrong with a kernel that has a time, as one line; empty where nothing is known to be."""
-    errors = [f for f in measurement.findings if f.severity == "error"]
-    if measurement.correctness.status == "failed":
-        return measurement.correctness.detail or "its result disagrees with the reference"
-    return f"{errors[0].message.rstrip('.')} (line {errors[0].line})" if errors else ""
-
-
-def _why_unknown(baseline: FileMeasurement, measurement: KernelMeasurement | None) -> str:
-    findings = [*(measurement.findings if measurement else []), *baseline.findings]
-    worst = [f for f in findings if f.severity == "error"] or findings
-    if not worst:
+def _why_skipped(baseline: FileMeasurement, kernel: str) -> str:
+    """Return why a kernel without a cost is not searched, as one line."""
+    reason = baseline.refusal(kernel) or NO_TIME
+    if reason is NO_TIME:
         return "Its time is not known, so nothing can be called faster."
-    return f"{worst[0].message.rstrip('.')} (line {worst[0].line})"
+    wrong = "It is wrong, and only a right kernel is made faster: " if reason.code in OWN_FAULTS else ""
+    return f"{wrong}{reason.message.rstrip('.')} (line {reason.line})"

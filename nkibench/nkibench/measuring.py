@@ -15,7 +15,7 @@ from accelopt_profiling.hosts.host import Host, JobFailedError
 from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Finding, KernelMeasurement
+from accelopt_profiling.measurement import Finding, KernelMeasurement, worst
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
@@ -41,8 +41,8 @@ class Cost:
     @property
     def why(self) -> str:
         """The worst finding in one line, empty when there is none."""
-        worst = sorted(self.findings, key=lambda f: f.severity != "error")
-        return f"line {worst[0].line}: {worst[0].message}" if worst else ""
+        reason = worst(self.findings)
+        return "" if reason is None else f"line {reason.line}: {reason.message}"
 
 
 def request_for(case: BenchmarkCase, target: str, text: str | None = None) -> ProfileRequest:
@@ -81,6 +81,8 @@ async def cost(host: Host, case: BenchmarkCase, target: str, text: str | None = 
         async for found in growing:
             findings = [*(f for k in found.kernels for f in k.findings), *found.findings]
             for kernel in found.kernels:
+                if kernel.fault is not None:
+                    return Cost(None, findings)
                 if kernel.latency.us is not None:
                     return Cost(kernel, findings)
     return Cost(None, findings)

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from accelopt_profiling.quantity import Known, Quantity
 from accelopt_profiling.receipt import Receipt
@@ -45,6 +46,19 @@ class Correctness:
     detail: str = ""
     checked: float = 0.0
     device: CorrectnessStatus = "not checked"
+
+
+@dataclass(frozen=True)
+class Launchability:
+    """Whether the target can compile and launch the kernel, in the configurations that the problem launches.
+
+    ``known`` is "compiled" where the target's compiler said so, "executed" where an emulation of the target held its
+    limits; it is "not measured" where nobody looked, and ``detail`` says why.
+    """
+
+    status: Literal["yes", "no", "not checked"] = "not checked"
+    known: Known = Known.NOT_MEASURED
+    detail: str = ""
 
 
 @dataclass(frozen=True)
@@ -87,8 +101,11 @@ class LaunchTime:
 
 @dataclass(frozen=True)
 class KernelMeasurement:
-    """Everything known about one kernel at one content, for one target, on one host.
+    """The verdict on one kernel at one content, for one target, on one host: can it be launched, is it right, what does
+    it cost. Whatever decides, ranks, shows or remembers a version reads this.
 
+    A version with an error among its findings, or with a wrong result, has no cost: whoever states one, it is dropped
+    here, and ``fault`` says why. ``launchable`` says whether the target can compile and launch it.
     ``percent_of_peak`` is 0..100 against the roofline of the target, known in the same way as the latency.
     ``bound`` says in a word or two what limits the kernel ("memory", "VectorE", "tensor core", ...); where that is
     latency, ``waiting`` says what waits for what.
@@ -126,6 +143,43 @@ class KernelMeasurement:
     launches: tuple[LaunchTime | None, ...] = ()
     launch: int | None = None
     slow_configurations: tuple[str, ...] = ()
+    launchable: Launchability = Launchability()
+
+    def __post_init__(self) -> None:
+        if self.fault is not None:
+            for name, value in self._no_cost().items():
+                object.__setattr__(self, name, value)
+
+    @property
+    def fault(self) -> Finding | None:
+        """The error for which this version is refused; None where there is none."""
+        error = worst(self.findings, errors=True)
+        if error is None and self.correctness.status == "failed":
+            detail = self.correctness.detail or "Its result disagrees with the reference."
+            return Finding("wrong-result", self.line, "error", detail)
+        return error
+
+    def without_cost(self) -> KernelMeasurement:
+        """Return the measurement of a version of which no time may be stated."""
+        return replace(self, **self._no_cost())
+
+    def _no_cost(self) -> dict[str, Any]:
+        quantities = {name: value for name, value in self.quantities.items() if name not in _TIMES}
+        return {**_NO_COST, "quantities": quantities}
+
+
+#: What a version without a cost says of it, and the quantities that are times of the whole kernel.
+_NO_COST: dict[str, Any] = {
+    "latency": Latency(), "percent_of_peak": None, "bound": None, "waiting": "", "launches": (), "timeline": None,
+}  # fmt: skip
+_TIMES = ("time_at_scale", "all_launches_time", "estimated_time", "percent_of_peak")
+
+
+def worst(findings: Iterable[Finding], errors: bool = False) -> Finding | None:
+    """Return the first error, or else (unless only ``errors`` count) the first finding; what says that arguments were
+    inferred comes after what says why."""
+    ranked = sorted(findings, key=lambda f: (f.severity != "error", f.code == "inferred-problem"))
+    return next((f for f in ranked if not errors or f.severity == "error"), None)
 
 
 @dataclass(frozen=True)
@@ -141,10 +195,29 @@ class FileMeasurement:
     complete: bool = False
     receipts: list[Receipt] = field(default_factory=list)
 
+    def refusal(self, *kernels: str) -> Finding | None:
+        """Return the reason why ``kernels`` (all where none is named) have no cost: an error of theirs, or where one of
+        them has no time, of the file's run, or whatever else was found. None where all have one."""
+        chosen = [k for k in self.kernels if not kernels or k.name in kernels]
+        untimed = [k for k in chosen if k.latency.us is None]
+        if chosen and not untimed:
+            return None
+        own = [f for k in untimed for f in ([k.fault] if k.fault else k.findings)]
+        return worst([*own, *self.findings]) or NO_TIME
+
+
+#: The reason where nothing says one.
+NO_TIME = Finding("not-measured", 0, "information", "Its time could not be found out.")
+
 
 _EXCEPTION = re.compile(r"\b[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Iteration)\b")
 
 
+#: Findings that are the fault of a kernel's own text, and will be the same next time.
+OWN_FAULTS = frozenset(
+    {"syntax-error", "kernel-raised", "kernel-crashed", "kernel-exited", "does-not-compile", "capacity", "wrong-result",
+     "out-of-bounds", "uninitialised-read", "never-launched"}
+)  # fmt: skip
 #: Findings about a limit, and the setting that raises it.
 LIMITS = {"timeout": "limits.seconds", "out-of-memory": "limits.memory_mb"}
 

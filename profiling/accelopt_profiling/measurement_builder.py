@@ -12,6 +12,7 @@ from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
     LIMITS,
+    OWN_FAULTS,
     Correctness,
     Dialect,
     FileMeasurement,
@@ -101,8 +102,9 @@ class MeasurementBuilder:
             self._evidence[name] = {**timed, "checked": to_plain(checked)}
         return bool(known)
 
-    def fail(self, error: StepError, kernels: list[Kernel]) -> None:
-        """Turn a failed step into one finding; what was measured before stays."""
+    def fail(self, step: str, error: StepError, kernels: list[Kernel]) -> None:
+        """Turn a failed step into one finding. What was measured before stays; but where a kernel's own file raised
+        or ended the run that profiles it, the kernel has no cost."""
         ref = self._file.problem.ref
         if ref is not None and ref.kind == "inferred" and not self._kernels:
             self._findings.append(not_inferred_finding(kernels[0], error.message))
@@ -126,6 +128,10 @@ class MeasurementBuilder:
             )
             message = f"{finding.message} {stands}: raise `{setting}`."
             finding = dataclasses.replace(finding, severity="information", message=message)
+        if step == "profile" and own and code in OWN_FAULTS:
+            for kernel in kernels:
+                if kernel.name in self._kernels:
+                    self._kernels[kernel.name] = self._kernels[kernel.name].without_cost()
         self._findings.append(finding)
 
     def _estimated(self, kernel: Kernel) -> bool:

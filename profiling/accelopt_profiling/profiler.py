@@ -91,7 +91,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
                     if changed:
                         yield builder.measurement()
         except JobFailedError as failed:
-            builder.fail(failed.error, group)
+            builder.fail(failed.step, failed.error, group)
     builder.seal(source)
     yield builder.measurement(complete=True)
 

@@ -13,13 +13,13 @@ from support.nki_kernels import FASTER, SILU, WRONG
 from accelopt_lsp.cli.replay import compare
 from accelopt_lsp.cli.watch import kernel_files
 from accelopt_memory.memory import Memory
-from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, compiled
 from accelopt_profiling.receipt import Receipt
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KERNEL = [
-    "name", "line", "dialect", "target", "host", "correctness", "latency", "percent_of_peak", "bound", "case",
+    "name", "line", "dialect", "target", "host", "correctness", "launchable", "latency", "percent_of_peak", "bound", "case",
     "configuration", "quantities",
     "lines", "findings", "receipt",
 ]  # fmt: skip
@@ -216,7 +216,8 @@ def _measurement(**changes: Any) -> KernelMeasurement:
         ({"latency": Latency(14.0, 13.0, 15.0, Known.ESTIMATED)}, ["latency in us"]),
         ({"latency": Latency(10.0, 8.0, 12.0, Known.MEASURED)}, ["latency is known"]),
         ({"latency": Latency()}, ["latency is known"]),
-        ({"correctness": Correctness("failed")}, ["correctness"]),
+        ({"correctness": Correctness("failed")}, ["correctness", "error"]),
+        ({"findings": [Finding("capacity", 3, "error", "It needs 16 of 8 banks.")]}, ["error"]),
         ({"quantities": {"registers": compiled(40.0)}}, ["registers"]),
         ({"quantities": {}}, ["registers"]),
     ],

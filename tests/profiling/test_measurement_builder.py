@@ -39,7 +39,9 @@ def test_a_timeout_beside_an_estimate_is_information(
     checked = Correctness(status)  # type: ignore[arg-type]
     known = KernelMeasurement("kernel", 5, "triton", "h100", latency=latency, correctness=checked)
     builder.add("profile", {"kernels": [to_plain(known)]})
-    builder.fail(StepError("timeout", "The run took longer than 60 s and was ended."), file.kernels)
+    builder.fail(
+        "profile", StepError("timeout", "The run took longer than 60 s and was ended."), file.kernels
+    )
     finding = builder.measurement().findings[-1]
     assert (finding.code, finding.severity, finding.quickfix) == ("timeout", severity, "raiseLimit")
     assert says in finding.message

@@ -59,7 +59,8 @@ def profile(
 ) -> int:
     """Profile the kernels of FILE and check their results.
 
-    Exit code 1: a kernel is wrong (its result, or an access out of bounds), or there is none. 2: nothing could be run.
+    Exit code 1: a kernel is wrong (its result, or an access out of bounds) or cannot be launched, or there is none. 2:
+    nothing could be run.
     """
     if trace is not None and not trace.absolute().parent.is_dir():
         raise wrong_input(f"{trace} cannot be written: there is no folder {trace.parent}.")
@@ -175,14 +176,12 @@ def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
 
 def answer(measurement: FileMeasurement) -> Exit:
     """Return the exit code that a measurement means."""
-    from accelopt_lsp.features.wording import stop_reason
-
     findings = [*measurement.findings, *(f for kernel in measurement.kernels for f in kernel.findings)]
+    if any(kernel.fault is not None for kernel in measurement.kernels):
+        return Exit.NO
     known = any(kernel.latency.us is not None for kernel in measurement.kernels)
     if not known and any(
         f.severity == "error" or f.code in ("no-problem", "never-launched") for f in findings
     ):
         return Exit.WRONG_INPUT
-    if any(stop_reason(kernel) for kernel in measurement.kernels):
-        return Exit.NO
     return Exit.DONE if measurement.kernels else Exit.NO

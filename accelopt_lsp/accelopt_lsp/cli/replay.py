@@ -144,7 +144,10 @@ def compare(then: KernelMeasurement, now: KernelMeasurement) -> list[Difference]
     if then.correctness.status != now.correctness.status:
         found.append(Difference("correctness", then.correctness.status, now.correctness.status))
     old, new = then.latency, now.latency
-    if old.known is not new.known:
+    faults = [f"{m.fault.code} (line {m.fault.line})" if m.fault else "none" for m in (then, now)]
+    if faults[0] != faults[1]:
+        found.append(Difference("error", *faults))
+    elif old.known is not new.known:
         found.append(Difference("latency is known", str(old.known), str(new.known)))
     elif not _overlap((old.low_us, old.us, old.high_us), (new.low_us, new.us, new.high_us)):
         found.append(Difference("latency in us", old.us, new.us))

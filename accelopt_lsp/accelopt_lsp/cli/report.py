@@ -26,7 +26,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from accelopt_lsp.cli import timeline
-from accelopt_lsp.features.wording import duration, headline, number, percent, quantity
+from accelopt_lsp.features.wording import duration, headline, number, percent, quantity, stop_reason
 from accelopt_profiling import __version__
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 
@@ -111,7 +111,7 @@ def _overview(measurements: Sequence[FileMeasurement]) -> str:
             duration(kernel.latency),
             "" if kernel.percent_of_peak is None else f"{percent(kernel.percent_of_peak)} %",
             kernel.bound or "",
-            kernel.correctness.status,
+            stop_reason(kernel, measurement.findings) or kernel.correctness.status,
         )
         for measurement in measurements
         for kernel in measurement.kernels

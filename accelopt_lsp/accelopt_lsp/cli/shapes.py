@@ -40,6 +40,7 @@ def kernel_object(kernel: KernelMeasurement) -> dict[str, Any]:
         "target": kernel.target,
         "host": kernel.host,
         "correctness": _correctness(kernel),
+        "launchable": to_plain(kernel.launchable),
         "latency": latency_object(kernel.latency),
         "percent_of_peak": kernel.percent_of_peak,
         "bound": kernel.bound,

@@ -82,7 +82,7 @@ def _line(result: KernelMeasurement, line: int, markdown: bool) -> str | None:
 
 def _correctness(result: KernelMeasurement) -> str:
     checked = result.correctness
-    if (stopped := stop_reason(result)) and stopped != WRONG:
+    if checked.status != "passed" and (stopped := stop_reason(result)) and stopped != WRONG:
         return f"The result could not be checked: {stopped}."
     detail = f"{checked.detail[:1].upper()}{checked.detail[1:].removesuffix('.')}." if checked.detail else ""
     if checked.status == "not checked":

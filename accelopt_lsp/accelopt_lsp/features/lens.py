@@ -10,7 +10,6 @@ from accelopt_lsp.features.wording import (
     headline,
     profiled_at,
     speedup,
-    stop_reason,
     syntax_fault,
     version_name,
 )
@@ -94,9 +93,7 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
     if kernel.old:
         doing = "profiling..." if profiling else "save to profile again"
         return f"before this edit: {headline(result)} · {doing}"
-    parts = [headline(result)]
-    if stopped := stop_reason(result, (*state.run_findings, *state.findings)):
-        parts.insert(0, stopped)
+    parts = [headline(result, (*state.run_findings, *state.findings))]
     if result.latency.known is not Known.NOT_MEASURED and (changed := change(kernel.before, result)):
         parts.append(str(changed))
     if result.case:
@@ -104,7 +101,7 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
         parts.append(profiled_at(result) if tuned else result.case)
     if profiling:
         parts.append("checking the result..." if _awaits_check(result) else "profiling...")
-    elif result.latency.us is not None and result.correctness.status == "not checked" and not stopped:
+    elif result.latency.us is not None and result.correctness.status == "not checked":
         inferred = any(f.code == "inferred-problem" for f in (*state.findings, *state.run_findings))
         parts.append("inferred arguments, result not checked" if inferred else "result not checked")
     return " · ".join(parts)

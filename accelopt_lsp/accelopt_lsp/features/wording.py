@@ -10,7 +10,7 @@ from accelopt_agent.speedup import Direction, direction, resolution
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.state.state_store import FileState
 from accelopt_profiling.duration import duration_text, interval, rounded, span_text, unit_of
-from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency, short_text
+from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency, short_text, worst
 from accelopt_profiling.quantity import Known, Quantity
 
 #: The heading of the last part of an explanation. What stands before it is enough for a message.
@@ -127,10 +127,12 @@ def version_name(suggestion: Suggestion) -> str:
     return f"{suggestion.kernel}: {speedup(suggestion.speedup)}, {origin(suggestion)}"
 
 
-def headline(result: KernelMeasurement) -> str:
-    """Return ``est. 911 us on trn1 · 41 % of peak · VectorE bound``."""
+def headline(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> str:
+    """Return ``est. 911 us on trn1 · 41 % of peak · VectorE bound``, or ``wrong result · not measured on trn1``;
+    ``run_findings`` are those of the file's run."""
     if result.latency.us is None:
-        return f"not measured on {result.target}"
+        reason = stop_reason(result, run_findings)
+        return f"{f'{reason} · ' if reason else ''}not measured on {result.target}"
     parts = [f"{duration(result.latency)} on {result.target}"]
     if result.percent_of_peak is not None:
         parts.append(f"{percent(result.percent_of_peak)} % of peak")
@@ -188,14 +190,11 @@ def syntax_fault(state: FileState) -> str:
 
 
 def stop_reason(result: KernelMeasurement, run_findings: Iterable[Finding] = ()) -> str:
-    """Return ``raises AttributeError, line 21``, ``out of bounds, line 12`` or ``wrong result``: the first error
-    among the findings of a kernel; where it has no time, also of its file's run, and what else is the reason.
-    Empty where there is none."""
-    findings = [*result.findings, *(run_findings if result.latency.us is None else ())]
-    findings.sort(
-        key=lambda f: (f.severity != "error", f.code == "inferred-problem")
-    )  # why, before with what
+    """Return ``raises AttributeError, line 21``, ``out of bounds, line 12`` or ``wrong result``: why a kernel has no
+    time, by its own findings first, then by those of its file's run. Empty where it has one."""
     if result.latency.us is not None:
-        findings = [f for f in findings if f.severity == "error"]
-    texts = [text for f in findings if (text := short_text(f))]
-    return texts[0] if texts else WRONG if result.correctness.status == "failed" else ""
+        return ""
+    fault = result.fault
+    findings = [*([] if fault is None else [fault]), *result.findings, *run_findings]
+    reason = worst(f for f in findings if short_text(f))
+    return "" if reason is None else short_text(reason)

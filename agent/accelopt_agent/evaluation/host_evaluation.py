@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from types import MappingProxyType
@@ -21,17 +21,18 @@ from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedE
 from accelopt_profiling.jobs import Extent
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import Dialect, FileMeasurement, Finding, KernelMeasurement
+from accelopt_profiling.measurement import (
+    NO_TIME,
+    OWN_FAULTS,
+    Dialect,
+    FileMeasurement,
+    Finding,
+    KernelMeasurement,
+)
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.timing.statistics import TimeComparison
 from accelopt_profiling.timing.timing_job import time_on
-
-#: Findings that are the candidate's own fault and will be the same next time.
-_LASTING = frozenset(
-    {"syntax-error", "kernel-raised", "kernel-crashed", "kernel-exited", "wrong-result", "out-of-bounds",
-     "uninitialised-read", "capacity", "never-launched"}
-)  # fmt: skip
 
 
 class HostCost:
@@ -50,6 +51,7 @@ class HostCost:
         self._extents: dict[str, Extent] = {}
         self._launches: dict[str, tuple[int, int]] = {}  # of which of how many the original's time is
         self._slow: dict[str, tuple[str, ...]] = {}  # configurations of the original's autotuner
+        self._original_launches = False  # known once the original was measured
         self._rests: dict[
             str, list[KernelMeasurement]
         ] = {}  # of the original, by the kernel that is not in them
@@ -66,6 +68,7 @@ class HostCost:
             raise EvaluatorLostError(
                 f"{self._host.name} gave no measurement of {request.path.name}; look at its log."
             )
+        self._original_launches = any(k.launchable.status == "yes" for k in last.kernels)
         if request.proved:
             return last
         wanted = {request.kernel} if request.kernel is not None else {k.name for k in last.kernels}
@@ -127,25 +130,27 @@ class HostCost:
             self._rests[kernel] = [k for k in before if k.name != kernel]
         last = await self._profiled(text, kernel, None, self._extents.get(kernel, "cost"))
         launched = _launched(last)
-        wrong = next(
-            (f for k in launched if k.latency.us is None for f in k.findings if f.severity == "error"), None
-        )
-        if launched and wrong is None and all(k.latency.us is not None for k in launched):
-            return whole(launched, kernel, self._rests[kernel])
-        worst = wrong or _worst(last, None)
-        if worst is None:
-            raise CostUnavailableError("not-measured", "Its time could not be found out.", lasting=False)
-        raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
+        self._refuse(last, launched)
+        return whole(launched, kernel, self._rests[kernel])
 
     async def _kernel_cost(self, text: str, kernel: str) -> KernelMeasurement:
         last = await self._profiled(text, kernel, [kernel], self._extents.get(kernel, "cost"))
-        measured = _named(last, kernel) if last else None
-        if last is not None and measured is not None and measured.latency.us is not None:
-            return measured
-        worst = _worst(last, measured)
-        if worst is None:
-            raise CostUnavailableError("not-measured", "Its time could not be found out.", lasting=False)
-        raise CostUnavailableError(worst.code, worst.message, lasting=worst.code in _LASTING)
+        measured = [k for k in (last.kernels if last else []) if k.name == kernel]
+        self._refuse(last, measured)
+        return measured[0]
+
+    def _refuse(self, measurement: FileMeasurement | None, kernels: Sequence[KernelMeasurement]) -> None:
+        """Raise CostUnavailableError where one of ``kernels`` has no cost, or where it is not known whether it can be
+        launched, as it is of the original."""
+        reason = NO_TIME if measurement is None else measurement.refusal(*(k.name for k in kernels))
+        if reason is None and self._original_launches:
+            unchecked = next((k for k in kernels if k.launchable.status != "yes"), None)
+            if unchecked is not None:
+                why = unchecked.launchable.detail or "it was not compiled"
+                message = f"Whether {unchecked.name} can be launched is not known: {why}"
+                reason = Finding("unsupported", unchecked.line, "information", message)
+        if reason is not None:
+            raise CostUnavailableError(reason.code, reason.message, lasting=reason.code in OWN_FAULTS)
 
     async def _profiled_apart(self, extent: Extent) -> FileMeasurement | None:
         """Measure the original's kernels, each with the problem that launches it."""
@@ -280,19 +285,9 @@ def profile_request(
     )
 
 
-def _named(measurement: FileMeasurement, kernel: str) -> KernelMeasurement | None:
-    return next((k for k in measurement.kernels if k.name == kernel), None)
-
-
 def _launched(measurement: FileMeasurement | None) -> list[KernelMeasurement]:
     """Return the kernels that the problem's run launched."""
     return [
         k for k in (measurement.kernels if measurement else [])
         if not any(f.code == "never-launched" for f in k.findings)
     ]  # fmt: skip
-
-
-def _worst(measurement: FileMeasurement | None, kernel: KernelMeasurement | None) -> Finding | None:
-    findings = [*(kernel.findings if kernel else []), *(measurement.findings if measurement else [])]
-    errors = [f for f in findings if f.severity == "error"]
-    return errors[0] if errors else None

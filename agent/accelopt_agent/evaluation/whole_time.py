@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, Quantity
 
 #: Quantities of a kernel: its time as part of a larger launch, and that of all its launches together.
@@ -52,12 +52,11 @@ def at_scale(measurement: KernelMeasurement) -> Latency:
 def whole(
     kernels: Sequence[KernelMeasurement], name: str, rest: Sequence[KernelMeasurement]
 ) -> KernelMeasurement:
-    """Return ``kernels``, all that a version launches, as one measurement with the sum of their times. It is called
+    """Return ``kernels``, all that a version launches, with the sum of their times. It is called
     after the kernel ``name`` or, where that is gone, the costliest. ``rest`` is what the original launches besides the
     kernel that the search is about."""
     ranked = sorted(kernels, key=lambda k: -(time_of(k).us or 0.0))
     main = next((k for k in ranked if k.name == name), ranked[0])
-    failed = [k for k in ranked if k.correctness.status == "failed"]
     together, scaled = total([time_of(k) for k in ranked]), total([at_scale(k) for k in ranked])
     quantities = dict(main.quantities)
     for key, latency in (
@@ -70,12 +69,10 @@ def whole(
     ):
         if latency.us is not None:
             quantities[key] = Quantity(latency.us, latency.known, "us", latency.low_us, latency.high_us)
-    correctness: Correctness = failed[0].correctness if failed else main.correctness
     return replace(
         main,
         latency=together,
         quantities=quantities,
-        correctness=correctness,
         percent_of_peak=main.percent_of_peak if len(ranked) == 1 else None,
         launches=(),
         lines=[line for k in ranked for line in k.lines],

@@ -22,6 +22,8 @@ def digest(measurement: KernelMeasurement) -> str:
         parts = [f"limited by {measurement.bound}"] if measurement.bound else []
         parts += [f"{peak:.0f} % of peak ({latency.known})"] if peak is not None else []
         lines.append(f"- {', '.join(parts)}")
+    if (fault := measurement.fault) is not None:
+        lines.append(f"- no time, since line {fault.line}: {_cut(fault.message)}")
     if measurement.arguments:
         lines.append(f"- launched with: {', '.join(measurement.arguments[:ARGUMENTS_SHOWN])}")
     if measurement.configuration:

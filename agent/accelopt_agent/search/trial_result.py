@@ -37,8 +37,8 @@ def node_of_trial(
     texts: VersionTexts,
     target: str,
 ) -> Node:
-    """Build the node of ``trial`` in the search from ``root``. It is a failed one where ``found`` is an error or a
-    measurement with a wrong result."""
+    """Build the node of ``trial`` in the search from ``root``. It is a failed one where ``found`` is an error or has
+    one."""
     candidate, failure = trial.composed, None
     if isinstance(found, CostUnavailableError):
         failure = Failure(found.code, str(found))
@@ -53,8 +53,8 @@ def node_of_trial(
         rest = found.quantities.get(REST_AT_SCALE if root.compared_at_scale else REST)
         if rest is not None and root.rest.us is None:
             root.rest = Latency(rest.value, rest.low, rest.high, rest.known)
-        if found.correctness.status == "failed":
-            failure = Failure("wrong-result", found.correctness.detail or "its result is wrong")
+        if (fault := found.fault) is not None:
+            failure = Failure(fault.code, fault.message)
     node = Node(
         candidate.text,
         texts.kernel(candidate.text, measurement.name) or texts.kernel(candidate.text) or root.kernel,

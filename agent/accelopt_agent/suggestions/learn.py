@@ -73,7 +73,10 @@ async def learned_suggestion(
         why = f"The gate refused it: {reason.message}" if reason else "The gate refused it."
         raise NotLearnedError(reason.code if reason else "refused", why)
     kernels = {k.name: k for k in find_kernels(request.text).kernels}
-    baseline = next(m for m in (await cost.baseline()).kernels if m.name == name)
+    original = await cost.baseline()
+    if (refusal := original.refusal(name)) is not None:
+        raise NotLearnedError(refusal.code, f"The slower version has no time: {refusal.message}")
+    baseline = next(m for m in original.kernels if m.name == name)
     root = Node(request.text, kernels[name], baseline)
     measured = await cost.cost(fast, name)
     way = direction(baseline.latency, measured.latency, request.target)

@@ -20,7 +20,7 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits
-from accelopt_profiling.measurement import KernelMeasurement, Latency
+from accelopt_profiling.measurement import Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.pytorch.reference_step import reference_times
 from nkibench.ablations import Ablation
@@ -154,15 +154,12 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
     if examined.problem.ref is None:
         why = "; ".join(f.message for f in examined.problem.findings) or "its problem was not found"
         return SetResult(task.name, task.group, "failed", why)
-    measured: KernelMeasurement | None = None
-    fault, whole = "", None
     async with aclosing(profile(host, asked)) as growing:
-        async for found in growing:
-            errors = [f.message for k in found.kernels for f in k.findings if f.severity == "error"]
-            fault = next(iter(errors), fault)
-            timed = [k for k in found.kernels if k.latency.us is not None]
-            measured = max(timed, key=lambda k: k.latency.us or 0.0, default=measured)
-            whole = sum(k.latency.us or 0.0 for k in timed) or whole
+        found = [measurement async for measurement in growing][-1]
+    timed = [k for k in found.kernels if k.latency.us is not None]
+    reason = None if timed else found.refusal()
+    measured = max(timed, key=lambda k: k.latency.us or 0.0, default=None)
+    whole = sum(k.latency.us or 0.0 for k in timed) or None
     latency = measured.latency if measured else Latency()
     percent = measured.percent_of_peak if measured else None
     name = measured.name if measured else examined.kernels[0].name
@@ -176,7 +173,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
         return SetResult(task.name, task.group, "wrong", why, latency, latency, code=code)
     source = examined.source(ship_imports=host.remote)
     torch = await reference_times(host, source, examined.problem.ref, plan.target, plan.limits)
-    detail = fault if measured is None else torch.why
+    detail = torch.why if reason is None else reason.message
     return SetResult(
         task.name, task.group, "passed", detail, latency, latency, percent=percent, best_percent=percent,
         eager=torch.eager, compiled=torch.compiled, whole_us=whole,

@@ -14,7 +14,7 @@ import numpy as np
 from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Launchability, Severity
 from accelopt_profiling.nki.current.versions import UnknownVersionError, emulated_version
 from accelopt_profiling.nki.data.dtypes import dtype_named
 from accelopt_profiling.nki.data.instruction import Trace
@@ -37,6 +37,7 @@ from accelopt_profiling.problems.loading.inferred import (
 )
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError
+from accelopt_profiling.quantity import Known
 from accelopt_profiling.targets.target import UnknownTargetError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
@@ -232,7 +233,10 @@ class _ProfileRun:
         message = f"{what}: {error.message.removesuffix('.')}."
         if checked:
             self.correctness = Correctness("failed", message)
-        self.broke_off = Finding("kernel-raised", error.line or self.params.kernels[0].line, "error", message)
+        severity: Severity = "error" if checked else "warning"
+        self.broke_off = Finding(
+            "kernel-raised", error.line or self.params.kernels[0].line, severity, message
+        )
         return True
 
     def _collect(self, emulation: Emulation) -> None:
@@ -290,6 +294,8 @@ class _ProfileRun:
             )
             shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
             return replace(measured, timeline=shown, arguments=self.arguments)
+        refused = faulty and self.fault is not None and self.fault.code == "capacity"
+        launchable = Launchability("no", Known.EXECUTED) if refused else Launchability()
         if not faulty:
             message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
             if self.inferred:
@@ -300,7 +306,7 @@ class _ProfileRun:
             findings.append(Finding("never-launched", kernel.line, "information", message))
         return KernelMeasurement(
             kernel.name, kernel.line, "nki", self.params.target, self.params.host, correctness, findings=findings,
-            content_hash=kernel.content_hash, stage=self.stage, toolchain=self.toolchain,
+            content_hash=kernel.content_hash, stage=self.stage, toolchain=self.toolchain, launchable=launchable,
         )  # fmt: skip
 
     def _owned(self, line: int) -> bool:

@@ -9,6 +9,7 @@ from accelopt_profiling.measurement import (
     Finding,
     KernelMeasurement,
     Latency,
+    Launchability,
     LineCost,
     Severity,
 )
@@ -29,13 +30,16 @@ def measurement(
     kernel: Kernel, target: str, host: str, answer: TimeEstimate, findings: list[Finding], correctness: Correctness,
     stage: str, toolchain: dict[str, str],
 ) -> KernelMeasurement:  # fmt: skip
-    """Return the measurement of one kernel."""
+    """Return the measurement of one kernel that ran in emulation to its end, within the limits of the target or not."""
+    findings = [*findings, *cost_findings(answer)]
+    fits = not any(f.code == "capacity" and f.severity == "error" for f in findings)
     latency = Latency(answer.us, answer.low_us, answer.high_us, Known.ESTIMATED)
     return KernelMeasurement(
         name=kernel.name, line=kernel.line, dialect="nki", target=target, host=host, correctness=correctness,
         latency=latency, percent_of_peak=answer.percent_of_peak, bound=answer.bound, quantities=quantities(answer),
-        lines=lines(answer), findings=[*findings, *cost_findings(answer)], content_hash=kernel.content_hash,
+        lines=lines(answer), findings=findings, content_hash=kernel.content_hash,
         stage=stage, toolchain=toolchain, waiting=latency_cause(answer),
+        launchable=Launchability("yes" if fits else "no", Known.EXECUTED),
     )  # fmt: skip
 
 

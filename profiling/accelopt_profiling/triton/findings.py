@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import traceback
 
-from accelopt_profiling.measurement import Finding
+from accelopt_profiling.measurement import Finding, Severity
 from accelopt_profiling.triton.capture.session import LaunchExecution, describe
 from accelopt_profiling.triton.check_size import CheckSize
-from accelopt_profiling.triton.compilation.compiled import CompiledFacts
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
 from accelopt_profiling.worker.step_context import StepFailedError
 
@@ -34,8 +34,8 @@ def execution_findings(execution: LaunchExecution) -> list[Finding]:
 def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Finding | None:
     """Return the finding for a file that runs itself and broke off after its launches.
 
-    A failed check is information where only a sample of some launch's programs ran: what the others would have written
-    is NaN.
+    A failed check is an error, any other end a warning: the launches before it keep their cost. Either is information
+    where only a sample of some launch's programs ran: what the others would have written is NaN.
     """
     error = failed.error
     if error.code != "user-error":
@@ -45,7 +45,8 @@ def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Findin
     said = f"{what}: {error.message.removesuffix('.')}."
     if sampled:
         said += " Not all programs were run, which may be why."
-    return Finding("kernel-raised", error.line or line, "information" if sampled else "error", said)
+    severity: Severity = "information" if sampled else "error" if check else "warning"
+    return Finding("kernel-raised", error.line or line, severity, said)
 
 
 def smaller_check_finding(size: CheckSize, smaller: str, line: int, referenced: bool) -> Finding:
@@ -56,22 +57,27 @@ def smaller_check_finding(size: CheckSize, smaller: str, line: int, referenced: 
     return Finding("checked-smaller", line, "information", message)
 
 
-def compile_findings(facts: CompiledFacts, line: int) -> list[Finding]:
-    """Return ``capacity``, ``kernel-raised`` or ``unsupported`` where no kernel can run, and ``spills``."""
-    if facts.problem is not None:
-        where = facts.problem.line or line
-        if facts.problem.kind == "out-of-resources":
-            return [Finding("capacity", where, "error", f"The kernel {facts.problem.message}.")]
-        if facts.problem.kind == "compile-error":
-            return [Finding("kernel-raised", where, "error", f"It does not compile: {facts.problem.message}")]
-        return [Finding("unsupported", where, "information", facts.problem.message)]
-    if facts.spill_bytes:
-        counts = {n: x.get("spill_load", 0) + x.get("spill_store", 0) for n, x in facts.lines.items()}
-        worst = max(counts, key=lambda n: counts[n], default=line)
-        where = worst if counts.get(worst) else line
-        message = f"{facts.spill_bytes} bytes per thread spill to memory; use smaller blocks or more warps."
-        return [Finding("spills", where, "warning", message)]
-    return []
+def problem_finding(problem: CompileProblem, line: int) -> Finding:
+    """Return ``capacity`` or ``does-not-compile`` where the target cannot launch a kernel; ``unsupported``, which is no
+    error, where that could not be found out."""
+    where = problem.line or line
+    if problem.kind == "out-of-resources":
+        return Finding("capacity", where, "error", f"The kernel {problem.message.removesuffix('.')}.")
+    if problem.kind == "compile-error":
+        return Finding("does-not-compile", where, "error", f"It does not compile: {problem.message}")
+    message = f"{problem.message.removesuffix('.')}: whether it compiles and launches was not checked."
+    return Finding("unsupported", where, "information", message)
+
+
+def spill_findings(facts: CompiledFacts, line: int) -> list[Finding]:
+    """Return ``spills``, at the line with most of them."""
+    if not facts.spill_bytes:
+        return []
+    counts = {n: x.get("spill_load", 0) + x.get("spill_store", 0) for n, x in facts.lines.items()}
+    most = max(counts, key=lambda n: counts[n], default=line)
+    where = most if counts.get(most) else line
+    message = f"{facts.spill_bytes} bytes per thread spill to memory; use smaller blocks or more warps."
+    return [Finding("spills", where, "warning", message)]
 
 
 def line_of(error: BaseException, file: str) -> int | None:

@@ -11,12 +11,13 @@ from accelopt_profiling.measurement import (
     Finding,
     KernelMeasurement,
     Latency,
+    Launchability,
     LaunchTime,
     LineCost,
     Severity,
 )
 from accelopt_profiling.problems.loading.inferred import of_inferred
-from accelopt_profiling.quantity import Quantity, estimated, executed
+from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton import hints
 from accelopt_profiling.triton.capture.launch import (
@@ -26,11 +27,11 @@ from accelopt_profiling.triton.capture.launch import (
 )
 from accelopt_profiling.triton.capture.session import LaunchExecution
 from accelopt_profiling.triton.compilation.compile import compile_launch
-from accelopt_profiling.triton.compilation.compiled import CompiledFacts
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
 from accelopt_profiling.triton.estimation import autotune
 from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate, time_at_scale
-from accelopt_profiling.triton.findings import compile_findings, execution_findings
+from accelopt_profiling.triton.findings import execution_findings, problem_finding, spill_findings
 from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES
 
 #: A launch with inferred arguments that touches less than this share of a tensor of more bytes is pointed out.
@@ -120,8 +121,27 @@ class KernelResults:
             kind = repr((launch.constants, launch.signature, launch.attrs, launch.options))
             if kind not in kinds and len(kinds) < _MOST_KINDS:
                 kinds[kind] = compile_launch(launch, self.target)
-            if kind in kinds and kinds[kind].problem is None:
+            if kind in kinds:
                 self.each[number] = kinds[kind]
+
+    def _problems(self) -> list[CompileProblem]:
+        """Return why launches of the problem's run cannot be launched, or were not compiled; of an autotuned kernel why
+        none of its configurations can be, once they were compiled."""
+        if self.tried:
+            problems = [c.compiled.problem for c in self.configurations]
+            return [] if None in problems else [p for p in problems if p is not None]
+        facts = [*([] if self.compiled is None else [self.compiled]), *self.each.values()]
+        return list(dict.fromkeys(f.problem for f in facts if f.problem is not None))
+
+    def _launchable(self) -> Launchability:
+        problems = self._problems()
+        if self.compiled is None or (self.tried and not self.configurations):
+            return Launchability()
+        if any(p.refused for p in problems):
+            return Launchability("no", Known.COMPILED)
+        if problems:
+            return Launchability(detail=problems[0].message)
+        return Launchability("yes", Known.COMPILED)
 
     def measurement(self, case: str, inferred: bool, findings: Sequence[Finding]) -> KernelMeasurement:
         """Return what is known now. ``case`` names the problem's case, ``inferred`` tells that nobody wrote its
@@ -155,10 +175,11 @@ class KernelResults:
                 waiting=hints.latency_cause(made),
                 percent_of_peak=made.percent_of_peak.value,
             )
+        launchable = self._launchable()
         every = [*findings, *self._findings(execution, made)]
         if inferred:
             every = [*map(of_inferred, every), *self._untouched(execution)]
-        return dataclasses.replace(
+        measurement = dataclasses.replace(
             measurement,
             quantities=quantities,
             lines=self._lines(execution, made),
@@ -167,7 +188,9 @@ class KernelResults:
             launch=next((n for n, e in enumerate(self.executions) if e is stated), None),
             slow_configurations=autotune.slow(self.tried, self.configurations),
             toolchain=self.compiled.toolchain if self.compiled else {},
+            launchable=launchable,
         )
+        return measurement.without_cost() if launchable.status == "no" else measurement
 
     def without_problem(self) -> KernelMeasurement:
         """Return the measurement of a kernel of whose arguments nothing is known."""
@@ -207,8 +230,10 @@ class KernelResults:
         if execution.counts is not None:
             outside = {fault.line for fault in execution.faults}
             findings += [f for f in hints.line_findings(execution.counts) if f.line not in outside]
-        if self.compiled is not None and execution.error is None:  # the compiler would say the same again
-            findings += compile_findings(self.compiled, line)
+        if not self.tried and execution.error is None:  # the compiler would say the same again
+            findings += [problem_finding(problem, line) for problem in self._problems()]
+        if self.compiled is not None:
+            findings += spill_findings(self.compiled, line)
         if self.correctness.status == "failed":
             findings.append(Finding("wrong-result", line, "error", self.correctness.detail))
         if made is not None and execution.counts is not None:
@@ -262,7 +287,7 @@ class KernelResults:
         times: list[LaunchTime | None] = []
         for number, execution in enumerate(self.executions):
             counts, compiled = execution.counts, self.each.get(number)
-            if compiled is None or counts is None or counts.sampled < 1:
+            if compiled is None or compiled.problem or counts is None or counts.sampled < 1:
                 times.append(None)
                 continue
             share = time_at_scale(counts, compiled, self.target)

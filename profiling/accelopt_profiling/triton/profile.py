@@ -148,9 +148,8 @@ class _Profile:
             self._compile(compile_launch)
             self._checked_run()
             self._tune()
-        if self.params.extent != "all":
-            for known in self.known.values():
-                known.compile_each()
+        for known in self.known.values():
+            known.compile_each()
         if self.params.detail:
             self._compile(_with_machine_code)
         return self.measurements()

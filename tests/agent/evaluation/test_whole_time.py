@@ -80,12 +80,6 @@ def test_all_launches_of_a_kernel_stand_beside_all_that_is_launched() -> None:
     assert candidate_outcome(node, "h100") == "faster"
 
 
-def test_one_wrong_kernel_makes_the_whole_wrong() -> None:
-    made = whole([measured("a", 4.0), measured("b", 3.0, "failed")], "a", [])
-    assert made.name == "a"
-    assert made.correctness.status == "failed"
-
-
 def test_a_step_that_a_later_one_overwrote_is_not_told() -> None:
     """A rule's step, a redesign that leaves one line in ten of it and fails, and the repair of that."""
     versions = [

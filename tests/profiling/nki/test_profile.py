@@ -291,30 +291,32 @@ if __name__ == "__main__":
 
 
 @pytest.mark.parametrize(
-    ("after", "status", "words"),
+    ("after", "status", "severity", "words"),
     [
         (
             "assert np.allclose(got, 2 * x), 'too far off'",
             "failed",
+            "error",
             "own check failed: AssertionError: too far off.",
         ),
         (
             "print(kernel.no_such_result)",
             "not checked",
+            "warning",
             "own run broke off after these launches: AttributeError",
         ),
     ],
 )
-def test_a_file_whose_own_run_fails_after_its_launches_keeps_their_cost(
-    after: str, status: str, words: str, tmp_path: Path
+def test_launches_keep_their_cost_where_a_file_fails_after_them_unless_its_own_check_does(
+    after: str, status: str, severity: str, words: str, tmp_path: Path
 ) -> None:
     text = SELFRUN.format(factor=3, after=after)
     (kernel,) = profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True})).kernels
-    assert kernel.latency.us is not None
+    assert (kernel.latency.us is None) == (severity == "error")
     assert kernel.correctness.status == status
-    ((code, line, severity, message),) = [(f.code, f.line, f.severity, f.message) for f in kernel.findings]
-    assert (code, line, severity) == ("kernel-raised", 15, "error")
-    assert words in message
+    (finding,) = kernel.findings
+    assert (finding.code, finding.line, finding.severity) == ("kernel-raised", 15, severity)
+    assert words in finding.message
 
 
 def test_a_latency_that_a_file_asks_for_is_not_a_number(tmp_path: Path) -> None:

@@ -234,8 +234,8 @@ def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
         return CompileProblem("too-wide", text)
     if name == "OutOfResources":
         return CompileProblem("out-of-resources", text)
-    if name in ("PTXASError", "ResourcesUnknownError", "FileNotFoundError"):
-        return CompileProblem("toolchain", text[:2000])
+    if name in ("ResourcesUnknownError", "FileNotFoundError") or "for option 'gpu-name'" in text:
+        return CompileProblem("toolchain", text[:2000])  # no assembler, or one that does not know the target
     line = None
     node = getattr(error, "node", None)
     if node is not None and hasattr(node, "lineno"):

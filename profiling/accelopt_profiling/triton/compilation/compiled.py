@@ -87,8 +87,8 @@ def amdgcn_resources(amdgcn: str) -> Resources:
 
 @dataclass(frozen=True)
 class CompileProblem:
-    """The reason why no kernel can run: ``kind`` is "out-of-resources", "compile-error" or "toolchain"; or why none was
-    made: "too-wide" a block.
+    """The reason why no kernel can run: ``kind`` is "out-of-resources" or "compile-error"; or why none was made here:
+    "toolchain" or "too-wide" a block.
 
     ``line`` is the 1-based line of the user's file, where the compiler names one.
     """
@@ -96,6 +96,11 @@ class CompileProblem:
     kind: str
     message: str
     line: int | None = None
+
+    @property
+    def refused(self) -> bool:
+        """Whether the target cannot launch the kernel; otherwise that is not known."""
+        return self.kind in ("out-of-resources", "compile-error")
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from accelopt_profiling.duration import WIDTH
-from accelopt_profiling.measurement import Finding, LineCost, Severity
+from accelopt_profiling.measurement import Finding, LineCost
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.launch import describe_configuration
 from accelopt_profiling.triton.capture.session import LaunchExecution, count_sample
 from accelopt_profiling.triton.compilation.compile import compile_launch
-from accelopt_profiling.triton.compilation.compiled import CompiledFacts
+from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
+from accelopt_profiling.triton.findings import problem_finding
 
 #: So many configurations of a kernel are compiled. Our choice, for some seconds on two cores.
 MOST_COMPILED = 8
@@ -166,25 +167,21 @@ def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfigurati
     return min(launchable, key=lambda c: (c.estimate and c.estimate.latency.us) or 0.0, default=None)
 
 
-_CODES = {"out-of-resources": "capacity", "too-wide": "unsupported"}
-
-
 def configuration_findings(configurations: Sequence[AutotuneConfiguration], line: int) -> list[Finding]:
-    """Return a ``capacity`` finding per reason why the target cannot launch configurations; errors when it can launch
-    none."""
-    refused: dict[tuple[str, int, str], list[AutotuneConfiguration]] = {}
+    """Return a finding per reason why the target cannot launch configurations; errors where it can launch none."""
+    refused: dict[CompileProblem, list[AutotuneConfiguration]] = {}
     for configuration in configurations:
         if (problem := configuration.compiled.problem) is not None:
-            code = _CODES.get(problem.kind, "kernel-raised")
-            refused.setdefault((code, problem.line or line, problem.message), []).append(configuration)
+            refused.setdefault(problem, []).append(configuration)
     none_left = sum(map(len, refused.values())) == len(configurations)
-    severity: Severity = "error" if none_left else "information"
-    found = []
-    for (code, where, message), alike in refused.items():
+    findings = []
+    for problem, alike in refused.items():
         first = alike[0].text
         which = (
             f"The configuration {first}" if len(alike) == 1 else f"{len(alike)} configurations (as {first})"
         )
-        how = "was not tried" if code == _CODES["too-wide"] else "cannot be launched"
-        found.append(Finding(code, where, severity, f"{which} {how}: {message.removesuffix('.')}."))
-    return found
+        how = "cannot be launched" if problem.refused else "was not tried"
+        message = f"{which} {how}: {problem.message.removesuffix('.')}."
+        finding = replace(problem_finding(problem, line), message=message)
+        findings.append(finding if none_left else replace(finding, severity="information"))
+    return findings
