@@ -14,6 +14,9 @@ from accelopt_profiling.measurement import KernelMeasurement, Latency
 #: faster, which may be noise; it is clearly faster and may go through the gate.
 CandidateOutcome = Literal["failed", "slower", "unclear", "faster"]
 
+#: How a run ended: by itself, by a limit of its budget, or by a person or a signal.
+Ended = Literal["done", "early", "stopped"]
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -99,12 +102,18 @@ class KernelSkipped(ProgressText):
 
 @dataclass(frozen=True)
 class Finished:
-    """The end of the run: its reason (one line), its use and the ledger of its model calls."""
+    """The end of the run: its reason (one line), its use and the ledger of its model calls.
+
+    A run that did not end by itself can be continued. ``unchecked`` are the versions that are faster by their cost and
+    have no verdict, the fastest first.
+    """
 
     run: str
     reason: str
     usage: Usage
     calls: tuple[ModelCall, ...] = ()
+    ended: Ended = "done"
+    unchecked: tuple[CandidateTried, ...] = ()
 
 
 Event = BaselineMeasured | CandidateTried | CandidateJudged | SuggestionFound | ProgressText | Finished

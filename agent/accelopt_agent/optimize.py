@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,6 +22,7 @@ from accelopt_agent.events import (
     BaselineMeasured,
     CandidateJudged,
     CandidateTried,
+    Ended,
     Event,
     Finished,
     KernelSkipped,
@@ -36,9 +38,15 @@ from accelopt_agent.model.team import ROLES, ModelTeam, same_for_all
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.rules.catalogue import RuleProposer
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
+from accelopt_agent.search.control import (
+    PATIENCE,
+    OutOfTimeError,
+    SearchControl,
+    SearchStoppedError,
+    until_stopped,
+)
 from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.search.recorder import BASELINE, PROCESS, RESUMES, Recorder
 from accelopt_agent.search.resume import ResumedResults, resumed_results
@@ -52,6 +60,7 @@ from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import NO_TIME, OWN_FAULTS, FileMeasurement, KernelMeasurement
 from accelopt_profiling.problem_inference import infer_problem
 from accelopt_profiling.problems.inference.inferred import InferredProblem, lacks_problem
+from accelopt_profiling.waiting import within
 
 #: So many causes of failures are told, and so much of a cause tells it from others.
 CAUSES_SHOWN, CAUSE_CHARACTERS = 5, 60
@@ -70,6 +79,7 @@ class RunSummary:
         self._causes: Counter[str] = Counter()
         self._example: dict[str, str] = {}
         self._skipped: dict[str, str] = {}
+        self._unchecked: dict[str, CandidateTried] = {}
         self.found = 0
 
     def take(self, event: Event) -> None:
@@ -77,9 +87,12 @@ class RunSummary:
             self._searched.append(self._kernels[event.kernel])
         elif isinstance(event, CandidateTried):
             self._outcomes[event.outcome] += 1
+            if event.outcome == "faster":
+                self._unchecked[event.candidate.id] = event
             if event.outcome == "failed":
                 self._note(event.detail)
         elif isinstance(event, CandidateJudged):
+            self._unchecked.pop(event.candidate.id, None)
             self._refused += not event.verdict.accepted
             if not event.verdict.accepted:
                 self._note(
@@ -89,6 +102,11 @@ class RunSummary:
             self._skipped[event.kernel] = event.text
         elif isinstance(event, SuggestionFound):
             self.found += 1
+
+    @property
+    def unchecked(self) -> tuple[CandidateTried, ...]:
+        """The versions that are faster by their cost and have no verdict, the fastest first."""
+        return tuple(sorted(self._unchecked.values(), key=lambda tried: tried.latency.us or 0.0))
 
     def failures(self) -> list[str]:
         """Return why versions failed or were refused, those with one cause together, the most frequent first."""
@@ -101,11 +119,19 @@ class RunSummary:
         self._causes[key] += 1
         self._example.setdefault(key, line if len(line) <= 200 else f"{line[:197]}...")
 
-    def text(self) -> str:
+    def text(self, ended: Ended = "done") -> str:
+        """Return what was found, as one line; of a run that was ``ended`` before it was done, so far."""
+        waiting = len(self._unchecked)
+        more = f", {waiting} faster version{'' if waiting == 1 else 's'} not checked yet" if waiting else ""
         if self.found:
-            return f"{self.found} suggestion{'' if self.found == 1 else 's'}"
+            found = f"{self.found} suggestion{'' if self.found == 1 else 's'}"
+            return found if ended == "done" else found + more
         if self._skipped and self._skipped.keys() == self._kernels.keys():
             return f"not searched: {'; '.join(dict.fromkeys(self._skipped.values()))}"
+        if ended != "done":
+            if not self._searched and not self._skipped:
+                return "nothing was tried: the original was not measured yet"
+            return f"no suggestion so far{more}"
         why = self._why()
         return f"nothing faster found ({why})" if why else "nothing faster found"
 
@@ -136,19 +162,25 @@ async def optimize(
     *,
     model: ModelSettings | ModelTeam | None = None,
     asked: ModelQuery = query_model,
-    pause: PauseSwitch | None = None,
+    control: SearchControl | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Search on ``host`` and yield events, the last one always being ``Finished``.
 
     A ``model`` takes all roles of the team; a ``ModelTeam`` names one for each. ``asked`` sends the queries to them.
-    While ``pause`` is on, no new step is started.
+    While ``control`` is on, no new step is started. When it is stopped, or the time of the budget is up, the search
+    ends with what it has, whatever still runs.
 
     Closing the iterator, or cancelling the task that waits for it, ends the search and its jobs at once; the run is
     then recorded as cancelled. Expected failures are reported as events; none is raised.
     """
+    control, meter = control or SearchControl(), Meter(request.budget)
     if not request.inferred and lacks_problem(request.kernel_file(), _launched(request)):
         yield ProgressText("No problem was found: arguments are being inferred.")
-        request = replace(request, inferred=await _inferred(request, host))
+        problems = until_stopped(_inferred(request, host), control, meter.time_left)
+        with suppress(SearchStoppedError, OutOfTimeError):  # which ends the search below as well
+            async with aclosing(problems):
+                async for problem in problems:
+                    request = replace(request, inferred=(*request.inferred, problem))
     if request.inferred:
         entries = ", ".join(p.entry for p in request.inferred)
         yield ProgressText(
@@ -162,28 +194,28 @@ async def optimize(
         memory,
         host.name,
         lambda meter: _proposers(request, memory, model, meter, asked),
-        pause,
+        control,
         asks_a_model=model is not None,
+        meter=meter,
     )
     async with aclosing(events):
         async for event in events:
             yield event
 
 
-async def _inferred(request: OptimizeRequest, host: Host) -> tuple[InferredProblem, ...]:
-    """Return problems that launch the kernels of a file without one, as few as do. For a kernel of which none is found,
+async def _inferred(request: OptimizeRequest, host: Host) -> AsyncGenerator[InferredProblem, None]:
+    """Yield problems that launch the kernels of a file without one, as few as do. For a kernel of which none is found,
     or where the host is lost, there is none, which the baseline then says."""
     file, left = request.kernel_file(), _launched(request)
-    problems: list[InferredProblem] = []
     while left:
         try:
-            found = await infer_problem(host, file, left, request.target, request.limits)
+            problem = await infer_problem(host, file, left, request.target, request.limits)
         except HostUnreachableError:
-            break
-        launched = [k for k in left if k.name in found.launched]
-        problems += [found] if launched else []
+            return
+        launched = [k for k in left if k.name in problem.launched]
+        if launched:
+            yield problem
         left = [k for k in left if k not in (launched or left[:1])]
-    return tuple(problems)
 
 
 def _proposers(
@@ -224,12 +256,13 @@ def _experience(request: OptimizeRequest, memory: Memory | None, team: ModelTeam
     )
 
 
-@dataclass
+@dataclass(frozen=True)
 class _End:
-    """The status and reason of a run's end; by default its caller went away."""
+    """How a run ended; by default its caller went away."""
 
     status: RunStatus = "cancelled"
     reason: str = "stopped"
+    ended: Ended = "done"
 
 
 async def drive(
@@ -239,12 +272,66 @@ async def drive(
     memory: Memory | None,
     host: str,
     proposers: Callable[[Meter], Sequence[Proposer]],
-    pause: PauseSwitch | None = None,
+    control: SearchControl | None = None,
     asks_a_model: bool = True,
+    meter: Meter | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Run ``optimize`` with the given evaluators and proposers; needs no host."""
-    recorder, meter, end = Recorder(memory), Meter(request.budget), _End()
+    recorder, control, end = Recorder(memory), control or SearchControl(), _End()
+    meter = meter or Meter(request.budget)
     kernels = _launched(request)
+    summary = RunSummary(kernels, asks_a_model)
+
+    async def begun() -> AsyncGenerator[Event, None]:
+        known = await _begin(request, kernels, recorder, host)
+        if known.run:
+            yield ProgressText(
+                f"Going on with the run {known.run}: its {len(known.costs) + len(known.failures)} measured versions "
+                "are taken over and cost nothing; the budget begins anew."
+            )
+        shared = SearchRun(request, cost, gate, recorder, meter, recorder.run, host, known, control)
+        async with aclosing(_all_kernels(shared, kernels, proposers)) as events:
+            async for event in events:
+                yield event
+
+    try:
+        async with aclosing(until_stopped(begun(), control, meter.time_left)) as events:
+            async for event in events:
+                summary.take(event)
+                yield event
+        end = _End("finished", summary.text())
+    except (BudgetExhaustedError, OutOfTimeError) as spent:
+        found = summary.text("early" if meter.seconds_left == 0.0 else "done")
+        end = _End("finished", f"{found}: {meter.spent() or spent}", "early")
+    except SearchStoppedError as stop:
+        end = _End("cancelled", f"{summary.text('stopped')}: {stop}", "stopped")
+    except (EvaluatorLostError, CostUnavailableError) as error:
+        end = _End("failed", str(error))
+    except BaseException as error:
+        if isinstance(error, Exception):
+            end = _End("failed", f"{type(error).__name__}: {error}")
+        raise
+    finally:
+        result = {
+            "reason": end.reason,
+            "usage": meter.usage,
+            "suggestions": summary.found,
+            "calls": meter.calls,
+        }
+        with suppress(TimeoutError, asyncio.TimeoutError):
+            await within(PATIENCE, recorder.finish(end.status, result))
+    if trouble := recorder.new_trouble():
+        yield ProgressText(trouble)
+    for line in summary.failures():
+        yield ProgressText(line)
+    unchecked = summary.unchecked if end.ended != "done" else ()
+    yield Finished(recorder.run, end.reason, meter.usage, tuple(meter.calls), end.ended, unchecked)
+
+
+async def _begin(
+    request: OptimizeRequest, kernels: Sequence[Kernel], recorder: Recorder, host: str
+) -> ResumedResults:
+    """Begin the run in the memory, and return what an interrupted one had paid for."""
     first = kernels[0] if kernels else None
     options: dict[str, Any] = {
         "budget": request.budget,
@@ -257,7 +344,7 @@ async def drive(
     if request.resume and first is not None:
         known = await resumed_results(recorder, first.content_hash, request.target, host)
         options |= {RESUMES: known.run} if known.run else {}
-    run = await recorder.start(
+    await recorder.start(
         str(request.path),
         first.name if first else "",
         first.content_hash if first else "",
@@ -265,38 +352,7 @@ async def drive(
         host,
         options,
     )
-    summary = RunSummary(kernels, asks_a_model)
-    if known.run:
-        yield ProgressText(
-            f"Going on with the run {known.run}: its {len(known.costs) + len(known.failures)} measured versions are "
-            "taken over and cost nothing; the budget begins anew."
-        )
-    try:
-        shared = SearchRun(request, cost, gate, recorder, meter, run, host, known, pause or PauseSwitch())
-        events = _all_kernels(shared, kernels, proposers)
-        async with aclosing(events):
-            async for event in events:
-                summary.take(event)
-                yield event
-        end = _End("finished", summary.text())
-    except BudgetExhaustedError as spent:
-        end = _End("finished", f"{summary.text()}: {spent}")
-    except (EvaluatorLostError, CostUnavailableError) as error:
-        end = _End("failed", str(error))
-    except BaseException as error:
-        if isinstance(error, Exception):
-            end = _End("failed", f"{type(error).__name__}: {error}")
-        raise
-    finally:
-        await recorder.finish(
-            end.status,
-            {"reason": end.reason, "usage": meter.usage, "suggestions": summary.found, "calls": meter.calls},
-        )
-    if trouble := recorder.new_trouble():
-        yield ProgressText(trouble)
-    for line in summary.failures():
-        yield ProgressText(line)
-    yield Finished(run, end.reason, meter.usage, tuple(meter.calls))
+    return known
 
 
 async def _all_kernels(

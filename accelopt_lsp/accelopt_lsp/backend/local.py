@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accelopt_agent.model.editor_request import Complete, no_models
+from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.history import interrupted, past_runs
-from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.accept import notice_undone
@@ -55,7 +55,7 @@ class LocalBackend:
         self._memory = MemoryExecutor()
         self._host_profiles: HostProfiles | None = None
         self._memory_trouble: str | None = None
-        self._pauses: dict[str, PauseSwitch] = {}
+        self._pauses: dict[str, SearchControl] = {}
 
     async def start(self) -> None:
         """Do nothing: hosts connect and memories open when they are first used."""
@@ -96,7 +96,7 @@ class LocalBackend:
     async def optimize(
         self, file: FileText, kernel: str, request: SearchRequest
     ) -> AsyncGenerator[SearchEvent, None]:
-        pause = self._pauses[request.job] = PauseSwitch(
+        pause = self._pauses[request.job] = SearchControl(
             request.paused
         )  # before anything is awaited: who pauses may be quick
         try:

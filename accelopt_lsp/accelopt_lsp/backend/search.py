@@ -22,8 +22,8 @@ from accelopt_agent.model.editor_request import Complete
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import OptimizeRequest
+from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.history import interrupted
-from accelopt_agent.search.pause import PauseSwitch
 from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.backend.host_profiles import HostProfiles
 from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchProgress, SearchRequest
@@ -46,7 +46,7 @@ async def search_events(
     profiles: HostProfiles,
     memory: Memory | None,
     complete: Complete,
-    pause: PauseSwitch,
+    control: SearchControl,
 ) -> AsyncGenerator[SearchEvent, None]:
     """Search on the host of the settings. ``complete`` asks the editor's own models.
 
@@ -69,7 +69,9 @@ async def search_events(
     formatter = SearchProgressFormatter(kernel, search.budget.candidates, not_asked)
     try:
         host, asked = await profiles.connected(settings), EditorModels(complete)
-        async with aclosing(optimize(search, host, memory, model=model, asked=asked, pause=pause)) as events:
+        async with aclosing(
+            optimize(search, host, memory, model=model, asked=asked, control=control)
+        ) as events:
             async for event in events:
                 for shown in formatter.of(event):
                     yield shown

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
+import signal
 import sys
-from contextlib import aclosing
+from collections.abc import Iterator, Sequence
+from contextlib import aclosing, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,16 +31,22 @@ from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host, open_memory, read_source, targets_for
 from accelopt_lsp.search_plan import search_budget, search_plan
 from accelopt_lsp.stderr import say
+from accelopt_profiling.waiting import LEAVING_SECONDS, run_and_leave, within
 
 if TYPE_CHECKING:
-    from accelopt_agent.events import Event, ModelCall
+    from types import FrameType
+
+    from accelopt_agent.events import CandidateTried, Ended, Event, ModelCall
     from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget, OptimizeRequest
+    from accelopt_agent.search.control import SearchControl
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.settings.load import Settings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.measurement import Latency
 
+#: So many versions without a verdict are named at the end.
+SHOWN = 3
 #: The words of ``--budget``: what each limits, and how many of the budget's units one is.
 _BUDGET = {
     "candidates": ("candidates", 1.0),
@@ -92,7 +101,9 @@ def optimize(
 
     A file without a problem is searched with inferred arguments; the original is then what versions are compared with.
 
-    Exit code 1: nothing faster was found. 2: no kernel could be measured.
+    When the time of the budget is up, or at Ctrl-C or SIGTERM, it ends within 15 seconds with what it has.
+
+    Exit code 1: nothing faster was found. 2: no kernel could be measured. 130: interrupted.
     """
     settings = search_settings(
         file, {"problem": problem, "host": host, "require_isolation": require_isolation}, **asked
@@ -117,18 +128,26 @@ def optimize(
         )
         raise wrong_input(f"Instructions are for a model, and none is asked: {why}.")
     require_proposer(request.sources, team)
-    search = asyncio.run(_search(settings, request, team))
+    search = run_and_leave(_search(settings, request, team))
     if search.run is None:
         raise CommandError(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
     from accelopt_agent.suggestions.suggestion import best_first
 
     suggestions = best_first(search.suggestions)
+    again = continuing(sys.argv[1:])
     if as_json:
-        from accelopt_lsp.cli.shapes import search_object
+        from accelopt_lsp.cli.shapes import search_object, stopped_object
 
         print_json(
             search_object(
-                str(file), search.run, search.baseline, suggestions, search.tried, search.usage, search.calls
+                str(file),
+                search.run,
+                search.baseline,
+                suggestions,
+                search.tried,
+                search.usage,
+                search.calls,
+                None if search.ended == "done" else stopped_object(search.reason, search.unchecked, again),
             )
         )
     else:
@@ -143,11 +162,17 @@ def optimize(
         tried = f"{search.tried} candidate{'' if search.tried == 1 else 's'} tried; "
         spent = search.usage.candidates >= limits.candidates  # then the reason says how many
         say(f"{'' if spent else tried}{search.reason}")
+    for line in not_checked(search.unchecked):
+        say(line)
+    if search.ended != "done":
+        say(f"To continue: {again}")
     if search.calls:
         from accelopt_lsp.cli.tables import print_ledger
 
         print_ledger(err(), search.calls)
-    if not search.measured:
+    if search.ended == "stopped":
+        return Exit.INTERRUPTED
+    if not search.measured and search.ended == "done":
         return Exit.WRONG_INPUT
     return Exit.DONE if suggestions else Exit.NO
 
@@ -167,6 +192,8 @@ class _Search:
         self.calls: tuple[ModelCall, ...] = ()
         self.measured = False
         self.skipped: set[str] = set()
+        self.ended: Ended = "done"
+        self.unchecked: tuple[CandidateTried, ...] = ()
 
     def take(self, event: Event) -> None:
         from accelopt_agent import events
@@ -196,26 +223,66 @@ class _Search:
             say(event.text)
         elif isinstance(event, events.Finished):
             self.run, self.reason, self.usage = event.run, event.reason, event.usage
-            self.calls = event.calls
+            self.calls, self.ended, self.unchecked = event.calls, event.ended, event.unchecked
 
 
 async def _search(settings: Settings, request: OptimizeRequest, team: ModelTeam | None) -> _Search:
     from accelopt_agent.optimize import optimize as run_search
+    from accelopt_agent.search.control import SearchControl, SearchStoppedError
 
+    control = SearchControl()
     host = open_host(settings)
     memory = _memory(settings)
     search = _Search()
     try:
-        await host.facts()  # a host that cannot be reached ends the command before the search begins
-        events = run_search(request, host, memory, model=team)
-        async with aclosing(events) as told:
-            async for event in told:
-                search.take(event)
+        with stopped_by_signals(control):
+            # a host that cannot be reached ends the command before the search begins
+            with suppress(SearchStoppedError):
+                await control.unless_stopped(host.facts())
+            events = run_search(request, host, memory, model=team, control=control)
+            async with aclosing(events) as told:
+                async for event in told:
+                    search.take(event)
     finally:
-        await host.close()
+        with suppress(asyncio.TimeoutError):
+            await within(LEAVING_SECONDS, host.close())
         if memory is not None:
             memory.close()
     return search
+
+
+@contextmanager
+def stopped_by_signals(control: SearchControl) -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM stop the search inside the block; a second one ends the command at once."""
+    loop = asyncio.get_running_loop()
+    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        loop.call_soon_threadsafe(control.stop, "interrupted")
+        for n in numbers:
+            signal.signal(n, signal.default_int_handler)
+
+    before = {n: signal.signal(n, stop) for n in numbers}
+    try:
+        yield
+    finally:
+        for n, handler in before.items():
+            signal.signal(n, handler)
+
+
+def continuing(arguments: Sequence[str]) -> str:
+    """Return the command that continues the search that ``arguments`` asked for."""
+    asked = [a for a in arguments if a != "--resume"]
+    at = asked.index("--") if "--" in asked else len(asked)
+    return shlex.join(["accelopt", *asked[:at], "--resume", *asked[at:]])
+
+
+def not_checked(unchecked: Sequence[CandidateTried]) -> list[str]:
+    """Return lines about the fastest versions without a verdict of the gate; none without such versions."""
+    from accelopt_lsp.features.wording import duration
+
+    lines = [f"     {duration(t.latency)}  {t.candidate.origin}: {t.candidate.last_step}" for t in unchecked]
+    return [f"Faster by their time, not checked yet: {len(lines)}", *lines[:SHOWN]] if lines else []
 
 
 def _memory(settings: Settings) -> Memory | None:

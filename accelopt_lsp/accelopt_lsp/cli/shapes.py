@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from accelopt_profiling.plain import to_plain
 
 if TYPE_CHECKING:
-    from accelopt_agent.events import ModelCall
+    from accelopt_agent.events import CandidateTried, ModelCall
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement, Latency
@@ -107,9 +107,10 @@ def search_object(
     tried: int,
     usage: Any,
     calls: Sequence[ModelCall] = (),
+    stopped: dict[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return what ``optimize --json`` prints. ``usage`` ends with the ledger: the sums of ``calls`` per role
-    and model."""
+    and model. A search that ended before it was done has ``stopped`` as well."""
     from accelopt_agent.model.ledger import accounts
 
     return {
@@ -119,7 +120,23 @@ def search_object(
         "suggestions": [suggestion_object(suggestion) for suggestion in suggestions],
         "tried": tried,
         "usage": {**to_plain(usage), "ledger": to_plain(accounts(calls))},
+        **({"stopped": stopped} if stopped is not None else {}),
     }
+
+
+def stopped_object(reason: str, unchecked: Iterable[CandidateTried], command: str) -> dict[str, Any]:
+    """Return why a search ended early, the faster versions without a verdict, and the command that continues it."""
+    versions = [
+        {
+            "kernel": tried.candidate.kernel,
+            "latency": latency_object(tried.latency),
+            "origin": tried.candidate.origin,
+            "summary": tried.candidate.summary,
+            "text": tried.candidate.text,
+        }
+        for tried in unchecked
+    ]
+    return {"reason": reason, "unchecked": versions, "continue": command}
 
 
 def record_object(command: Sequence[str], outcome: RecordOutcome) -> dict[str, Any]:

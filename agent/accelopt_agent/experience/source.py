@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.features import kernel_features
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair
+from accelopt_profiling.waiting import interruptible
 
 #: So many of the nearest pairs are chosen from, and of so many pairs those policies that do not compare.
 NEAREST, NEWEST = 48, 512
@@ -52,7 +52,7 @@ class ExperienceSource:
     async def of(self, node: Node) -> KernelExperience:
         """Return the experience for a version, with what this search proved so far; nothing where the memory cannot be
         read."""
-        return await asyncio.to_thread(self._read, node)
+        return await interruptible(self._read, node)
 
     def planner_text(self, experience: KernelExperience) -> str:
         return experience_text(experience, self.policy.tokens)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from accelopt_agent.events import ModelCall
-from accelopt_agent.model.answer import Answer
+from accelopt_agent.model.answer import Answer, estimated_tokens
 from accelopt_agent.model.client import ModelCallError, ModelQuery
 from accelopt_agent.model.settings import ModelSettings
 
@@ -44,6 +45,11 @@ async def query_booked(
         answer = await asked(settings, system, user, backoff_seconds=backoff_seconds)
     except ModelCallError as fault:
         book(ledger_entry(role, settings, fault, time.monotonic() - started))
+        raise
+    except asyncio.CancelledError:  # the question was sent all the same
+        read = estimated_tokens(len(system) + len(user))
+        unanswered = ModelCallError("The search ended before the answer.", tokens_in=read, estimated=True)
+        book(ledger_entry(role, settings, unanswered, time.monotonic() - started))
         raise
     call = ledger_entry(role, settings, answer, time.monotonic() - started)
     book(call)

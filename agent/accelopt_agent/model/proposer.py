@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 import textwrap
 from collections import Counter
@@ -39,6 +38,7 @@ from accelopt_agent.syntax.fingerprint import file_fingerprint
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.ref import ProblemLookup
+from accelopt_profiling.waiting import interruptible
 
 #: How much of a plan becomes the candidate's summary.
 SUMMARY_CHARACTERS = 160
@@ -111,7 +111,7 @@ class ModelProposer:
         share = self._team.coder.share
         found: list[Candidate] = []
         bad: InvalidAnswerError | None = None
-        example = await asyncio.to_thread(self._experience.coder_text, known, node, plan.instruction)
+        example = await interruptible(self._experience.coder_text, known, node, plan.instruction)
         for _ in range(self._team.samples):
             user = coder_user(node, plan, share, example, briefing)
             answer = await self._ask("coder", node, user, transcript)

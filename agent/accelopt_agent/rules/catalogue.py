@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib
 import json
 import logging
@@ -24,6 +23,7 @@ from accelopt_agent.search.node import Node
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
 from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.waiting import interruptible
 
 logger = logging.getLogger(__name__)
 
@@ -262,7 +262,7 @@ class RuleProposer:
         self._target = target
 
     async def propose(self, node: Node) -> list[Candidate]:
-        return await asyncio.to_thread(self._all, node)
+        return await interruptible(self._all, node)
 
     def _all(self, node: Node) -> list[Candidate]:
 

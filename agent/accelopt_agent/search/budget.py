@@ -26,7 +26,7 @@ class Meter:
         self._clock, self._started = clock, clock()
         self.candidates = self.judged = self.skipped = self.remembered = 0
         self.calls: list[ModelCall] = []
-        self._longest_proof, self._proved_late = 0.0, False
+        self._longest_proof, self._rests = 0.0, False
         self._news: list[str] = []
         self._told: asyncio.Event | None = None
 
@@ -69,12 +69,17 @@ class Meter:
             seconds, self.money, self.remembered,
         )  # fmt: skip
 
+    def time_left(self) -> float | None:
+        """Return the seconds until the time is up, below 0 afterwards; None without a limit and while it rests."""
+        if self.budget.seconds is None or self._rests:
+            return None
+        return self.budget.seconds - (self._clock() - self._started)
+
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the time is up, at least 0; None without a limit."""
-        if self.budget.seconds is None:
-            return None
-        return max(0.0, self.budget.seconds - (self._clock() - self._started))
+        """Seconds until the time is up, at least 0; None without a limit and while it rests."""
+        left = self.time_left()
+        return None if left is None else max(0.0, left)
 
     @property
     def keeps_rest_for_proof(self) -> bool:
@@ -92,16 +97,16 @@ class Meter:
             yield
         finally:
             self._longest_proof = max(self._longest_proof, self._clock() - began)
-            self._proved_late = self.seconds_left == 0.0
 
     @contextmanager
     def resting(self) -> Iterator[None]:
         """Leave the time inside the block out of the count."""
-        began = self._clock()
+        began, self._rests = self._clock(), True
         try:
             yield
         finally:
             self._started += self._clock() - began
+            self._rests = False
 
     @property
     def candidates_left(self) -> int:
@@ -119,9 +124,7 @@ class Meter:
     def spent(self) -> str | None:
         """Name the reached limit without which no work can go on, as one line; None if none is reached."""
         if self.budget.seconds is not None and self.seconds_left == 0.0:
-            over = self._clock() - self._started - self.budget.seconds
-            more = f", and {over:.0f} s more for the last proof" if self._proved_late else ""
-            return f"the time of {self.budget.seconds:g} s is used up{more}"
+            return f"the time of {self.budget.seconds:g} s is used up"
         if not self.candidates_left:
             return f"all {self.budget.candidates} candidates are tried"
         return None

@@ -18,6 +18,7 @@ from accelopt_agent.events import (
 )
 from accelopt_agent.search.budget import BudgetExhaustedError
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
+from accelopt_agent.search.control import LAST_PROOF
 from accelopt_agent.search.known_rewrites import KnownRewrites
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.proposer import Proposer, ProposerError
@@ -59,6 +60,7 @@ from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.waiting import interruptible
 
 #: Verdicts that are about the limits of a proof, not about the text.
 _LIMITS = frozenset({"timeout", "memory"})
@@ -80,7 +82,7 @@ class KernelSearch:
         self.shared, self.request, self.root, self.strategy = run, run.request, root, strategy
         self._proposers = {p.name: p for p in proposers}
         self._cost, self._recorder, self._meter = run.cost, run.recorder, run.meter
-        self._resumed, self._pause = run.resumed, run.pause
+        self._resumed, self._control = run.resumed, run.control
         self._validator = CandidateValidator(run.gate, run.recorder, run.meter, run.resumed.verdicts)
         self._texts = texts or VersionTexts(root.text, root.kernel.name)
         self._known = KnownRewrites(root, self._texts)
@@ -106,16 +108,16 @@ class KernelSearch:
                     async for event in self._prove_best():
                         yield event
                     raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
-                if not self._pause.on:
+                if not self._control.on:
                     for event in self._begin():
                         yield event
                 if not len(self._scheduler):
-                    if not self._pause.on:
+                    if not self._control.on:
                         break
                     async for event in self._rest():
                         yield event
                     continue
-                awaited = self._pause.over() if self._pause.on else self._meter.news_came()
+                awaited = self._control.over() if self._control.on else self._meter.news_came()
                 ended = await self._scheduler.finished(self._meter.seconds_left, awaited)
                 for line in self._meter.take_news():
                     yield ProgressText(f"{self.root.kernel.name}: {line}")
@@ -136,13 +138,15 @@ class KernelSearch:
 
     async def _prove_best(self) -> AsyncGenerator[Event, None]:
         """When the time is up: let the proof that runs end, or prove the best version without one. That is the only
-        work past the limit."""
+        work past the limit, and ``control.until_stopped`` ends it after ``LAST_PROOF`` seconds."""
         await self._scheduler.cancel_all(but=ValidateNode)
         if not len(self._scheduler) and (node := self.strategy.unproved()) is not None:
             for event in self._start(ValidateNode(node)):
                 yield event
         if len(self._scheduler):
-            yield ProgressText(f"{self.root.kernel.name}: the time is up; the last proof goes on")
+            yield ProgressText(
+                f"{self.root.kernel.name}: the time is up; the last check has {LAST_PROOF:g} s to end"
+            )
         while len(self._scheduler):
             for step, task in await self._scheduler.finished(None):
                 for event in await self._take(step, task):
@@ -152,7 +156,7 @@ class KernelSearch:
         await self._recorder.event(PAUSED, {})
         yield ProgressText(f"{self.root.kernel.name}: paused")
         with self._meter.resting():
-            await self._pause.over()
+            await self._control.over()
         await self._recorder.event(CONTINUED, {})
         yield ProgressText(f"{self.root.kernel.name}: going on")
 
@@ -226,7 +230,7 @@ class KernelSearch:
         else:
             candidates = await proposer.propose(node)
         if len(candidates) > FEW:
-            trials = await asyncio.to_thread(self._known.new_trials, candidates, node)
+            trials = await interruptible(self._known.new_trials, candidates, node)
         else:
             trials = self._known.new_trials(candidates, node)
         self._meter.skipped += len(candidates) - len(trials)
@@ -350,7 +354,7 @@ class KernelSearch:
             events.append(ProgressText(why))
         self.strategy.observe(NodeValidated(node))
         if node.proof == "accepted" and node.clearly_faster:
-            suggestion = await asyncio.to_thread(
+            suggestion = await interruptible(
                 suggestion_for, self.request, node, verdict, self.shared.id, self.shared.host
             )
             self._offered[node.fingerprint] = suggestion
@@ -364,7 +368,7 @@ class KernelSearch:
         """Let the memory know what was proved, for the rest of this search and for the next kernels. What it goes on
         from teaches no more by itself."""
         try:
-            pair = await asyncio.to_thread(pair_of, suggestion)
+            pair = await interruptible(pair_of, suggestion)
         except (ValueError, RecursionError):  # the kernel is gone from the text, or it is nested too deep
             return
         begun = [known for known in self._taught if pair.steps[: len(known.steps)] == known.steps]

@@ -3,7 +3,6 @@ it."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import secrets
 from collections.abc import Callable, Sequence
@@ -22,6 +21,7 @@ from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_memory.records import Pair, RunStatus, Trap
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.waiting import in_thread
 
 T = TypeVar("T")
 
@@ -47,6 +47,7 @@ class Recorder:
 
     def __init__(self, memory: Memory | None) -> None:
         self._memory = memory
+        self.run = secrets.token_hex(6)  # its id, until the memory gives another one
         self._run: str | None = None
         self.trouble: str | None = None
         self._trouble_reported = False
@@ -71,19 +72,19 @@ class Recorder:
 
     async def _call(self, call: Callable[[Memory], T], memory: Memory, otherwise: T) -> T:
         try:
-            return await asyncio.to_thread(call, memory)  # the database may make it wait
+            return await in_thread(call, memory)  # the database may make it wait
         except MemoryUnavailableError as error:
             self.trouble = str(error)
             return otherwise
 
     async def start(
         self, file: str, kernel: str, kernel_hash: str, target: str, host: str, options: dict[str, Any]
-    ) -> str:
-        """Begin a run and return its id; without a memory, an id all the same."""
+    ) -> None:
+        """Begin a run."""
         self._run = await self._write(
             lambda m: m.run_log.start(file, kernel, kernel_hash, target, host, options), None
         )
-        return self._run or secrets.token_hex(6)
+        self.run = self._run or self.run
 
     async def event(self, kind: str, data: dict[str, Any], key: str | None = None) -> None:
         run = self._run

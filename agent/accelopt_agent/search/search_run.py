@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from accelopt_agent.evaluation.evaluators import CostEvaluator, GateEvaluator
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.budget import Meter
-from accelopt_agent.search.pause import PauseSwitch
+from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.recorder import Recorder
 from accelopt_agent.search.resume import ResumedResults
 
@@ -25,4 +25,4 @@ class SearchRun:
     id: str
     host: str
     resumed: ResumedResults = field(default_factory=ResumedResults)
-    pause: PauseSwitch = field(default_factory=PauseSwitch)
+    control: SearchControl = field(default_factory=SearchControl)

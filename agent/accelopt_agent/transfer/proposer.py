@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import difflib
 import re
 
@@ -17,6 +16,7 @@ from accelopt_memory.memory import Memory
 from accelopt_memory.records import Match, Pair
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.waiting import interruptible
 
 #: So many of the nearest pairs are tried for whether they fit, until so many have.
 PAIRS_TRIED, MOST_FITTING = 64, 8
@@ -43,7 +43,7 @@ class MemoryProposer:
         self._memory, self._pairs, self._most = memory, pairs, most
 
     async def propose(self, node: Node) -> list[Candidate]:
-        return await asyncio.to_thread(self._propose, node)
+        return await interruptible(self._propose, node)
 
     def _propose(self, node: Node) -> list[Candidate]:
         try:

@@ -26,8 +26,8 @@ from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText,
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import Meter
+from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.history import interrupted, past_runs
-from accelopt_agent.search.pause import PauseSwitch
 from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
@@ -58,7 +58,7 @@ class Held(ToyCost):
 
 def begun(
     memory: Memory | None,
-    pause: PauseSwitch,
+    pause: SearchControl,
     cost: ToyCost | None = None,
     asked: OptimizeRequest | None = None,
 ) -> AsyncGenerator[Event, None]:
@@ -83,7 +83,7 @@ async def until(events: AsyncGenerator[Event, None], text: str) -> list[Event]:
 async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> None:
     """The switch is thrown while two candidates are being tried: both are taken in, and no third begins."""
     hang = asyncio.Event()
-    cost, pause = ToyCost(hang=hang), PauseSwitch()
+    cost, pause = ToyCost(hang=hang), SearchControl()
     events = begun(memory, pause, cost)
     rest = asyncio.ensure_future(until(events, "paused"))
     await asyncio.wait_for(cost.busy.wait(), PATIENCE)
@@ -104,7 +104,7 @@ async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> N
 
 
 async def test_going_on_wakes_a_search_whose_last_candidate_still_runs() -> None:
-    cost, pause = Held(), PauseSwitch(on=True)
+    cost, pause = Held(), SearchControl(on=True)
     events = begun(None, pause, cost, replace(request(), parallel=1))
     await until(events, "paused")
     pause.go_on()
@@ -126,7 +126,7 @@ async def test_a_pause_uses_no_time() -> None:
 
 
 async def test_a_paused_search_is_cancelled_at_once(memory: Memory) -> None:
-    events = begun(memory, PauseSwitch(on=True))
+    events = begun(memory, SearchControl(on=True))
     await until(events, "paused")
     await asyncio.wait_for(events.aclose(), PATIENCE)
     assert memory.run_log.runs()[0].status == "cancelled"
@@ -135,7 +135,7 @@ async def test_a_paused_search_is_cancelled_at_once(memory: Memory) -> None:
 
 async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) -> None:
     """The second run is ended before it has repeated what the first one knew."""
-    first = begun(memory, PauseSwitch())
+    first = begun(memory, SearchControl())
     tried = 0
     async for event in first:
         tried += isinstance(event, CandidateTried)
@@ -147,7 +147,7 @@ async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) ->
     assert (known.kernel, known.tried) == ("kernel", 3)
 
     asked = replace(request(), resume=True, instructions="keep it")
-    second = begun(memory, PauseSwitch(), asked=asked)
+    second = begun(memory, SearchControl(), asked=asked)
     async for event in second:
         if isinstance(event, CandidateTried):
             break
@@ -157,7 +157,7 @@ async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) ->
     assert (again.tried, again.instructions, again.run != known.run) == (3, "keep it", True)
 
     cost = ToyCost()
-    third = [e async for e in begun(memory, PauseSwitch(), cost, replace(request(), resume=True))]
+    third = [e async for e in begun(memory, SearchControl(), cost, replace(request(), resume=True))]
     usage = of(Finished, third)[0].usage
     assert usage.remembered == 3
     assert len(cost.seen) == usage.candidates
@@ -167,7 +167,7 @@ async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) ->
 
 
 async def test_runs_are_looked_back_at_step_by_step(memory: Memory) -> None:
-    found = of(SuggestionFound, await _all(begun(memory, PauseSwitch())))
+    found = of(SuggestionFound, await _all(begun(memory, SearchControl())))
     (run,) = past_runs(memory, "/k.py")
     assert past_runs(memory, "/other.py") == []
     said = [f"{s.what}: {s.outcome}" for s in run.steps]

@@ -1,0 +1,104 @@
+"""A search of 4,000,000 atomics ends by its budget and by signals, with what it has."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from accelopt_lsp.cli.optimize import continuing
+from accelopt_lsp.own_process import own_process
+
+ATOMICS = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def histogram(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = at < n
+    x = tl.load(x_ptr + at, mask=mask, other=0)
+    tl.atomic_add(out_ptr + x, 1, mask=mask)
+
+
+def entry(x):
+    out = torch.zeros(256, dtype=torch.int32, device=x.device)
+    n = x.numel()
+    histogram[(triton.cdiv(n, 1024),)](x, out, n, BLOCK=1024)
+    return out
+
+
+def get_inputs():
+    return [torch.randint(0, 256, (4 * 1024 * 1024,), dtype=torch.int32)]
+
+
+def reference(x):
+    return torch.bincount(x.long(), minlength=256).to(torch.int32)
+"""
+
+#: Within so many seconds a search has ended (the contract of budgets and signals).
+PROMISE = 15.0
+
+
+def started(home: Path, budget: str) -> subprocess.Popen[str]:
+    (home / "histogram.py").write_text(ATOMICS)
+    line = [*own_process("accelopt_lsp.cli.main"), "optimize", "histogram.py", "--no-model", "--json"]
+    return subprocess.Popen(
+        [*line, "--budget", budget], cwd=home, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_budget_of_seconds_is_kept(home: Path) -> None:
+    began = time.monotonic()
+    search = started(home, "seconds=15")
+    out, err = search.communicate(timeout=120)
+    assert time.monotonic() - began < 15 + PROMISE
+    found = json.loads(out)
+    assert search.returncode == (0 if found["suggestions"] else 1), err
+    assert "the time of 15 s is used up" in found["stopped"]["reason"]
+    assert found["stopped"]["continue"].endswith("--budget seconds=15 --resume")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("after", ["looking for", "faster, unproved"])
+def test_a_signal_ends_a_search_as_its_budget_does(home: Path, number: signal.Signals, after: str) -> None:
+    search = started(home, "minutes=30")
+    assert search.stderr is not None
+    told: list[str] = []
+    for line in search.stderr:
+        told.append(line)
+        if after in line:
+            break
+    began = time.monotonic()
+    os.killpg(search.pid, number)  # as a terminal does: the worker gets it too
+    out, err = search.communicate(timeout=120)
+    assert time.monotonic() - began < PROMISE
+    found = json.loads(out)
+    assert search.returncode == 130
+    assert "interrupted" in found["stopped"]["reason"]
+    assert found["tried"] == sum(" rule:" in line or " memory:" in line for line in told if line[:4].strip())
+    faster = {v["text"] for v in found["stopped"]["unchecked"]}
+    assert len(faster) + len(found["suggestions"]) >= (after == "faster, unproved")
+    assert "To continue: accelopt optimize histogram.py" in err
+
+
+@pytest.mark.parametrize(
+    ("asked", "again"),
+    [
+        (["optimize", "k.py"], "accelopt optimize k.py --resume"),
+        (["optimize", "--resume", "a b.py"], "accelopt optimize 'a b.py' --resume"),
+        (["optimize", "--json", "--", "-k.py"], "accelopt optimize --json --resume -- -k.py"),
+    ],
+)
+def test_the_command_that_continues(asked: list[str], again: str) -> None:
+    assert continuing(asked) == again
