@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accelopt_profiling.duration import duration_text
-from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.jobs import ProfileParams, Source, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
@@ -141,13 +141,17 @@ class MeasurementBuilder:
     def _kernel_file(self) -> str:
         return self._file.path.resolve().relative_to(self._file.root).as_posix()
 
-    def seal(self, source: Source) -> None:
-        """Give every measurement its receipt."""
+    def seal(self, source: Source, params: Mapping[Dialect, ProfileParams]) -> None:
+        """Give every measurement its receipt. ``source`` holds all files of the project that are needed, ``params`` the
+        parameters of each dialect's job."""
         for name, measured in self._kernels.items():
+            ran = params[measured.dialect]
+            own = [kernel for kernel in ran.kernels if kernel.name == name]
             receipt = Receipt(
                 "profile",
                 {
-                    "source": to_plain(source),
+                    "source": to_plain(Source(source.kernel, source.files)),
+                    "params": to_plain(dataclasses.replace(ran, kernels=own, input_specs=None)),
                     "measurement": to_plain(dataclasses.replace(measured, timeline=None)),
                     **({"timing": self._evidence[name]} if name in self._evidence else {}),
                 },

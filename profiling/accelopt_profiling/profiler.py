@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import AsyncGenerator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
 from accelopt_profiling.jobs import Extent, Job, Limits, ProfileParams, Runtime, Source, Step, StepError
 from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.measurement import Dialect, FileMeasurement
+from accelopt_profiling.kernels import Kernel, kernels_in
+from accelopt_profiling.measurement import Dialect, FileMeasurement, KernelMeasurement
 from accelopt_profiling.measurement_builder import MeasurementBuilder
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.problems.inference.inferred import (
     InferredProblem,
     inference_key,
@@ -22,6 +25,9 @@ from accelopt_profiling.problems.inference.inferred import (
     to_be_inferred,
     with_problem,
 )
+from accelopt_profiling.problems.ref import ProblemLookup
+from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.timing.time_step import TimeParams
 from accelopt_profiling.timing.timing_job import timing_steps
 
@@ -37,7 +43,7 @@ class ProfileRequest:
     asks for the slow facts too, ``timeline`` for the schedule of each engine; ``background`` jobs run at low priority.
     ``inferred`` remembers the problems that were inferred for files without one.
     ``extent`` is how far the profile goes, ``launches`` says for which launches and ``slow_configurations`` without
-    which configurations (``ProfileParams``).
+    which configurations (``ProfileParams``). ``source`` are the files of the job where they do not lie on this machine.
     """
 
     file: KernelFile
@@ -52,6 +58,7 @@ class ProfileRequest:
     slow_configurations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     inferred: MutableMapping[str, InferredProblem] = field(default_factory=dict)
+    source: Source | None = None
 
     @property
     def wanted(self) -> list[Kernel]:
@@ -75,9 +82,13 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
     by_dialect: dict[Dialect, list[Kernel]] = {}
     for kernel in request.wanted:
         by_dialect.setdefault(kernel.dialect, []).append(kernel)
-    source = await asyncio.to_thread(request.file.source, ship_imports=host.remote)
+    source = request.source
+    if source is None:
+        source = await asyncio.to_thread(request.file.source, ship_imports=host.remote)
+    whole = asyncio.create_task(asyncio.to_thread(with_imports, source))  # as the files are now
+    params = {dialect: _params(request, dialect, group, host.name) for dialect, group in by_dialect.items()}
     for dialect, group in by_dialect.items():
-        job = _job(request, source, dialect, group, await host.facts())
+        job = _job(request, source, params[dialect], await host.facts())
         try:
             async with contextlib.aclosing(host.run(job)) as messages:
                 async for message in messages:
@@ -92,7 +103,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
                         yield builder.measurement()
         except JobFailedError as failed:
             builder.fail(failed.step, failed.error, group)
-    builder.seal(source)
+    builder.seal(*_evidence(request, await whole, params))
     yield builder.measurement(complete=True)
 
 
@@ -117,21 +128,56 @@ def _remember_inferred(request: ProfileRequest, value: Any) -> None:
         request.inferred[inference_key(request.file)] = from_plain(InferredProblem, value["inferred"])
 
 
-def _job(
-    request: ProfileRequest,
-    source: Source,
-    dialect: Dialect,
-    kernels: list[Kernel],
-    host: HostFacts,
-) -> Job:
+def _evidence(
+    request: ProfileRequest, source: Source, params: dict[Dialect, ProfileParams]
+) -> tuple[Source, dict[Dialect, ProfileParams]]:
+    """Return the job's source and parameters with the problem that was inferred meanwhile, if one was."""
+    file, known = request.file, request.inferred.get(inference_key(request.file))
+    if file.problem.ref is None or file.problem.ref.kind != "inferred" or known is None:
+        return source, params
+    problem = with_problem(file, known).problem
+    whole = replace(source, files={**source.files, **problem.files})
+    return whole, {dialect: replace(ran, problem=problem.ref) for dialect, ran in params.items()}
+
+
+def request_of(receipt: Receipt, limits: Limits) -> tuple[ProfileRequest, KernelMeasurement]:
+    """Return the profile that ``receipt`` is the evidence of, and what it measured.
+
+    Raises:
+        ValueError, KeyError: the receipt does not hold what is needed (an older one does not say how it was run).
+    """
+    source, ran, measured = (
+        from_plain(Source, receipt.body["source"]),
+        from_plain(ProfileParams, receipt.body["params"]),
+        from_plain(KernelMeasurement, receipt.body["measurement"]),
+    )
+    root = Path("/receipt")  # nothing is read from there
+    for name in source.files:
+        if not Path(os.path.normpath(root / name)).is_relative_to(root):
+            raise ValueError(f"its path {name!r} leaves its folder")
+    parsed = try_parse(source.files[source.kernel])
+    problem = ProblemLookup(ran.problem, root=root)
+    file = KernelFile(root / source.kernel, parsed.text, kernels_in(parsed), problem, parsed.imports)
+    request = ProfileRequest(
+        file, {measured.dialect: ran.target}, [measured.name], limits, ran.detail, timeline=ran.timeline,
+        extent=ran.extent, launches=ran.launches, slow_configurations=ran.slow_configurations, source=source,
+    )  # fmt: skip
+    return request, measured
+
+
+def _params(request: ProfileRequest, dialect: Dialect, kernels: list[Kernel], host: str) -> ProfileParams:
     ref = request.file.problem.ref
     assert ref is not None
-    specs = request.input_specs.get(ref.content_hash)
-    params = ProfileParams(
-        kernels, ref, request.targets[dialect], host.name, specs, request.detail,
+    return ProfileParams(
+        kernels, ref, request.targets[dialect], host, request.input_specs.get(ref.content_hash), request.detail,
         timeline=request.timeline, extent=request.extent, launches=dict(request.launches),
         slow_configurations=dict(request.slow_configurations),
     )  # fmt: skip
+
+
+def _job(request: ProfileRequest, source: Source, params: ProfileParams, host: HostFacts) -> Job:
+    ref, kernels, dialect = params.problem, params.kernels, params.kernels[0].dialect
+    assert ref is not None
     limits = request.limits
     if ref.kind == "inferred":
         limits = replace(limits, seconds=2 * limits.seconds)  # its tries come first
@@ -142,6 +188,6 @@ def _job(
         # here, since it brings NumPy, which an editor's start need not wait for
         from accelopt_profiling.trainium.step import DeviceParams
 
-        on_device = DeviceParams(kernels, ref, request.targets[dialect], host.name)
+        on_device = DeviceParams(kernels, ref, params.target, host.name)
         steps.append(Step("trainium", "numpy", to_plain(on_device), request.limits, device=True))
     return Job(source, steps, request.background)

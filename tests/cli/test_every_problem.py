@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
-from support.problem_kinds import KINDS, NOTHING
+from support.problem_kinds import KINDS, NOTHING, ProblemCase
 
 pytestmark = pytest.mark.slow
 
@@ -78,3 +78,59 @@ def test_a_kernel_without_a_problem(accelopt: Command, home: Path) -> None:
     assert searched.code == 0, searched.err
     assert all(suggestion["gate"]["accepted"] for suggestion in searched.object["suggestions"])
     assert accelopt("verify", NOTHING.kernel, "--problem", "absent.py", "--json").code == 2
+
+
+_KERNEL, _PROBLEM = (KINDS["module"].files[name] for name in ("k.py", "k_problem.py"))
+#: What a receipt needs besides the kernel file, one at a time: files changed after the profile do not count.
+_PACKAGE = {
+    "lib/__init__.py": "",
+    "lib/sizes.py": "from lib.more.deep import COLUMNS\n",
+    "lib/more/deep.py": "COLUMNS = 128\n",
+}
+_IMPORTING = ProblemCase(
+    {"kernels/k.py": _KERNEL.replace("COLUMNS = 128", "from lib.sizes import COLUMNS"), **_PACKAGE,
+     "problems/p.py": _PROBLEM, "accelopt.toml": '[problem]\n"kernels/*.py" = "problems/p.py"\n'},
+    ("nl.multiply(tile, nl.sigmoid(tile))", "nl.multiply(nl.sigmoid(tile), tile)"), ("", ""), "problems/p.py",
+    "kernels/k.py",
+)  # fmt: skip
+REPLAYED = {
+    **KINDS,
+    "nothing": NOTHING,
+    "a problem elsewhere and a package of the project": _IMPORTING,
+    "relative imports": ProblemCase(
+        {"pkg/__init__.py": "", "pkg/k.py": _KERNEL.replace("COLUMNS = 128", "from .sizes import COLUMNS"),
+         "pkg/sizes.py": "COLUMNS = 128\n", "pkg/k_problem.py": _PROBLEM}, ("", ""), ("", ""), kernel="pkg/k.py",
+    ),
+    "relative imports of a loose folder": ProblemCase(
+        {"k.py": _KERNEL.replace("COLUMNS = 128", "from .sizes import COLUMNS"), "sizes.py": "COLUMNS = 128\n",
+         "k_problem.py": _PROBLEM}, ("", ""), ("", ""),
+    ),
+    "a name that is computed": ProblemCase(
+        {"pkg/__init__.py": "", "pkg/sizes.py": "COLUMNS = 128\n", "pkg/k_problem.py": _PROBLEM,
+         "pkg/k.py": _KERNEL.replace(
+             "COLUMNS = 128", "import importlib\nCOLUMNS = importlib.import_module(__package__ + '.sizes').COLUMNS")},
+        ("", ""), ("", ""), kernel="pkg/k.py",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", REPLAYED)
+def test_a_receipt_holds_all_that_is_needed_to_do_it_again(
+    accelopt: Command, home: Path, tmp_path: Path, kind: str
+) -> None:
+    """Profiles and checks agree with themselves after every file of the project is gone."""
+    case = REPLAYED[kind]
+    path = case.write(home)
+    profiled = accelopt("profile", case.kernel, "--target", case.target, "--json")
+    (kernel,) = profiled.object["kernels"]
+    receipts = [kernel["receipt"]]
+    if case is _IMPORTING:
+        candidate = path.with_name("candidate.py")
+        candidate.write_text(case.changed(case.rewrite), encoding="utf-8")
+        given = ["--problem", case.problem, "--original", case.kernel, "--json"]
+        receipts.append(accelopt("verify", candidate.relative_to(home), *given).object["receipt"])
+    for name in case.files:
+        (home / name).unlink()
+    for receipt in receipts:
+        again = accelopt("replay", receipt, "--json")
+        assert (again.code, again.object["differences"]) == (0, []), again.out

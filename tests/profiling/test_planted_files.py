@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from accelopt_profiling.examination import examine
+from accelopt_profiling.folder_tree import remove_tree
 from accelopt_profiling.problems.discovery.gpumode import gpumode_task
 from accelopt_profiling.source_text import UnreadableFileError, read_regular, read_text
-from accelopt_profiling.worker.job_folders import pid_namespace, remove_folder, remove_stale_folders
+from accelopt_profiling.worker.job_folders import pid_namespace, remove_stale_folders
 from accelopt_profiling.worker.readable_places import private_entries
 
 
@@ -73,7 +74,7 @@ def test_cleaning_stale_folders_follows_no_link(tmp_path: Path, monkeypatch: pyt
     planted = tmp_path / "tmp" / f"accelopt-{gone.pid}-{pid_namespace()}-x"
     planted.symlink_to(mine)
     remove_stale_folders()
-    remove_folder(planted)
+    remove_tree(planted)
     assert planted.is_symlink()
     assert (mine / "inner").stat().st_mode & 0o777 == 0o500
 

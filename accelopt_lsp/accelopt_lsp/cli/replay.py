@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import tempfile
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -73,34 +72,20 @@ def replay(receipt_id: str, host: str | None, as_json: bool) -> int:
 
 
 async def _profile_again(settings: Settings, receipt: Receipt) -> Replayed:
-    from accelopt_profiling.examination import examine
-    from accelopt_profiling.jobs import Source
-    from accelopt_profiling.measurement import KernelMeasurement
-    from accelopt_profiling.plain import from_plain
-    from accelopt_profiling.profiler import ProfileRequest, profile
+    from accelopt_profiling.profiler import profile, request_of
 
     try:
-        source = from_plain(Source, receipt.body.get("source"))
-        then = from_plain(KernelMeasurement, receipt.body.get("measurement"))
-        text = source.files[source.kernel]
+        request, then = request_of(receipt, settings.job_limits)
     except (ValueError, KeyError) as error:
-        raise wrong_input(f"The receipt {receipt.id} is not complete: {error}.") from None
+        raise _incomplete(receipt, error) from None
     host = open_host(settings)
     now: KernelMeasurement | None = None
-    with tempfile.TemporaryDirectory(prefix="accelopt-replay-") as folder:
-        _write(Path(folder), source)
-        request = ProfileRequest(
-            examine(Path(folder) / source.kernel, text, project_root=Path(folder)),
-            {then.dialect: then.target},
-            kernels=[then.name],
-            limits=settings.job_limits,
-        )
-        try:
-            async with aclosing(profile(host, request)) as growing:
-                async for measurement in growing:
-                    now = next((k for k in measurement.kernels if k.name == then.name), now)
-        finally:
-            await host.close()
+    try:
+        async with aclosing(profile(host, request)) as growing:
+            async for measurement in growing:
+                now = next((k for k in measurement.kernels if k.name == then.name), now)
+    finally:
+        await host.close()
     if now is None:
         raise wrong_input(f"The receipt {receipt.id} holds no kernel {then.name}.")
     differences = compare(then, now)
@@ -114,7 +99,7 @@ async def _check_again(settings: Settings, receipt: Receipt) -> Replayed:
     try:
         request = request_of(receipt)
     except (ValueError, KeyError) as error:
-        raise wrong_input(f"The receipt {receipt.id} is not complete: {error}.") from None
+        raise _incomplete(receipt, error) from None
     host = open_host(settings)
     try:
         _, now = await check(host, request)
@@ -124,16 +109,12 @@ async def _check_again(settings: Settings, receipt: Receipt) -> Replayed:
     return Replayed(receipt.id, receipt.kind, not found, found)
 
 
-def _write(folder: Path, source: Any) -> None:
-    """The receipt's files below ``folder``. Raises CommandError: one of them would lie outside it."""
-    for name, text in source.files.items():
-        path = (folder / name).resolve()
-        if not path.is_relative_to(folder.resolve()):
-            raise wrong_input(
-                f"The receipt holds the path {name!r}, which leaves its folder; nothing was run."
-            )
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", newline="")
+def _incomplete(receipt: Receipt, error: Exception) -> CommandError:
+    what = f"it holds no {error}" if isinstance(error, KeyError) else str(error)
+    return wrong_input(
+        f"The receipt {receipt.id} is not complete ({what}), as an older version wrote them; nothing was run. "
+        "Profile or verify the file again."
+    )
 
 
 def compare(then: KernelMeasurement, now: KernelMeasurement) -> list[Difference]:

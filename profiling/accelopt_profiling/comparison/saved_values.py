@@ -77,10 +77,10 @@ def read_index(folder: Path) -> list[Any]:
 
 
 def digest(folder: Path) -> str:
-    """Return a hash of everything below ``folder``: names, index and arrays."""
+    """Return a hash of the files in ``folder``, which has no folders: names, index and arrays."""
     state = hashlib.sha256()
-    for file in sorted(p for p in folder.rglob("*") if p.is_file()):
-        state.update(file.relative_to(folder).as_posix().encode() + b"\0")
+    for file in sorted(p for p in folder.iterdir() if p.is_file()):
+        state.update(os.fsencode(file.name) + b"\0")
         with file.open("rb") as stream:
             while block := stream.read(1 << 20):
                 state.update(block)

@@ -5,12 +5,11 @@ too.
 from __future__ import annotations
 
 import ast
-from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.jobs import Runtime, Source
-from accelopt_profiling.problems.discovery.imports import imported_names, project_imports
+from accelopt_profiling.problems.discovery.imports import imported_names
 from accelopt_profiling.source_text import parse_python
 
 #: Functions of a problem that a kernel must not call: they give the answer, or the inputs away.
@@ -19,17 +18,6 @@ _ANSWERS = {
     "nkibench": ["forward", "get_inputs"],
     "kernelbench": ["Model", "get_inputs"],
 }
-
-
-def with_imports(source: Source) -> Source:
-    """Return the source with the project's own modules that its files import, copied from this machine."""
-    root = _root_of(source)
-    if root is None:
-        return source
-    folders = [Path(p) for p in source.import_paths]
-    imported = project_imports({root / n: t for n, t in source.files.items()}, folders, root)
-    shipped = {p.relative_to(root).as_posix(): t for p, t in imported.items()}
-    return replace(source, files={**shipped, **source.files})
 
 
 def without_problem(request: GateRequest) -> Source:
@@ -47,14 +35,6 @@ def unchanged_files(request: GateRequest) -> list[str]:
     return [
         n for n, t in request.candidate.files.items() if n != request.candidate.kernel and before.get(n) == t
     ]
-
-
-def _root_of(source: Source) -> Path | None:
-    """Return the folder that the source's paths are relative to, where it lies on this machine."""
-    parts = len(PurePosixPath(source.kernel).parts)
-    if not source.import_paths or not source.name or len(Path(source.name).parts) <= parts:
-        return None
-    return Path(source.name).parents[parts - 1]
 
 
 def hidden_modules(request: GateRequest) -> list[str]:

@@ -15,7 +15,6 @@ from accelopt_profiling.gate.candidate_files import (
     neutralised_names,
     runtime_of,
     unchanged_files,
-    with_imports,
     without_problem,
 )
 from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fault
@@ -46,6 +45,7 @@ from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.receipt import Receipt
 
 #: All cases of a candidate together get so many times what one gets.

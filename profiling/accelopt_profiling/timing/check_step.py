@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from accelopt_profiling.folder_tree import remove_tree
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
@@ -71,7 +71,7 @@ def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
         checked += 1
         if verdict.status == "failed":
             return CheckedRuns(checked, f"Run {run + 1} of the timing: {verdict.detail}")
-    shutil.rmtree(context.folder / FOLDER, ignore_errors=True)
+    remove_tree(context.folder / FOLDER)
     return CheckedRuns(checked, unknown="" if checked else "No outputs of timed runs were kept.")
 
 

@@ -14,6 +14,7 @@ def main(restarted: bool = False) -> None:
     """Serve until the client ends. ``restarted`` tells that the environment was cleaned already."""
     if not restarted:
         restart_without_secrets()
+    from accelopt_profiling.worker.frames import encode
     from accelopt_profiling.worker.supervisor import Supervisor  # not before: a restart would import it twice
 
     with contextlib.suppress(PermissionError):  # it leads a session already
@@ -22,7 +23,13 @@ def main(restarted: bool = False) -> None:
     # Keep the protocol's channel to ourselves: whatever else writes to descriptor 1 goes to standard error.
     channel = os.dup(1)
     os.dup2(2, 1)
-    Supervisor(0, channel).serve()
+    try:
+        supervisor = Supervisor(0, channel)
+    except OSError as error:
+        refused = f"The worker got no folder for its jobs ({error}): make room there, or set TMPDIR to another folder."
+        os.write(channel, encode({"type": "refused", "message": refused}))
+        return
+    supervisor.serve()
 
 
 def _leave_terminal() -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import signal
 import stat
 import sys
@@ -13,6 +12,8 @@ import tempfile
 import time
 from collections.abc import Mapping
 from pathlib import Path
+
+from accelopt_profiling.folder_tree import remove_tree
 
 _TRIES, _PAUSE_SECONDS = 40, 0.05
 
@@ -33,20 +34,6 @@ def write_sources(root: Path, files: Mapping[str, str]) -> None:
         path.write_bytes(text.encode("utf-8"))
 
 
-def remove_folder(folder: Path) -> None:
-    """Remove a folder, also what user code made unreadable for its owner; a link, and what cannot be removed, stays."""
-    if folder.is_symlink():
-        return
-    shutil.rmtree(folder, ignore_errors=True)
-    if folder.exists():
-        for root, folders, _ in os.walk(folder):
-            for inner in (os.path.join(root, name) for name in folders):
-                if not os.path.islink(inner):
-                    with contextlib.suppress(OSError):
-                        os.chmod(inner, 0o700)
-        shutil.rmtree(folder, ignore_errors=True)
-
-
 def remove_stale_folders() -> None:
     """Remove the folders of this user's workers that have ended.
 
@@ -65,7 +52,7 @@ def remove_stale_folders() -> None:
                 and stat.S_ISDIR(state.st_mode)
                 and state.st_uid == os.getuid()
             ):
-                remove_folder(folder)
+                remove_tree(folder)
 
 
 def pid_namespace() -> int:
@@ -84,25 +71,41 @@ def _gone(pid: str) -> bool:
         return not Path(f"/proc/{pid}").exists()
 
 
-def remove_at_exit(base: Path) -> int:
-    """Start a process that removes ``base`` when this one has ended, even by a kill.
+class FolderRemover:
+    """A process that removes folders beside the worker, so that nobody waits for it, whatever lies in them.
 
-    Where the worker came as an archive, the archive's folder is removed too. Returns the descriptor whose closing
-    tells that process of the end: keep it open, and let no child have it.
+    It begins with those of workers that have ended, then removes the folders of ``base`` that it is told, and at the
+    worker's end, even by a kill, ``base`` itself, with the archive's folder where the worker came as an archive.
     """
-    archive = Path(sys.path[0]) if sys.path else base
-    folders = [base, archive.parent] if archive.name == "worker.zip" else [base]
-    reading, writing = os.pipe()
-    if os.fork() == 0:
-        try:
-            _wait_and_remove(reading, folders)
-        finally:
-            os._exit(0)
-    os.close(reading)
-    return writing
+
+    def __init__(self, base: Path) -> None:
+        archive = Path(sys.path[0]) if sys.path else base
+        folders = [base, archive.parent] if archive.name == "worker.zip" else [base]
+        reading, self._names = os.pipe()
+        self._process = os.fork()
+        if self._process == 0:
+            try:
+                _serve_removals(reading, folders)
+            finally:
+                os._exit(0)
+        os.close(reading)
+        os.set_blocking(self._names, False)
+
+    def remove(self, name: str) -> None:
+        """Remove the folder ``name`` of ``base`` soon; at the latest at the worker's end."""
+        with contextlib.suppress(OSError):
+            os.write(self._names, os.fsencode(name) + b"\0")
+
+    def close(self, seconds: float = 2.0) -> None:
+        """Let it finish, and wait for that, at most ``seconds``: where the client's end ends a container, it too."""
+        os.close(self._names)
+        end = time.monotonic() + seconds
+        with contextlib.suppress(ChildProcessError):
+            while not os.waitpid(self._process, os.WNOHANG)[0] and time.monotonic() < end:
+                time.sleep(0.005)
 
 
-def _wait_and_remove(reading: int, folders: list[Path]) -> None:
+def _serve_removals(reading: int, folders: list[Path]) -> None:
     os.setsid()
     os.chdir("/")
     for number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
@@ -112,10 +115,16 @@ def _wait_and_remove(reading: int, folders: list[Path]) -> None:
         os.dup2(null, standard)
     os.dup2(reading, 3)
     os.closerange(4, 4096)
-    os.read(3, 1)
+    with contextlib.suppress(Exception):  # whatever lies there, this worker's own folders go
+        remove_stale_folders()
+    unread = b""
+    while data := os.read(3, 1 << 16):
+        *names, unread = (unread + data).split(b"\0")
+        for name in names:
+            remove_tree(folders[0] / os.fsdecode(name))
     for _ in range(_TRIES):  # the worker's children, which end with it, may still be writing
         for folder in folders:
-            remove_folder(folder)
+            remove_tree(folder)
         if not any(folder.exists() for folder in folders):
             return
         time.sleep(_PAUSE_SECONDS)

@@ -14,14 +14,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.folder_tree import size_of_tree
 from accelopt_profiling.jobs import Job, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.worker.activity import JobActivity, WorkerActivity, write_activity
 from accelopt_profiling.worker.confinement import Confinement
 from accelopt_profiling.worker.descriptor_events import DescriptorEvents
 from accelopt_profiling.worker.device_lock import DeviceQueue
-from accelopt_profiling.worker.job_folders import remove_folder, write_sources
-from accelopt_profiling.worker.limits import FOLDER_SECONDS, size_of_folder
+from accelopt_profiling.worker.job_folders import FolderRemover, write_sources
+from accelopt_profiling.worker.limits import FOLDER_SECONDS
 from accelopt_profiling.worker.preloaded_parent import PreloadedParent, StepEnded, StepStarted
 from accelopt_profiling.worker.running_step import ActiveJob, RunningStep, usage_error
 from accelopt_profiling.worker.sandbox_plan import ProjectFolders, SandboxPlan
@@ -70,7 +71,8 @@ class JobScheduler:
     """Runs the jobs of one client.
 
     ``plan`` is what its sandboxes have in common, ``sandboxed`` whether each step gets namespaces of its own. Messages
-    for the client go through ``send``; ``events`` calls back when a step or a preloaded parent has written something.
+    for the client go through ``send``; ``events`` calls back when a step or a preloaded parent has written something;
+    ``remover`` removes the folders of jobs that have ended.
     """
 
     def __init__(
@@ -79,8 +81,10 @@ class JobScheduler:
         sandboxed: bool,
         send: Callable[[dict[str, Any]], None],
         events: DescriptorEvents,
+        remover: FolderRemover,
     ) -> None:
         self._plan, self._sandboxed, self._send, self._events = plan, sandboxed, send, events
+        self._remover = remover
         self._base, self._projects = plan.base, ProjectFolders(plan)
         self._parents: dict[Runtime, PreloadedParent] = {}
         self._jobs: dict[str, ActiveJob] = {}
@@ -163,7 +167,7 @@ class JobScheduler:
             running = job.running
             if running is None or running.killed is not None or running.pid is None:
                 continue
-            if not self._sandboxed and size_of_folder(str(job.folder)) > running.step.limits.written_bytes:
+            if not self._sandboxed and size_of_tree(str(job.folder)) > running.step.limits.written_bytes:
                 running.kill(usage_error("written", running.step.limits))
             running.enforce(now)
         for parent in list(self._parents.values()):
@@ -309,7 +313,7 @@ class JobScheduler:
     def _finish(self, job: ActiveJob) -> None:
         self._jobs.pop(job.id, None)
         self._devices.remove(job)
-        remove_folder(job.folder)
+        self._remover.remove(job.folder.name)
         self._write_activity()
 
     def _write_activity(self) -> None:

@@ -12,13 +12,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from accelopt_profiling.folder_tree import size_of_tree
 from accelopt_profiling.jobs import Limits
 
 #: How the first process of a sandbox ends when its step used too much.
 TOO_MUCH_MEMORY, TOO_MANY_PROCESSES, TOO_MUCH_WRITTEN = 41, 42, 43
 WATCH_SECONDS = 0.1
-#: The size of a job's folder is looked at this often, and of so many entries.
-FOLDER_SECONDS, _MOST_ENTRIES = 1.0, 20_000
+#: The size of a job's folder is looked at this often.
+FOLDER_SECONDS = 1.0
 #: How many times its memory limit a step may reserve without touching it. Our choice.
 RESERVED = 16
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -92,7 +93,7 @@ def watch(
         time.sleep(WATCH_SECONDS)
         reap()
         rounds += 1
-        if rounds % round(FOLDER_SECONDS / WATCH_SECONDS) == 0 and size_of_folder(folder) > written:
+        if rounds % round(FOLDER_SECONDS / WATCH_SECONDS) == 0 and size_of_tree(folder) > written:
             os._exit(TOO_MUCH_WRITTEN)
         pids = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
         if sum(_written(pid) for pid in ("1", *pids)) > written:
@@ -113,20 +114,6 @@ def _size_of_files(folder: int | None) -> int:
         return 0
     state = os.fstatvfs(folder)
     return (state.f_blocks - state.f_bfree) * state.f_frsize
-
-
-def size_of_folder(folder: str) -> int:
-    """Return the bytes that a folder takes on its disk; of one with very many entries, of the first."""
-    size = entries = 0
-    for place, _, files in os.walk(folder):
-        for name in files:
-            with contextlib.suppress(OSError):
-                entry = os.lstat(os.path.join(place, name))
-                size += entry.st_blocks * 512 // entry.st_nlink
-        entries += len(files) + 1
-        if entries > _MOST_ENTRIES:
-            break
-    return size
 
 
 def own_memory(pid: str) -> int:

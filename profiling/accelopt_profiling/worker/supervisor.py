@@ -17,12 +17,7 @@ from accelopt_profiling.worker.descriptor_events import DescriptorEvents
 from accelopt_profiling.worker.frames import Decoder, encode
 from accelopt_profiling.worker.handshake import hello
 from accelopt_profiling.worker.isolation import probe_isolation
-from accelopt_profiling.worker.job_folders import (
-    pid_namespace,
-    remove_at_exit,
-    remove_folder,
-    remove_stale_folders,
-)
+from accelopt_profiling.worker.job_folders import FolderRemover, pid_namespace
 from accelopt_profiling.worker.job_scheduler import JobScheduler
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 
@@ -34,11 +29,12 @@ class Supervisor:
         self._read, self._write = read, write
         self._decoder = Decoder()
         self._events = DescriptorEvents()
-        remove_stale_folders()
         self._base = Path(tempfile.mkdtemp(prefix=f"accelopt-{os.getpid()}-{pid_namespace()}-"))
-        remove_at_exit(self._base)
+        self._remover = FolderRemover(self._base)
         self._isolation, plan = probe_isolation(SandboxPlan.of_worker(self._base))
-        self._scheduler = JobScheduler(plan, self._isolation.processes, self._send, self._events)
+        self._scheduler = JobScheduler(
+            plan, self._isolation.processes, self._send, self._events, self._remover
+        )
         self._open = True
 
     def serve(self) -> None:
@@ -53,7 +49,7 @@ class Supervisor:
             pass  # the client has gone
         finally:
             self._scheduler.close()
-            remove_folder(self._base)
+            self._remover.close()
 
     def _send(self, message: dict[str, Any]) -> None:
         data = memoryview(encode(message))

@@ -23,6 +23,7 @@ from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES, imported_names
 from accelopt_profiling.problems.inference.failure_site import error_text, failed_check
 from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.source_text import COMPUTED_IMPORT
 from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.relative_imports import PACKAGE, package_for
 from accelopt_profiling.worker.repository_modules import find_in_repository, module_in_repository
@@ -222,11 +223,16 @@ def member_name(source: Source, relative: str) -> str | None:
 
 
 def _shipped_member(source: Source, relative: str) -> str | None:
-    """Return the dotted name of a file that imports its own package by name, where that package came with the job."""
+    """Return the dotted name of a file that imports its own package by a name, also a computed one, where that package
+    came with the job.
+    """
     path = PurePosixPath(relative)
     imported = {n.split(".")[0] for n, level in imported_names(source.files.get(relative, "")) if not level}
     for depth, folder in enumerate(path.parts[:-1], 1):
-        if folder in imported and f"{'/'.join(path.parts[:depth])}/__init__.py" in source.files:
+        if (
+            imported & {folder, COMPUTED_IMPORT}
+            and f"{'/'.join(path.parts[:depth])}/__init__.py" in source.files
+        ):
             return ".".join([*path.parts[depth - 1 : -1], path.stem])
     return None
 

@@ -99,11 +99,11 @@ async def test_a_link_in_the_jobs_folder_leads_the_worker_nowhere(host, tmp_path
 def test_a_folder_that_forbids_its_own_removal_is_removed(tmp_path):
     """Not as root, whom nothing is forbidden."""
     code = (
-        "import os, pathlib\nfrom accelopt_profiling.worker.job_folders import remove_folder\n"
+        "import os, pathlib\nfrom accelopt_profiling.folder_tree import remove_tree\n"
         "if os.getuid() == 0: os.setuid(65534)\n"
         "os.makedirs('job/a/b/c')\nopen('job/a/b/c/d', 'w').close()\nos.mkdir('kept', 0o500)\n"
         "os.symlink('../kept', 'job/link')\nos.chmod('job/a/b', 0)\nos.chmod('job/a', 0)\n"
-        "remove_folder(pathlib.Path('job'))"
+        "remove_tree(pathlib.Path('job'))"
     )
     tmp_path.chmod(0o777)
     subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -12,10 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.comparison.saved_values import load_values
+from accelopt_profiling.folder_tree import empty_tree, remove_tree
 from accelopt_profiling.gate.step_schemas import LATER, CaseCall
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.worker.sandbox_root import WRITABLE
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, user_errors
 
@@ -96,17 +97,13 @@ def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]
         enter_sources(own)
         yield own
     finally:
-        shutil.rmtree(root, ignore_errors=True)
+        remove_tree(root)
 
 
 def forget_writings(context: StepContext) -> None:
     """Remove what the candidate wrote where it may: none of it shall be imported or read by what comes later."""
-    for part in ("home", "tmp", "work"):
-        for item in (context.folder / part).glob("*"):
-            if item.is_dir() and not item.is_symlink():
-                shutil.rmtree(item, ignore_errors=True)
-            else:
-                item.unlink(missing_ok=True)
+    for part in WRITABLE:
+        empty_tree(context.folder / part)
 
 
 def forget_requests(context: StepContext) -> None:

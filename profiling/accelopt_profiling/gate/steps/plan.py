@@ -5,10 +5,10 @@ candidate, so that nothing the candidate does, and no clock, has a say in it.
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import replace
 from types import ModuleType
 
+from accelopt_profiling.folder_tree import remove_tree
 from accelopt_profiling.gate.observe.emulation import emulation, estimated_work
 from accelopt_profiling.gate.observe.interpretation import (
     ENOUGH,
@@ -73,7 +73,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
             made = replace(made, left_out=left_out)
     unneeded = made.left_out or _stand_ins(context, params)
     for index in unneeded:  # nobody runs it, nor computes what it expects
-        shutil.rmtree(case_folder(context, index))
+        remove_tree(case_folder(context, index))
     (context.folder / "gate" / PLAN_FILE).write_text(json.dumps(to_plain(made)), encoding="utf-8")
     return made
 

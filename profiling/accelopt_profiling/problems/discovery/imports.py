@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
+from accelopt_profiling.jobs import Source
 from accelopt_profiling.source_text import (
     COMPUTED_IMPORT,
     UnreadableFileError,
@@ -135,3 +137,22 @@ def _resolve(name: str, level: int, importer: Path, roots: list[Path]) -> list[P
         if files:
             return [*own, *files]
     return own
+
+
+def with_imports(source: Source) -> Source:
+    """Return the source with the project's own modules that its files import, copied from this machine."""
+    root = _root_of(source)
+    if root is None:
+        return source
+    folders = [Path(p) for p in source.import_paths]
+    imported = project_imports({root / n: t for n, t in source.files.items()}, folders, root)
+    shipped = {p.relative_to(root).as_posix(): t for p, t in imported.items()}
+    return replace(source, files={**shipped, **source.files})
+
+
+def _root_of(source: Source) -> Path | None:
+    """Return the folder that the source's paths are relative to, where it lies on this machine."""
+    parts = len(PurePosixPath(source.kernel).parts)
+    if not source.import_paths or not source.name or len(Path(source.name).parts) <= parts:
+        return None
+    return Path(source.name).parents[parts - 1]
