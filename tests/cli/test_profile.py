@@ -232,6 +232,7 @@ def test_replay_refuses_what_it_cannot_do(accelopt: Command, home: Path) -> None
         "profile",
         {
             "source": {"kernel": "k.py", "files": {"k.py": "", "../out.py": ""}},
+            "params": {"kernels": [], "problem": None, "target": "trn1"},
             "measurement": json.loads(MINIMAL),
         },
     )
