@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 import pytest
 from support.command import Command
 
 from accelopt_lsp.cli import doctor
+from accelopt_profiling.triton_adapter.versions import unsupported
 
 
 @pytest.mark.slow
@@ -61,8 +65,44 @@ def test_a_gpu_is_named_with_what_was_never_run_on_one(
 
 
 @pytest.mark.parametrize(
-    ("version", "state"), [("3.7.1", "ok"), ("3.9.0+git1", "ok"), ("3.5.1", "broken"), ("3.10.0", "broken")]
+    ("version", "state"), [("3.3.0", "ok"), ("3.9.0+git1", "ok"), ("3.2.0", "broken"), ("3.10.0", "broken")]
 )
 def test_tritons_version_counts(monkeypatch: pytest.MonkeyPatch, version: str, state: str) -> None:
     monkeypatch.setattr(doctor.importlib.metadata, "version", lambda name: version)
-    assert doctor.triton().state == state
+    check = doctor.triton()
+    assert check.state == state
+    assert check.fix == unsupported(version, sys.executable)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("version", ["3.2.0", "3.10.0"])
+def test_a_triton_outside_of_the_range_is_one_sentence_before_the_first_job(
+    accelopt: Command, home: Path, version: str
+) -> None:
+    python = _python_with_triton(home / "env", version)
+    sentence = unsupported(version, str(python))
+    (home / "k.py").write_text(
+        "import triton\n\n@triton.jit\ndef k(x):\n    pass\n\ndef run(x):\n    k[(1,)](x)\n    return x\n\n"
+        "def get_inputs():\n    return []\n\ndef reference():\n    return None\n"
+    )
+    (home / "user.toml").write_text(f'python = "{python}"\n')
+    checks = {check["name"]: check for check in accelopt("doctor", "--json").object["checks"]}
+    kernels = checks["Python for kernels"]
+    assert (kernels["state"], kernels["fix"]) == ("broken", sentence)
+    ended = accelopt("profile", "k.py", "--json")
+    assert sentence in ended.out + ended.err
+    assert "internal" not in ended.out + ended.err
+
+
+def _python_with_triton(folder: Path, version: str) -> Path:
+    """Return the Python of an environment with this one's packages, and a Triton that only has its version."""
+    venv.create(folder)
+    (packages,) = folder.glob("lib/python*/site-packages")
+    (packages / "triton").mkdir()
+    (packages / "triton/__init__.py").write_text(f"__version__ = '{version}'\n")
+    about = packages / f"triton-{version}.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text(f"Metadata-Version: 2.1\nName: triton\nVersion: {version}\n")
+    own = sysconfig.get_path("purelib")
+    (packages / "own.pth").write_text(f"import site; site.addsitedir({own!r})\n")
+    return folder / "bin" / "python"

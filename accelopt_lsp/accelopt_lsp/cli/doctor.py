@@ -26,6 +26,7 @@ from accelopt_lsp.resources import memory_path
 from accelopt_lsp.settings.layers import user_file
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.stderr import printable, say
+from accelopt_profiling.triton_adapter.versions import unsupported
 
 #: The checks that go into a bundle; the others name hosts, files and models.
 _ABOUT_DEVICES = ("Python", "numpy", "ml_dtypes", "NKI SDK", "Trainium", "NVIDIA GPU")
@@ -129,11 +130,11 @@ def kernel_python(settings: Settings) -> Check:
     except (OSError, subprocess.SubprocessError) as error:
         return Check(name, "broken", f"{chosen} does not run: {error}", fix)
     found = f"{chosen}: {done.stdout.strip()}"
-    return (
-        Check(name, "broken", found, f"It needs NumPy. {fix}")
-        if "numpy none" in found
-        else Check(name, "ok", found)
-    )
+    if "numpy none" in found:
+        return Check(name, "broken", found, f"It needs NumPy. {fix}")
+    version = found.rpartition("triton ")[2]
+    reason = "" if version == "none" else unsupported(version, chosen.path)
+    return Check(name, "broken" if reason else "ok", found, reason)
 
 
 def package(name: str, distribution: str, *, needed: bool) -> Check:
@@ -158,10 +159,8 @@ def triton() -> Check:
         return Check(
             "triton", "absent", check.found, "For Triton kernels: `pip install 'accelopt-lsp[triton]'`."
         )
-    major, minor = (int(part) for part in check.found.split(".")[:2])
-    if (3, 6) <= (major, minor) < (3, 10):
-        return check
-    return Check("triton", "broken", f"{check.found}, not tried with", "Install `triton>=3.6,<3.10`.")
+    reason = unsupported(check.found, sys.executable)
+    return Check("triton", "broken", check.found, reason) if reason else check
 
 
 def ptxas() -> Check:

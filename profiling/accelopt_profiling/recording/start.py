@@ -16,6 +16,7 @@ from accelopt_profiling.recording.call_log import CallLog
 from accelopt_profiling.recording.observer import LaunchObserver, RecordOptions
 from accelopt_profiling.recording.open_calls import OpenCalls, install
 from accelopt_profiling.triton.capture.launch import with_constants
+from accelopt_profiling.triton_adapter.versions import unsupported
 
 #: Variables of the command's environment: the folder for the log, the options as JSON, the target to emulate.
 FOLDER, OPTIONS, TARGET = "ACCELOPT_RECORD_FOLDER", "ACCELOPT_RECORD_OPTIONS", "ACCELOPT_RECORD_TARGET"
@@ -43,14 +44,16 @@ def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
     import torch
 
     try:
-        import triton  # noqa: F401
+        import triton
+
+        problem = unsupported(triton.__version__, sys.executable)
     except ImportError:
-        log.note(problem=f"{sys.executable} has torch but no Triton, so no kernel can be launched.")
+        problem = f"{sys.executable} has torch but no Triton, so no kernel can be launched."
+    if problem:
+        log.note(problem=problem)
         log.flush()
         return
-    from triton.compiler import CompiledKernel
-    from triton.runtime.autotuner import Autotuner
-    from triton.runtime.jit import JITFunction
+    from accelopt_profiling.triton_adapter.runtime import Autotuner, CompiledKernel, JITFunction
 
     emulation = None
     compiled: list[Any] = [CompiledKernel]

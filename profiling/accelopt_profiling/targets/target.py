@@ -70,7 +70,7 @@ class GpuTarget(Target):
 
     def triton_target(self) -> Any:
         """Return Triton's ``GPUTarget`` for this GPU (imports triton)."""
-        from triton.backends.compiler import GPUTarget
+        from accelopt_profiling.triton_adapter.compiler import GPUTarget
 
         return GPUTarget(self.backend, self.arch, self.warp_size)
 

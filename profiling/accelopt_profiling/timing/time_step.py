@@ -6,10 +6,9 @@ candidate that is out to patch them: the gate reads for that, and the roofline's
 
 from __future__ import annotations
 
-import contextlib
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from types import ModuleType
@@ -109,19 +108,10 @@ def _read_by(calls: dict[str, list[TimedCall]]) -> list[list[Any]]:
     return [list({id(t): t for made in calls.values() for t in made[n].reads}.values()) for n in numbers]
 
 
-@contextmanager
-def _hooked(timer: LaunchTimer) -> Iterator[None]:
-    from triton import knobs
+def _hooked(timer: LaunchTimer) -> AbstractContextManager[None]:
+    from accelopt_profiling.triton_adapter.runtime import launch_hooks
 
-    chains = (knobs.runtime.launch_enter_hook, timer.enter), (knobs.runtime.launch_exit_hook, timer.exit)
-    for chain, hook in chains:
-        chain.add(hook)
-    try:
-        yield
-    finally:
-        for chain, hook in chains:
-            with contextlib.suppress(ValueError):  # user code may have cleared the hooks
-                chain.remove(hook)
+    return launch_hooks(timer.enter, timer.exit)
 
 
 @dataclass(frozen=True)

@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.triton_adapter.versions import unsupported
 from accelopt_profiling.worker.confinement import Confinement
 from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.frames import sealer
@@ -86,7 +87,7 @@ class PreloadedParent:
     """A preloaded parent as the supervisor sees it; its process starts with this object.
 
     ``plan`` is what its sandboxes have in common, ``sandboxed`` whether each step gets namespaces of its own. Once
-    ``ready``, ``missing`` names the package that it lacks, if any. When it is not ready by its ``deadline``, it hangs.
+    ``ready``, ``missing`` says what it lacks, if anything. When it is not ready by its ``deadline``, it hangs.
     """
 
     def __init__(self, runtime: Runtime, plan: SandboxPlan, sandboxed: bool) -> None:
@@ -120,10 +121,8 @@ class PreloadedParent:
 
     @property
     def missing_error(self) -> StepError:
-        """The answer of its steps when it lacks a package."""
-        what = f"{self.missing} cannot be imported in {interpreter_in_use()}, where kernels run"
-        fix = "pip install 'accelopt-lsp[triton]' there or name another Python in the setting `python`"
-        return StepError("missing-package", f"{what}: {fix}, then save again.")
+        """The answer of its steps when it lacks a package, or has one that does not work here."""
+        return StepError("missing-package", str(self.missing))
 
     def request(self, token: str, body: dict[str, Any], base: Path, frames: int, output: int) -> None:
         """Ask for a child that runs the step in ``body`` and writes to the descriptors ``frames`` and ``output``.
@@ -190,11 +189,18 @@ def serve(control: socket.socket, runtime: Runtime, plan: SandboxPlan, sandboxed
 
 
 def _import_all(runtime: Runtime) -> str | None:
+    """Import what a runtime needs; return why its steps cannot run, and what to do, if anything is missing."""
     for name in _NEEDED[runtime]:
         try:
-            importlib.import_module(name)
+            module = importlib.import_module(name)
         except Exception as error:
-            return f"{name}: {error}" if not isinstance(error, ModuleNotFoundError) else str(error.name)
+            what = str(error.name) if isinstance(error, ModuleNotFoundError) else f"{name}: {error}"
+            return (
+                f"{what} cannot be imported in {interpreter_in_use()}, where kernels run: pip install "
+                "'accelopt-lsp[triton]' there or name another Python in the setting `python`, then save again."
+            )
+        if name == "triton" and (reason := unsupported(str(module.__version__), sys.executable)):
+            return reason
     for name in _WANTED[runtime]:
         with contextlib.suppress(Exception):  # the step that needs it will say what is wrong with it
             importlib.import_module(name)

@@ -63,13 +63,3 @@ def test_launches_of_one_run_are_summed_per_kernel():
     assert timer.finish() == {"a": 2000.0, "b": 1000.0}
     assert waited
     assert timer.finish() == {}
-
-
-def test_triton_still_has_the_hooks_that_the_timer_uses():
-    from triton import knobs
-
-    def hook(metadata: object) -> None: ...
-
-    for chain in (knobs.runtime.launch_enter_hook, knobs.runtime.launch_exit_hook):
-        chain.add(hook)
-        chain.remove(hook)

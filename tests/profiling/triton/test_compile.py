@@ -1,6 +1,7 @@
 """The compiler's facts for every architecture, against independent readings of the same output."""
 
 import json
+import os
 import re
 import runpy
 import subprocess
@@ -23,6 +24,7 @@ from accelopt_profiling.triton.compilation.compile import (
 )
 from accelopt_profiling.triton.compilation.compiled import CompileProblem
 from accelopt_profiling.triton.hints import with_code
+from accelopt_profiling.triton_adapter.compiler import ptxas
 
 pytestmark = pytest.mark.triton
 
@@ -47,15 +49,13 @@ def assembly(launch: CapturedLaunch, target: GpuTarget, cache: Path) -> dict[str
 
 def ptxas_verbose(ptx: str, architecture: str) -> dict[str, int]:
     """Registers, stack and spill bytes from ptxas itself: another program than the one the facts come from."""
-    from triton.backends.nvidia.compiler import get_ptxas
-
     arch = int(architecture.removeprefix("sm_"))
     suffix = "a" if arch >= 90 else ""
     with tempfile.NamedTemporaryFile("w", suffix=".ptx") as file:
         file.write(ptx)
         file.flush()
         command = [
-            get_ptxas(arch).path,
+            ptxas(arch)[0],
             "-v",
             "--regAllocOptLevel=2",
             "-lineinfo",
@@ -266,10 +266,8 @@ def test_a_cached_binary_keeps_the_right_lines(tmp_path: Path) -> None:
 
 
 def test_the_cache_folder_is_restored_and_blocks_nest(tmp_path: Path) -> None:
-    from triton import knobs
-
-    before = knobs.cache.dir
+    before = os.environ.get("TRITON_CACHE_DIR")
     with own_cache("/x/a.py", tmp_path) as outer, own_cache("/y/a.py") as inner:
         assert outer == inner == cache_folder("/z/a.py", tmp_path)
-        assert knobs.cache.dir == str(inner)
-    assert knobs.cache.dir == before
+        assert os.environ["TRITON_CACHE_DIR"] == str(inner)
+    assert os.environ.get("TRITON_CACHE_DIR") == before

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
 from accelopt_profiling.problems.inference.enlarge import LARGE, elements, enlarged_calls, made_small
@@ -30,6 +29,7 @@ from accelopt_profiling.problems.inference.repair_loop import InferenceRun, Repa
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 from accelopt_profiling.problems.inference.usage import FunctionUse, function_uses
 from accelopt_profiling.problems.loading.call import seed_everything
+from accelopt_profiling.triton_adapter.runtime import JITFunction
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 import triton
-from triton.backends.driver import DriverBase
 
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.launch import with_constants
+from accelopt_profiling.triton_adapter.runtime import current_driver
 
 Record = Callable[[Any, Any, Any, tuple[int, int, int], tuple[Any, ...]], None]
 
@@ -64,7 +64,7 @@ def _resources(binary: bytes, backend: str) -> tuple[int, int]:
     return usage.get("REG", 0), usage.get("STACK", 0)
 
 
-class StandInDriver(DriverBase):  # type: ignore[misc]
+class StandInDriver:
     """The active driver while a target is emulated.
 
     ``record(fn, source, metadata, grid, args)`` receives each launch. ``tuning`` is above 0 while an autotuner
@@ -74,7 +74,6 @@ class StandInDriver(DriverBase):  # type: ignore[misc]
     """
 
     def __init__(self, target: GpuTarget, record: Record) -> None:
-        super().__init__()
         self.target = target
         self.utils = StandInUtils(target)
         self.tuning = 0
@@ -203,7 +202,7 @@ class DeferredKernel:
         *arguments: Any,
     ) -> None:  # fmt: skip
         metadata = SimpleNamespace(**self.options)
-        triton.runtime.driver.active.record(self.src.fn, self.src, metadata, (x, y, z), arguments)
+        current_driver().record(self.src.fn, self.src, metadata, (x, y, z), arguments)
 
     def __getitem__(self, grid: Any) -> Callable[..., None]:
         x, y, z = (*grid, 1, 1, 1)[:3]

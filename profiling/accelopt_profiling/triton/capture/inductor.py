@@ -8,9 +8,8 @@ from contextlib import ExitStack, contextmanager
 from types import ModuleType
 from typing import Any
 
-from triton.runtime.autotuner import Autotuner
-
 from accelopt_profiling.after_import import after_import
+from accelopt_profiling.triton_adapter.runtime import Autotuner
 
 _HEURISTICS = "torch._inductor.runtime.triton_heuristics"
 

@@ -9,9 +9,7 @@ from typing import Any
 
 import torch
 import triton
-import triton.compiler
 import triton.testing
-from triton.runtime.autotuner import Autotuner
 
 from accelopt_profiling.targets import load_gpu
 from accelopt_profiling.triton.capture.benchmarks import run_once, sizes_of
@@ -23,6 +21,12 @@ from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExec
 from accelopt_profiling.triton.capture.torch_device import CublasOnCpu, gpu_on_cpu
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.triton.interpreter.work import WorkMeter
+from accelopt_profiling.triton_adapter.runtime import (
+    Autotuner,
+    active_driver,
+    emulation_places,
+    real_compiler,
+)
 
 
 def _lenient(comparison: Callable[..., Any], session: CaptureSession) -> Callable[..., Any]:
@@ -30,12 +34,6 @@ def _lenient(comparison: Callable[..., Any], session: CaptureSession) -> Callabl
         return True if session.coverage.sampled else comparison(*arguments, **options)
 
     return compare
-
-
-def _try_all(tuner: Any, key: Any, configs: Any, bench: Callable[[], None]) -> bool:
-    """Stand in for ``Autotuner.check_disk_cache``: a choice kept on disk is of real times, and its key runs ptxas."""
-    bench()
-    return False
 
 
 @contextmanager
@@ -71,7 +69,7 @@ def emulated(
         gpu, mode, sample, seconds, count, hollow, loop_seconds, observe=observe, plan=plan
     )
     session.driver = StandInDriver(gpu, session.record)
-    real_compile = triton.compiler.compile
+    real_compile = real_compiler()
 
     def deferred(src: Any, target: Any = None, options: Any = None, **rest: Any) -> DeferredKernel:
         return DeferredKernel(
@@ -87,23 +85,13 @@ def emulated(
         )  # kept from another session else
         return try_one(tuner, *arguments, config=config, **rest)
 
-    replaced: list[tuple[Any, str, Any]] = [
-        (Autotuner, "_bench", tried),
-        (Autotuner, "check_disk_cache", _try_all),
-        (triton.compiler, "compile", deferred),
-        (triton.testing, "do_bench", run_once),
-        (triton.testing, "do_bench_cudagraph", run_once),
-        (triton.testing.Mark, "run", sizes_of(session)),
-    ]
+    replaced = emulation_places(deferred, tried, run_once, sizes_of(session), CublasOnCpu)
     if lenient:
         comparisons = ((torch, "allclose"), (torch, "equal"), (torch.testing, "assert_close"))
         replaced += [
             (o, n, _lenient(getattr(o, n), session))
             for o, n in (*comparisons, (triton.testing, "assert_close"))
         ]
-    cublas = getattr(getattr(triton._C.libtriton, "nvidia", None), "cublas", None)
-    if cublas is not None:
-        replaced.append((cublas, "CublasLt", CublasOnCpu))
 
     with ExitStack() as stack:
         stack.callback(session.forget_choices)
@@ -119,9 +107,7 @@ def emulated(
         for owner, name, value in replaced:
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)
-        previous = triton.runtime.driver._active
-        stack.callback(triton.runtime.driver.set_active, previous)
-        triton.runtime.driver.set_active(session.driver)
+        stack.enter_context(active_driver(session.driver))
         if plan is not None:
             interpreter().builder.meter = WorkMeter(most=plan.most)
             stack.callback(setattr, interpreter().builder, "meter", WorkMeter())

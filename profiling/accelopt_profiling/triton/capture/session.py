@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import torch
-from triton.runtime.jit import get_jit_fn_file_line
 
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
@@ -28,6 +27,7 @@ from accelopt_profiling.triton.interpreter.sampling import (
     sample_programs,
 )
 from accelopt_profiling.triton.interpreter.work import WorkMeter
+from accelopt_profiling.triton_adapter.runtime import defined_at
 
 Mode = Literal["capture", "execute"]
 
@@ -328,7 +328,7 @@ def captured_launch(
     fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
 ) -> CapturedLaunch:
     """Return a launch as the driver was given it."""
-    file, line = get_jit_fn_file_line(fn)
+    file, line = defined_at(fn)
     constants = {fn.arg_names[key[0]]: value for key, value in source.constants.items() if len(key) == 1}
     options = dict(vars(metadata)) if not hasattr(metadata, "_asdict") else metadata._asdict()
     name = fn.fn.__qualname__.replace("<locals>.", "")

@@ -11,9 +11,10 @@ import contextlib
 import hashlib
 import io
 import math
+import os
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
@@ -104,47 +105,39 @@ def _triton_compile(
     launch: CapturedLaunch, target: GpuTarget, options: Mapping[str, Any], cache: Path | None
 ) -> tuple[Any, bool]:
     import triton
-    from triton import knobs
-    from triton.compiler import ASTSource
+
+    from accelopt_profiling.triton_adapter.compiler import ASTSource, after_own_passes
 
     source = launch.source
     if source is None:
         constants = {(launch.fn.arg_names.index(name),): value for name, value in launch.constants.items()}
         source = ASTSource(launch.fn, dict(launch.signature), constants, dict(launch.attrs))
-    seen: list[bool] = []
+    compiled: list[Any] = []
 
-    def note(**event: Any) -> None:
-        seen.append(bool(event["cache_hit"]))
+    def checked(stage: Callable[[Any, Any], Any], options: Any) -> Callable[[Any, Any], Any]:
+        def run(module: Any, metadata: Any) -> Any:
+            compiled.append(module)
+            _check_width(str(module), options)
+            return stage(module, metadata)
+
+        return run
 
     # ptxas errors are printed with the whole PTX before they are raised: keep that from the worker's output.
-    with own_cache(launch.file, cache), knobs.compilation.scope(), contextlib.redirect_stdout(io.StringIO()):
-        knobs.compilation.listener = note
-        with knobs.runtime.scope():
-            knobs.runtime.add_stages_inspection_hook = _checked_stages
-            kernel = triton.compile(source, target=target.triton_target(), options=dict(options))
-    return kernel, bool(seen and seen[-1])
+    with own_cache(launch.file, cache), after_own_passes(checked), contextlib.redirect_stdout(io.StringIO()):
+        kernel = triton.compile(source, target=target.triton_target(), options=dict(options))
+    return kernel, not compiled
 
 
-def _checked_stages(
-    backend: Any = None, stages: Any = None, options: Any = None, language: Any = None, capability: Any = None
-) -> tuple[str, str]:
-    """Let the stage after Triton's own passes raise BlockTooWideError for blocks that are too wide. Triton calls this
-    without stages for what it changes of a cache's key: nothing."""
-    if stages is not None and (compiled := stages.get("llir")) is not None:
-
-        def checked(module: Any, metadata: Any) -> Any:
-            shapes = {tuple(map(int, m[1].rstrip("x").split("x"))) for m in _BLOCK.finditer(str(module))}
-            widest = max(map(math.prod, shapes), default=0)
-            threads = options.num_warps * getattr(options, "warp_size", 32) * options.num_ctas
-            if widest > _MOST_PER_THREAD * threads:
-                raise BlockTooWideError(
-                    f"A block of {widest:,} elements for {threads:,} threads is {widest // threads:,} a thread: it was "
-                    "not compiled, which takes minutes, and registers cannot hold it. Use smaller blocks in a loop."
-                )
-            return compiled(module, metadata)
-
-        stages["llir"] = checked
-    return "", ""
+def _check_width(module: str, options: Any) -> None:
+    """Raise BlockTooWideError for blocks that are too wide to be compiled."""
+    shapes = {tuple(map(int, m[1].rstrip("x").split("x"))) for m in _BLOCK.finditer(module)}
+    widest = max(map(math.prod, shapes), default=0)
+    threads = options.num_warps * getattr(options, "warp_size", 32) * options.num_ctas
+    if widest > _MOST_PER_THREAD * threads:
+        raise BlockTooWideError(
+            f"A block of {widest:,} elements for {threads:,} threads is {widest // threads:,} a thread: it was "
+            "not compiled, which takes minutes, and registers cannot hold it. Use smaller blocks in a loop."
+        )
 
 
 def _facts(facts: CompiledFacts, kernel: Any, launch: CapturedLaunch, target: GpuTarget) -> CompiledFacts:
@@ -260,18 +253,18 @@ def versions(target: GpuTarget) -> dict[str, str]:
 
     found = {"triton": triton.__version__}
     if target.backend == "cuda":
-        from triton.backends.nvidia.compiler import get_ptxas
+        from accelopt_profiling.triton_adapter.compiler import ptxas
 
-        tool = get_ptxas(int(target.arch))
-        found["ptxas"] = str(tool.version)
+        found["ptxas"] = ptxas(int(target.arch))[1]
     return found
 
 
 def cuda_tool(name: str) -> str:
     """Return the path of "cuobjdump" or "nvdisasm", as Triton finds it (its wheel, or ``TRITON_<NAME>_PATH``)."""
-    from triton import knobs
+    import triton
 
-    return str(getattr(knobs.nvidia, name).path)
+    wheel = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
+    return os.environ.get(f"TRITON_{name.upper()}_PATH") or str(wheel)
 
 
 _MARK = "accelopt-"
@@ -289,12 +282,16 @@ def own_cache(file: str, root: Path | None = None) -> Iterator[Path]:
 
     ``root`` is Triton's own cache folder (``TRITON_CACHE_DIR``) unless given. Blocks may be nested.
     """
-    from triton import knobs
-
-    before = Path(knobs.cache.dir)
+    variable = "TRITON_CACHE_DIR"
+    named = os.environ.get(variable)
     if root is None:
+        before = Path(named or Path(os.environ.get("TRITON_HOME") or Path.home()) / ".triton" / "cache")
         root = before.parent if before.name.startswith(_MARK) else before
     folder = cache_folder(file, root)
-    with knobs.cache.scope():
-        knobs.cache.dir = str(folder)
+    os.environ[variable] = str(folder)
+    try:
         yield folder
+    finally:
+        os.environ.pop(variable)
+        if named is not None:
+            os.environ[variable] = named

@@ -13,12 +13,19 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
 from accelopt_profiling.triton.interpreter.inline_assembly import run_assembly
 from accelopt_profiling.triton.interpreter.libdevice import FUNCTIONS, function_name
 from accelopt_profiling.triton.interpreter.numerics import is_packed, narrow, widen
+from accelopt_profiling.triton_adapter.interpreter import (
+    InterpreterBuilder,
+    InterpreterOptions,
+    TensorHandle,
+    enums,
+    numpy_dtype,
+    splat,
+)
 
 Handle = Any  # triton.runtime.interpreter.TensorHandle
 
@@ -26,7 +33,7 @@ _SPECIAL = {np.exp, np.exp2, np.log, np.log2, np.sin, np.cos, np.sqrt}
 
 #: Operations whose result is the same pointer, moved or reshaped.
 _KEEPS_ORIGIN = (
-    "create_addptr", "create_splat", "create_unsplat", "create_broadcast", "create_expand_dims", "create_reshape",
+    "create_addptr", "create_splat", "create_broadcast", "create_expand_dims", "create_reshape",
     "create_trans", "create_bitcast", "create_int_to_ptr", "create_ptr_to_int",
 )  # fmt: skip
 
@@ -54,17 +61,17 @@ def packed_as(data: np.ndarray[Any, Any], dtype: Any) -> Handle:
     """Return ``data`` as a handle of the Triton type ``dtype``, rounded to it."""
     scalar = dtype.scalar
     if is_packed(scalar.name):
-        return stock.TensorHandle(narrow(data, scalar.name), scalar)
-    return stock.TensorHandle(np.asarray(data, stock._get_np_dtype(scalar)), scalar)
+        return TensorHandle(narrow(data, scalar.name), scalar)
+    return TensorHandle(np.asarray(data, numpy_dtype(scalar)), scalar)
 
 
-class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
+class ArithmeticBuilder(InterpreterBuilder):  # type: ignore[misc]
     """The interpreter's builder without its memory operations, which ``MemoryBuilder`` adds."""
 
     def __init__(self) -> None:
         super().__init__()
         # Overflow checks are for debug builds: here they would only be counted as the kernel's work.
-        self.options: Any = stock.InterpreterOptions(sanitize_overflow=False)
+        self.options: Any = InterpreterOptions(sanitize_overflow=False)
         self.counter: OperationCounter | None = None
 
     def get_bf16(self, value: float) -> Handle:
@@ -90,9 +97,9 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
     def create_fp_to_fp(self, src: Handle, dst_type: Any, rounding_mode: Any) -> Handle:
         name = dst_type.scalar.name
         self._count(src.data.size, _conversion_type(src.dtype.scalar, dst_type.scalar))
-        toward_zero = rounding_mode == stock._ir.ROUNDING_MODE.RTZ
+        toward_zero = rounding_mode == enums.ROUNDING_MODE.RTZ
         if is_packed(name):
-            return stock.TensorHandle(narrow(wide(src), name, toward_zero=toward_zero), dst_type.scalar)
+            return TensorHandle(narrow(wide(src), name, toward_zero=toward_zero), dst_type.scalar)
         return packed_as(wide(src), dst_type)
 
     # elementwise
@@ -103,10 +110,13 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
             self._count_special(max(lhs.data.size, rhs.data.size), dtype)
         else:
             self._count(max(lhs.data.size, rhs.data.size), dtype)
-        if not (is_packed(dtype.name) and op not in (np.bitwise_and, np.bitwise_or, np.bitwise_xor)):
-            return super().binary_op(lhs, rhs, op)
-        output = op(wide(lhs), wide(rhs))
-        return stock.TensorHandle(output, tl.int1) if output.dtype == np.bool_ else packed_as(output, dtype)
+        if is_packed(dtype.name) and op not in (np.bitwise_and, np.bitwise_or, np.bitwise_xor):
+            output = op(wide(lhs), wide(rhs))
+            return TensorHandle(output, tl.int1) if output.dtype == np.bool_ else packed_as(output, dtype)
+        output = op(lhs.data, rhs.data)
+        if output.itemsize > max(1, dtype.primitive_bitwidth // 8) and not dtype.is_ptr():
+            output = output.astype(numpy_dtype(dtype))
+        return TensorHandle(output, dtype)
 
     def create_maxnumf(self, lhs: Handle, rhs: Handle) -> Handle:
         return self.binary_op(lhs, rhs, np.fmax)
@@ -150,7 +160,7 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
 
     def create_select(self, condition: Handle, lhs: Handle, rhs: Handle) -> Handle:
         self._count(max(lhs.data.size, condition.data.size), tl.int32)
-        chosen = stock.TensorHandle(np.where(condition.data, lhs.data, rhs.data), rhs.dtype.scalar)
+        chosen = TensorHandle(np.where(condition.data, lhs.data, rhs.data), rhs.dtype.scalar)
         if lhs.attr.get("origin") == rhs.attr.get("origin"):
             _keep_origin(lhs, chosen)
         return chosen
@@ -170,7 +180,7 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
     def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_imprecise: Any) -> Handle:
         name = a.dtype.scalar.name
         if self.counter is not None and self.counter.enabled:
-            if name == "fp32" and input_precision == stock._ir.INPUT_PRECISION.TF32:
+            if name == "fp32" and input_precision == enums.INPUT_PRECISION.TF32:
                 name = "tf32"
             *batch, m, k = a.data.shape
             bits = a.dtype.scalar.primitive_bitwidth
@@ -207,13 +217,15 @@ class ArithmeticBuilder(stock.InterpreterBuilder):  # type: ignore[misc]
     def create_addptr(self, ptr: Handle, offset: Handle) -> Handle:
         size = max(1, ptr.get_element_ty().primitive_bitwidth // 8)
         moved = np.multiply(offset.data, np.int64(size), dtype=np.int64, casting="unsafe").view(np.uint64)
-        return _keep_origin(ptr, stock.TensorHandle(ptr.data + moved, ptr.dtype))
+        return _keep_origin(ptr, TensorHandle(ptr.data + moved, ptr.dtype))
 
-    def create_splat(self, ret_ty: Any, arg: Handle) -> Handle:
+    def create_splat(self, *operands: Any) -> Handle:
+        shape, arg = splat(*operands)
         value = arg.data.reshape(-1)[0]
-        return _keep_origin(
-            arg, stock.TensorHandle(np.full(ret_ty.shape, value, arg.data.dtype), arg.dtype.scalar)
-        )
+        return _keep_origin(arg, TensorHandle(np.full(shape, value, arg.data.dtype), arg.dtype.scalar))
+
+    def create_unsplat(self, arg: Handle) -> Handle:
+        return _keep_origin(arg, TensorHandle(arg.data.reshape(-1)[:1], arg.dtype.scalar))
 
 
 def _conversion_type(source: Any, made: Any) -> Any:
@@ -231,7 +243,7 @@ def _keep_origin(source: Handle, made: Handle) -> Handle:
 
 
 def _passing_origin(name: str) -> Callable[..., Handle]:
-    inherited = getattr(stock.InterpreterBuilder, name)
+    inherited = getattr(InterpreterBuilder, name)
 
     def operation(self: ArithmeticBuilder, pointer: Handle, *rest: Any) -> Handle:
         return _keep_origin(pointer, inherited(self, pointer, *rest))

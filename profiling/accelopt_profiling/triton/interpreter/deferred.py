@@ -11,12 +11,12 @@ from typing import Any, Protocol
 
 import numpy as np
 import triton.language as tl
-from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import InstructionResults
 from accelopt_profiling.triton.interpreter.lockstep import ELEMENTWISE, SHAPING, Varying, varies
 from accelopt_profiling.triton.interpreter.memory_bounds import Region
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
+from accelopt_profiling.triton_adapter.interpreter import TensorHandle
 
 Handle = Any
 
@@ -25,7 +25,7 @@ class UnknownValueError(Exception):
     """An address, a mask or a branch depends on a value that only a run in order has: an atomic operation's result."""
 
 
-class Deferred(stock.TensorHandle):  # type: ignore[misc]
+class Deferred(TensorHandle):  # type: ignore[misc]
     """A handle whose value is computed when it is first looked at.
 
     ``__class__`` is the type of that value, so that code which asks whether it differs among programs gets the answer.
@@ -61,7 +61,7 @@ class Deferred(stock.TensorHandle):  # type: ignore[misc]
 
 
 def _always() -> Handle:
-    return stock.TensorHandle(np.ones(1, np.bool_), tl.int1)
+    return TensorHandle(np.ones(1, np.bool_), tl.int1)
 
 
 def _nothing() -> None:
@@ -103,9 +103,11 @@ class DeferringBuilder(MemoryBuilder):
     def create_load(self, ptr: Handle, *rest: Any) -> Handle:
         return self.create_masked_load(ptr, _always(), None, *rest)
 
-    def create_masked_load(self, ptrs: Handle, mask: Handle, other: Handle | None, *rest: Any) -> Handle:
+    def create_masked_load(
+        self, ptrs: Handle, mask: Handle, other: Handle | None, *_: Any, **__: Any
+    ) -> Handle:
         made = Deferred(
-            lambda: MemoryBuilder.create_masked_load(self, *forced((ptrs, mask, other)), *rest),
+            lambda: MemoryBuilder.create_masked_load(self, *forced((ptrs, mask, other))),
             [ptrs, mask, other],
             loaded=True,
         )
@@ -117,12 +119,10 @@ class DeferringBuilder(MemoryBuilder):
             self._check("load", pointers, which)
         return made
 
-    def create_masked_store(
-        self, ptrs: Handle, value: Handle, mask: Handle, cache: Any, eviction: Any
-    ) -> None:
+    def create_masked_store(self, ptrs: Handle, value: Handle, mask: Handle, *_: Any) -> None:
         self._touch("store", ptrs, mask)
 
-    def create_store(self, ptr: Handle, val: Handle, _0: Any, _1: Any) -> None:
+    def create_store(self, ptr: Handle, val: Handle, *_: Any) -> None:
         self._touch("store", ptr, _always())
 
     def create_atomic_rmw(

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.runtime import interpreter as stock
-from triton.runtime.jit import mangle_type
 
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.interpreter.batches import Batches
@@ -22,6 +19,13 @@ from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, re
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 from accelopt_profiling.triton.interpreter.rewrite import rewrite
 from accelopt_profiling.triton.interpreter.sampling import ProgramId
+from accelopt_profiling.triton_adapter.interpreter import (
+    Semantic,
+    TensorHandle,
+    make_descriptor,
+    pointer_type,
+)
+from accelopt_profiling.triton_adapter.runtime import warm_up
 
 
 def named_arguments(launch: CapturedLaunch) -> dict[str, Any]:
@@ -34,7 +38,7 @@ class Interpreter:
 
     def __init__(self, builder: MemoryBuilder | None = None) -> None:
         self.builder = MemoryBuilder() if builder is None else builder
-        self.semantic = stock.TritonSemantic(self.builder)
+        self.semantic = Semantic(self.builder)
         self._bodies: dict[Any, Callable[..., Any]] = {}
         self.language = Language(self.builder, self.semantic, self.body)
 
@@ -43,8 +47,7 @@ class Interpreter:
         self.language.build()
         np.unique(np.zeros(2))
         np.random.default_rng(0)
-        with suppress(ImportError):  # what Triton's argument specialisation looks for
-            importlib.import_module("triton.experimental.gluon.nvidia.hopper")
+        warm_up()
 
     def run(
         self,
@@ -103,7 +106,7 @@ class Interpreter:
         made = self._bodies.get(fn.fn)
         if made is None:
             made, scope = rewrite(
-                fn, lambda value: self.semantic.to_tensor(value, False), self.language.replacement
+                fn, lambda value: self.semantic.to_tensor(value, check_type=False), self.language.replacement
             )
             scope.setdefault("range", self.language.loop)
             self._bodies[fn.fn] = made
@@ -112,25 +115,33 @@ class Interpreter:
     def convert(self, name: str, value: Any) -> Any:
         """Turn a launch argument into the tensor that the body sees; ``name`` is the origin of its pointers."""
         if isinstance(value, bool):
-            return tl.tensor(stock.TensorHandle(np.array([value]), tl.int1), tl.int1)
+            return _scalar(np.array([value]), tl.int1)
+        if isinstance(value, int):
+            kind, wide = (np.int32, tl.int32) if -(1 << 31) <= value < 1 << 31 else (np.int64, tl.int64)
+            return (
+                _scalar(np.array([value], kind), wide)
+                if value < 1 << 63
+                else _scalar(np.array([value], np.uint64), tl.uint64)
+            )
         if isinstance(value, float):
-            return tl.tensor(stock.TensorHandle(np.array([value], np.float32), tl.float32), tl.float32)
+            return _scalar(np.array([value], np.float32), tl.float32)
         if hasattr(value, "block_shape") and hasattr(value, "base"):
             return self._descriptor(name, value)
         if hasattr(value, "data_ptr"):
-            kind = tl.str_to_ty(mangle_type(value), None)
+            kind = pointer_type(value)
             address = np.array([value.data_ptr()], np.uint64)
-            return tl.tensor(stock.TensorHandle(address, kind, {"origin": name}), kind)
+            return tl.tensor(TensorHandle(address, kind, {"origin": name}), kind)
         if isinstance(value, tuple):
-            return stock._tuple_create(value, (self.convert(f"{name}[{i}]", v) for i, v in enumerate(value)))
-        return stock._implicit_cvt(value)
+            parts = [self.convert(f"{name}[{i}]", v) for i, v in enumerate(value)]
+            return type(value)(*parts) if hasattr(value, "_fields") else type(value)(parts)
+        return value
 
     def _descriptor(self, name: str, value: Any) -> Any:
-        strides = [self.convert(name, s) for s in value.strides[:-1]]
-        return self.semantic.make_tensor_descriptor(
-            base=self.convert(name, value.base),
-            shape=[self.convert(name, s) for s in value.shape],
-            strides=[*strides, tl.constexpr(1)],
-            block_shape=[tl.constexpr(b) for b in value.block_shape],
-            padding_option=value.padding,
+        shape, strides = (
+            [self.convert(name, n) for n in numbers] for numbers in (value.shape, value.strides[:-1])
         )
+        return make_descriptor(self.semantic, value, self.convert(name, value.base), shape, strides)
+
+
+def _scalar(data: Any, kind: Any) -> Any:
+    return tl.tensor(TensorHandle(data, kind), kind)

@@ -9,18 +9,12 @@ from __future__ import annotations
 import inspect
 import math
 import sys
-import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-import numpy as np
-import triton
 import triton.language as tl
-from triton.language.extra import libdevice as generic_libdevice
-from triton.runtime import interpreter as stock
-from triton.runtime.jit import JITFunction
 
 from accelopt_profiling.triton.interpreter import reduction
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
@@ -28,15 +22,11 @@ from accelopt_profiling.triton.interpreter.compiler_hints import CHECKS, StaticA
 from accelopt_profiling.triton.interpreter.lockstep import Varying, common, materialized, varies
 from accelopt_profiling.triton.interpreter.loops import InterpretedRange
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
+from accelopt_profiling.triton_adapter import interpreter as adapter
 
 _ABSENT = object()
-_EXTRA = "triton.language.extra."
-_LIBDEVICE = triton.language.extra.cuda.libdevice
 #: Where kernels call libdevice functions from; all stand for CUDA's of the same name.
-_LIBRARIES = {
-    library.__name__: library
-    for library in (generic_libdevice, _LIBDEVICE, triton.language.extra.hip.libdevice)
-}
+_LIBRARIES = {library.__name__: library for library in adapter.LIBRARIES}
 
 
 class Language:
@@ -55,11 +45,11 @@ class Language:
     def replacement(self, value: Any) -> Any:
         """Return the substitute of a kernel's global while interpreting: language functions imported by name."""
         if inspect.isfunction(value):
-            if value.__module__ in _LIBRARIES and hasattr(_LIBDEVICE, value.__name__):
+            if value.__module__ in _LIBRARIES and hasattr(adapter.LIBDEVICE, value.__name__):
                 return self._libdevice(value.__name__)
-            if value.__module__.startswith(_EXTRA) and tl.core.is_builtin(value):
+            if value.__module__.startswith(adapter.EXTRA) and adapter.is_builtin(value):
                 return self._with_semantic(value)
-            if tl.core.is_builtin(value) and getattr(value, "__module__", "").startswith("triton.language"):
+            if adapter.is_builtin(value) and getattr(value, "__module__", "").startswith("triton.language"):
                 return lambda *a, **k: getattr(_home(value), value.__name__, value)(*a, **k)
         return value
 
@@ -75,21 +65,16 @@ class Language:
         return input
 
     def _libdevice(self, name: str) -> Callable[..., Any]:
-        return self._with_semantic(getattr(_LIBDEVICE, name))
+        return self._with_semantic(getattr(adapter.LIBDEVICE, name))
 
     def _member(self, function: Any) -> Callable[..., Any]:
         def call(value: Any, *arguments: Any, **options: Any) -> Any:
-            options.pop("_semantic", None)
-            return self._body(function)(value, *arguments, **options)
+            return self._body(function)(value, *arguments, **adapter.without_semantic(options))
 
         return call
 
     def _with_semantic(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*arguments: Any, **options: Any) -> Any:
-            options.pop("_semantic", None)
-            return function(*arguments, **options, _semantic=self._semantic)
-
-        return call
+        return adapter.with_semantic(function, self._builder, self._semantic)
 
     def _wait(self, value: Any) -> None:
         """A reduction or scan along a block's only axis goes through memory that all lanes of a program share."""
@@ -106,13 +91,9 @@ class Language:
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Patch ``triton.language`` and the interpreter's module so that kernels run on this builder; then restore."""
-        swapped = [
-            (stock, "interpreter_builder", self._builder),
-            (stock, "interpreter_semantic", self._semantic),
-        ]
         saved: list[tuple[Any, str, Any]] = []
         try:
-            for owner, name, value in (*swapped, *(self._patches or self.build())):
+            for owner, name, value in self._patches or self.build():
                 saved.append((owner, name, vars(owner).get(name, _ABSENT)))
                 setattr(owner, name, value)
             yield
@@ -124,19 +105,10 @@ class Language:
                     setattr(owner, name, value)
 
     def build(self) -> list[tuple[Any, str, Any]]:
-        """Collect the patches: Triton's own, and over them those of this package."""
-        visible = types.FunctionType((lambda: None).__code__, {"tl": tl, "core": tl.core})
-        own, stock.interpreter_builder = stock.interpreter_builder, self._builder  # Triton 3.6 binds it here
-        try:
-            stock_scope = stock._patch_lang(visible)
-        finally:
-            stock.interpreter_builder = own
-        patches = {}
-        try:
-            for owner, name, _ in stock_scope._changes:
-                patches[id(owner), name] = (owner, name, inspect.getattr_static(owner, name))
-        finally:
-            stock_scope.restore()
+        """Collect the patches: language functions run on this builder, and over them those of this package."""
+        patches = {
+            (id(owner), name): (owner, name, self._with_semantic(f)) for owner, name, f in adapter.builtins()
+        }
         for owner, name, value in self._own():
             patches[id(owner), name] = (owner, name, value)
         self._patches = list(patches.values())
@@ -160,38 +132,43 @@ class Language:
             )
 
         def call_device_function(fn: Any, *arguments: Any, **options: Any) -> Any:
-            options.pop("_semantic", None)
-            return self._body(fn)(*arguments, **options)
+            return self._body(fn)(*arguments, **adapter.without_semantic(options))
 
+        yield from adapter.patches()
         yield from self._block_types.patches()
-        for language in (tl, tl.core):
+        for language in adapter.LANGUAGES:
             yield language, "reduce", reduce
             yield language, "associative_scan", scan
             yield language, "range", self.loop
+            yield language, "static_range", _static_range
+            yield language, "static_print", print
             yield language, "static_assert", _static_assert
             yield language, "dot_scaled", _refused("tl.dot_scaled")
             for name in CHECKS:
                 yield language, name, partial(self._hint, name)
-        yield JITFunction, "__call__", call_device_function
+        yield adapter.JITFunction, "__call__", call_device_function
         for name, member in vars(tl.tensor).items():
-            if isinstance(
-                member, JITFunction
-            ):  # ``x.sum()``: functions of Triton's own that are members of values
+            if isinstance(member, adapter.JITFunction):  # ``x.sum()``: functions of Triton's own
                 yield tl.tensor, name, self._member(member)
-        yield tl.dtype, "to_ir", lambda dtype, builder: dtype
         yield tl.tensor, "__index__", _whole_number
         yield tl.tensor, "__bool__", _truth
         yield tl.tensor, "T", property(self._turned)
-        for handle in (stock.BlockPointerHandle, stock.TensorDescHandle):
-            yield handle, "materialize_pointers", _with_origin(handle.materialize_pointers)
+        for value in ("__repr__", "__str__"):
+            yield tl.tensor, value, lambda tensor: repr(tensor.handle.data)
+        for handle, name, materialize in adapter.pointers_of_blocks():
+            yield handle, name, _with_origin(materialize)
         for module in _modules_of_devices():
             for name, function in vars(module).items():
-                if inspect.isfunction(function) and tl.core.is_builtin(function):
+                if inspect.isfunction(function) and adapter.is_builtin(function):
                     yield module, name, self._with_semantic(function)
         for library in _LIBRARIES.values():
             for name, function in vars(library).items():
-                if inspect.isfunction(function) and hasattr(_LIBDEVICE, name):
+                if inspect.isfunction(function) and hasattr(adapter.LIBDEVICE, name):
                     yield library, name, self._libdevice(name)
+
+
+def _static_range(start: Any, stop: Any = None, step: Any = 1, **_: Any) -> range:
+    return range(0, start, step) if stop is None else range(start, stop, step)
 
 
 def _static_assert(condition: Any, message: Any = "", **_: Any) -> None:
@@ -211,19 +188,21 @@ def _modules_of_devices() -> list[Any]:
 
     Triton loads those below ``tl.extra`` anew, so that they are others than the ones an import finds.
     """
-    imported = [m for name, m in list(sys.modules.items()) if name.startswith(_EXTRA)]
+    imported = [m for name, m in list(sys.modules.items()) if name.startswith(adapter.EXTRA)]
     vendors = [m for m in vars(tl.extra).values() if inspect.ismodule(m)]
     parts = [m for vendor in vendors for m in vars(vendor).values() if inspect.ismodule(m)]
     found = {id(m): m for m in (*imported, *vendors, *parts) if m is not None}
-    return [m for m in found.values() if m.__name__.startswith(_EXTRA) and m.__name__ not in _LIBRARIES]
+    return [
+        m for m in found.values() if m.__name__.startswith(adapter.EXTRA) and m.__name__ not in _LIBRARIES
+    ]
 
 
 def _with_origin(materialize: Callable[..., Any]) -> Callable[..., Any]:
     def materialize_pointers(self: Any, which: Any) -> Any:
-        if isinstance(self, stock.BlockPointerHandle):
-            offsets, checked = self.offsets, which
-        else:
+        if adapter.is_descriptor(self):
             offsets, checked = which, range(len(self.block_shape))
+        else:
+            offsets, checked = self.offsets, which
         if varies([self.base, *offsets, *self.shape, *self.strides]):
             pointers, mask = materialized(self, offsets, checked)
         else:
@@ -250,14 +229,13 @@ def _truth(tensor: Any) -> bool:
 
 def _home(builtin: Any) -> Any:
     """Return the module that a language function is an attribute of, among the patched ones."""
-    for module in (tl, tl.core, tl.math):
+    for module in (*adapter.LANGUAGES, tl.math):
         if hasattr(module, builtin.__name__):
             return module
     return tl
 
 
 _CONSTANT = tl.constexpr
-_POINTER = np.dtype(np.uint64)
 
 
 class _Sizes:
@@ -274,9 +252,7 @@ class BlockTypes:
 
     def __init__(self) -> None:
         self._sizes: dict[tuple[int, ...], _Sizes] = {}
-        self._dtypes: dict[str, np.dtype[Any]] = {}
         self._make_type = tl.block_type.__init__
-        self._dtype_of = stock._get_np_dtype
         self._scalar = (tl.tuple([]), _CONSTANT(1))
 
     def patches(self) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
@@ -303,15 +279,5 @@ class BlockTypes:
                 known = tl.block_type(type.element_ty, type.shape).sizes_of_tensors
             tensor.shape, tensor.numel = known.constants, known.count
 
-        def numpy_dtype(type: Any) -> np.dtype[Any]:
-            scalar = type.scalar
-            if isinstance(scalar, tl.pointer_type):
-                return _POINTER
-            known = self._dtypes.get(scalar.name)
-            if known is None:
-                known = self._dtypes[scalar.name] = self._dtype_of(scalar)
-            return known
-
         yield tl.block_type, "__init__", make_type
         yield tl.tensor, "__init__", make_tensor
-        yield stock, "_get_np_dtype", numpy_dtype

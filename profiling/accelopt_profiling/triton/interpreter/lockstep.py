@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import ArithmeticBuilder
 from accelopt_profiling.triton.interpreter.work import PRODUCTS, WorkMeter
+from accelopt_profiling.triton_adapter.interpreter import TensorHandle, is_descriptor, splat
 
 Array = np.ndarray[Any, Any]
 Handle = Any
@@ -37,7 +37,7 @@ class DivergenceError(Exception):
         self.groups = groups
 
 
-class Varying(stock.TensorHandle):  # type: ignore[misc]
+class Varying(TensorHandle):  # type: ignore[misc]
     """A handle whose ``data`` has one more axis, the first, which counts the programs that run side by side."""
 
     def clone(self) -> Varying:
@@ -109,13 +109,14 @@ class LockstepBuilder(ArithmeticBuilder):
             return super().create_get_program_id(axis)
         ids = self.lanes[:, axis].astype(np.int32)
         if bool((ids == ids[0]).all()):
-            return stock.TensorHandle(ids[:1], tl.int32)
+            return TensorHandle(ids[:1], tl.int32)
         return Varying(ids.reshape(-1, 1), tl.int32)
 
-    def create_splat(self, ret_ty: Any, arg: Handle) -> Handle:
+    def create_splat(self, *operands: Any) -> Handle:
+        shape, arg = splat(*operands)
         if not isinstance(arg, Varying):
-            return super().create_splat(ret_ty, arg)
-        shape = [int(n) for n in ret_ty.shape]
+            return super().create_splat(*operands)
+        shape = [int(n) for n in shape]
         values = arg.data.reshape(len(arg.data), *[1] * len(shape))
         return Varying(np.broadcast_to(values, (len(values), *shape)), arg.dtype.scalar, dict(arg.attr))
 
@@ -176,7 +177,7 @@ class LockstepBuilder(ArithmeticBuilder):
         if len(ptr.offsets) != len(offsets):
             raise LockstepError("the offsets do not fit the block pointer")
         moved = [self.create_add(old, by) for old, by in zip(ptr.offsets, offsets, strict=True)]
-        return stock.BlockPointerHandle(ptr.base, ptr.shape, ptr.strides, moved, ptr.block_shape, ptr.order)
+        return type(ptr)(ptr.base, ptr.shape, ptr.strides, moved, ptr.block_shape, ptr.order)
 
     def _whole(self, arg: Handle, shape: Any) -> list[int]:
         shape = [int(n) for n in shape]
@@ -196,7 +197,7 @@ def materialized(pointer: Any, offsets: list[Handle], checked: Iterable[int]) ->
     """
     shape = [int(n) for n in pointer.block_shape]
     itemsize = max(1, pointer.base.get_element_ty().primitive_bitwidth // 8)
-    if isinstance(pointer, stock.TensorDescHandle) and bool((offsets[-1].data * itemsize % _ALIGNED).any()):
+    if is_descriptor(pointer) and bool((offsets[-1].data * itemsize % _ALIGNED).any()):
         raise LockstepError("a block that is not aligned")
 
     def scalar(handle: Handle) -> Array:
@@ -217,7 +218,7 @@ def _as_aligned(arguments: Iterable[Any]) -> list[Any]:
     handles = list(arguments)
     if not varies(handles):
         return handles
-    rank = max(_rank(h) for h in handles if isinstance(h, stock.TensorHandle))
+    rank = max(_rank(h) for h in handles if isinstance(h, TensorHandle))
     return [
         Varying(aligned(h.data, rank), h.dtype, h.attr) if isinstance(h, Varying) and _rank(h) < rank else h
         for h in handles
@@ -263,8 +264,8 @@ def _refusing(name: str) -> Callable[..., Any]:
 
 #: Operations on single elements, without "create_".
 ELEMENTWISE = (
-    "add", "and", "ashr", "bitcast", "ceil", "clampf", "cos", "erf", "exp", "exp2", "fabs", "fadd",
-    "fdiv", "floor", "fma", "fmul", "fp_ext", "fp_to_fp", "fp_to_si", "fp_to_ui", "fp_trunc", "frem",
+    "add", "and", "approx_divf", "ashr", "bitcast", "ceil", "clampf", "cos", "erf", "exp", "exp2", "fabs", "fadd",
+    "fdiv", "floor", "fma", "fmul", "fneg", "fp_ext", "fp_to_fp", "fp_to_si", "fp_to_ui", "fp_trunc", "frem",
     "fsub", "iabs", "idiv", "int_cast", "int_to_ptr", "log", "log2", "lshr", "maximumf", "maxnumf",
     "maxsi", "maxui", "minimumf", "minnumf", "minsi", "minui", "mul", "or", "precise_divf",
     "precise_sqrt", "ptr_to_int", "rsqrt", "sdiv", "select", "shl", "si_to_fp", "sin", "sqrt", "srem",
@@ -285,7 +286,8 @@ _SAFE = (
 )  # fmt: skip
 
 for _name in (f"create_{operation}" for operation in ELEMENTWISE):
-    setattr(LockstepBuilder, _name, _element_by_element(_name))
+    if hasattr(ArithmeticBuilder, _name):
+        setattr(LockstepBuilder, _name, _element_by_element(_name))
 for _name in SHAPING:
     setattr(LockstepBuilder, _name, _as_it_is(_name))
 for _name in dir(ArithmeticBuilder):

@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import triton.language as tl
-from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
 from accelopt_profiling.triton.interpreter.lockstep import (
@@ -25,6 +24,7 @@ from accelopt_profiling.triton.interpreter.lockstep import (
     varies,
 )
 from accelopt_profiling.triton.interpreter.work import WorkMeter
+from accelopt_profiling.triton_adapter.interpreter import TensorHandle
 
 #: Longer loops are sampled, with this many iterations. Our choice.
 SAMPLED_ABOVE, SAMPLED = 24, 12
@@ -119,7 +119,7 @@ class InterpretedRange:
 
     def _value(self, number: int) -> Any:
         if self._starts is None:
-            return stock.TensorHandle(np.array([self._values[number]], self._kind), self._type)
+            return TensorHandle(np.array([self._values[number]], self._kind), self._type)
         values = (self._starts + number * self._steps).astype(self._kind)
         return Varying(values.reshape(-1, 1), self._type)
 

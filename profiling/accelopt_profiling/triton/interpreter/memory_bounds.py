@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from triton.runtime import interpreter as stock
+
+from accelopt_profiling.triton_adapter import interpreter as adapter
 
 Array = np.ndarray[Any, Any]
 
@@ -38,7 +39,7 @@ class Region:
         """
         items = self._items(addresses, filler.dtype)
         if items is None:
-            loaded: Array = stock._interpreter.load(addresses, active, filler, filler.dtype)
+            loaded: Array = adapter.memory.load(addresses, active, filler, filler.dtype)
             return loaded
         memory = self._memory(filler.dtype)
         if bool(active.all()):
@@ -51,7 +52,7 @@ class Region:
         """
         items = self._items(addresses, data.dtype)
         if items is None:  # Triton's store asks for arrays that may be written, though it only reads them
-            stock._interpreter.store(np.require(addresses, requirements="W"), data, active)
+            adapter.memory.store(np.require(addresses, requirements="W"), data, active)
         elif bool(active.all()):
             self._memory(data.dtype)[items.reshape(-1)] = data.reshape(-1)
         else:

@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import triton.language as tl
-from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
 from accelopt_profiling.triton.interpreter.compiler_hints import FalseHintError
@@ -23,6 +22,7 @@ from accelopt_profiling.triton.interpreter.lockstep import (
 )
 from accelopt_profiling.triton.interpreter.loops import LoopLimit
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, Region
+from accelopt_profiling.triton_adapter.interpreter import TensorHandle, enums, memory, numpy_dtype
 
 Handle = Any
 
@@ -127,25 +127,19 @@ class MemoryBuilder(LockstepBuilder):
         return int(x), int(y), int(z)
 
     def create_masked_load(
-        self,
-        ptrs: Handle,
-        mask: Handle,
-        other: Handle | None,
-        cache_modifier: Any,
-        eviction_policy: Any,
-        is_volatile: Any,
+        self, ptrs: Handle, mask: Handle, other: Handle | None, *_: Any, **__: Any
     ) -> Handle:
         if varies([ptrs, mask, other]):
             ptrs, mask, other = self._side_by_side(ptrs, mask, other)
         active, region = self._access("load", ptrs, mask)
         dtype = ptrs.get_element_ty()
-        kind = stock._get_np_dtype(dtype)
+        kind = numpy_dtype(dtype)
         shape = ptrs.data.shape
         filler = (
             np.zeros(shape, kind) if other is None else np.broadcast_to(_as_kind(other.data, kind), shape)
         )
         loaded = filler if region is None else region.load(ptrs.data, active, filler)
-        return (Varying if varies([ptrs]) else stock.TensorHandle)(loaded, dtype)
+        return (Varying if varies([ptrs]) else TensorHandle)(loaded, dtype)
 
     def _side_by_side(self, pointers: Handle, *others: Any) -> list[Handle]:
         """Broadcast pointers and other handles to one shape, with the axis of programs in front.
@@ -159,7 +153,7 @@ class MemoryBuilder(LockstepBuilder):
                 plain = isinstance(other, np.ndarray)
                 data, dtype = (other, tl.int1) if plain else (other.data, other.dtype)
                 made = isinstance(pointers, Varying) and data.ndim == pointers.data.ndim
-                kind = Varying if made or isinstance(other, Varying) else stock.TensorHandle
+                kind = Varying if made or isinstance(other, Varying) else TensorHandle
                 handles.append(kind(data, dtype))
         data = spread(handles)
         shape = np.broadcast_shapes(*(array.shape for array in data))
@@ -167,15 +161,13 @@ class MemoryBuilder(LockstepBuilder):
         rest = iter(zip(data[1:], handles[1:], strict=True))
         return [first, *(None if o is None else Varying((n := next(rest))[0], n[1].dtype) for o in others)]
 
-    def create_masked_store(
-        self, ptrs: Handle, value: Handle, mask: Handle, cache: Any, eviction: Any
-    ) -> None:
+    def create_masked_store(self, ptrs: Handle, value: Handle, mask: Handle, *_: Any) -> None:
         if varies([ptrs, value, mask]):
             ptrs, value, mask = self._side_by_side(ptrs, value, mask)
         active, region = self._access("store", ptrs, mask)
         if region is None:
             return
-        kind = stock._get_np_dtype(ptrs.get_element_ty())
+        kind = numpy_dtype(ptrs.get_element_ty())
         data = _as_kind(np.broadcast_to(value.data, ptrs.data.shape), kind)
         if self.log is not None:
             self.log.before(region, ptrs.data, data, active, isinstance(ptrs, Varying))
@@ -201,14 +193,14 @@ class MemoryBuilder(LockstepBuilder):
         name = val.dtype.scalar.name
         if name in ("bf16", "fp16"):
             return self._half_atomic_add(op, ptr, val, active)
-        checked = stock.TensorHandle(active, tl.int1)
+        checked = TensorHandle(active, tl.int1)
         return super().create_atomic_rmw(op, ptr, val, checked, sem, scope)
 
     def _half_atomic_add(self, op: Any, ptr: Handle, val: Handle, active: Any) -> Handle:
         """``atomic_add`` on 16-bit floats: lanes in order, each sum rounded, as a device does one at a time."""
-        if op not in (stock._ir.ATOMIC_OP.FADD, stock._ir.ATOMIC_OP.ADD):
+        if op not in (enums.ATOMIC_OP.FADD, enums.ATOMIC_OP.ADD):
             raise ValueError(f"the atomic operation {op} does not exist for {val.dtype}")
-        kind = stock._get_np_dtype(val.dtype)
+        kind = numpy_dtype(val.dtype)
         shape = ptr.data.shape
         flat, lanes = ptr.data.reshape(-1), active.reshape(-1)
         values = np.broadcast_to(wide(val), shape).reshape(-1)
@@ -216,21 +208,17 @@ class MemoryBuilder(LockstepBuilder):
         one = np.ones(1, np.bool_)
         for lane in np.flatnonzero(lanes):
             address = flat[lane : lane + 1].copy()
-            old = stock._interpreter.load(address, one, np.zeros(1, kind), kind)
+            old = memory.load(address, one, np.zeros(1, kind), kind)
             before[lane] = old[0]
-            added = wide(stock.TensorHandle(old, val.dtype.scalar)) + values[lane]
-            stock._interpreter.store(address, packed_as(added, val.dtype).data, one)
-        return stock.TensorHandle(before.reshape(shape), val.dtype.scalar)
+            added = wide(TensorHandle(old, val.dtype.scalar)) + values[lane]
+            memory.store(address, packed_as(added, val.dtype).data, one)
+        return TensorHandle(before.reshape(shape), val.dtype.scalar)
 
     def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
         self._not_twice("an atomic operation")
-        active, _ = self._access(
-            "exchange", ptr, stock.TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1)
-        )
+        active, _ = self._access("exchange", ptr, TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1))
         if not active.all():
-            return stock.TensorHandle(
-                cmp.data.copy(), cmp.dtype.scalar
-            )  # as if it succeeded: a lock must not hang
+            return TensorHandle(cmp.data.copy(), cmp.dtype.scalar)  # as if it succeeded: a lock must not hang
         return super().create_atomic_cas(ptr, cmp, val, sem, scope)
 
 

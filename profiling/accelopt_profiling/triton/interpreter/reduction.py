@@ -9,11 +9,18 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
-from triton.runtime import interpreter as stock
 
 from accelopt_profiling.triton.interpreter.arithmetic import packed_as, wide
 from accelopt_profiling.triton.interpreter.lockstep import LockstepBuilder, LockstepError, Varying, varies
 from accelopt_profiling.triton.interpreter.numerics import is_packed
+from accelopt_profiling.triton_adapter.interpreter import (
+    COMBINE_ARGMAX,
+    COMBINE_ARGMIN,
+    COMBINE_MAX,
+    COMBINE_MIN,
+    COMBINE_SUM,
+    TensorHandle,
+)
 
 Array = np.ndarray[Any, Any]
 
@@ -60,18 +67,17 @@ def _counted(builder: LockstepBuilder, value: Any, axis: Any) -> tuple[tuple[Any
 def _known_reduction(
     inputs: tuple[Any, ...], every: list[Array], axis: int | None, combine: Any, keep_dims: bool, front: int
 ) -> Any:
-    standard = tl.standard
     dtype = inputs[0].dtype
-    data = wide(stock.TensorHandle(every[0], dtype.scalar))
-    if combine == standard._sum_combine:
+    data = wide(TensorHandle(every[0], dtype.scalar))
+    if combine == COMBINE_SUM:
         total = data.sum(axis=axis, keepdims=keep_dims, dtype=_sum_type(data))
         return (_tensor(total, dtype, front),)
-    if combine == standard._elementwise_max:
+    if combine == COMBINE_MAX:
         return (_tensor(_reduce(np.fmax, data, axis, keep_dims), dtype, front),)
-    if combine == standard._elementwise_min:
+    if combine == COMBINE_MIN:
         return (_tensor(_reduce(np.fmin, data, axis, keep_dims), dtype, front),)
-    if combine in (standard._argmax_combine_tie_break_left, standard._argmin_combine_tie_break_left):
-        largest = combine == standard._argmax_combine_tie_break_left
+    if combine in (COMBINE_ARGMAX, COMBINE_ARGMIN):
+        largest = combine == COMBINE_ARGMAX
         index = (np.argmax if largest else np.argmin)(data, axis=axis, keepdims=keep_dims)
         best = (np.max if largest else np.min)(data, axis=axis, keepdims=keep_dims)
         return _tensor(best, dtype, front), _tensor(index, tl.int32, front)
@@ -94,7 +100,7 @@ def _rewrap(data: Array, dtype: Any, front: int) -> Any:
     """Return a tensor on values that are already in the interpreter's own representation."""
     shape = data.shape[front:]
     kind = tl.block_type(dtype.scalar, list(shape)) if shape else dtype.scalar
-    handle = Varying if front else stock.TensorHandle
+    handle = Varying if front else TensorHandle
     return tl.tensor(handle(data if shape else data.reshape(*data.shape, 1), dtype.scalar), kind)
 
 

@@ -8,6 +8,8 @@ from typing import Any
 
 import triton.language as tl
 
+from accelopt_profiling.triton_adapter.runtime import defined_at
+
 _BOTH, _EITHER, _INVERTED = "__accelopt_and__", "__accelopt_or__", "__accelopt_not__"
 
 
@@ -87,9 +89,7 @@ def rewrite(
     Raises:
         SyntaxError, OSError: the source cannot be read.
     """
-    from triton.runtime.jit import get_jit_fn_file_line
-
-    file, line = get_jit_fn_file_line(fn)
+    file, line = defined_at(fn)
     tree = ast.parse(fn.src)
     definition = tree.body[0]
     if not isinstance(definition, ast.FunctionDef):
