@@ -22,6 +22,7 @@ except ImportError:
     from mcp.server.fastmcp.exceptions import ToolError
 
 from accelopt_lsp.own_process import own_process
+from accelopt_profiling.waiting import within
 
 INSTRUCTIONS = """What Triton and NKI kernels cost, and faster versions of them that were proved right. Start with
 `profile`; `optimize` searches; after a rewrite of your own use `verify` before you claim anything. Every number says
@@ -29,6 +30,9 @@ how it is known: measured, executed, compiled, estimated or not measured. An est
 
 #: How many commands run at a time; more wait.
 _AT_A_TIME = 2
+
+#: How long a command that is cancelled may take to end with what it has, in seconds; then it is killed.
+_PATIENCE = 15.0
 
 #: The longest line of progress that is passed on.
 _LINE = 300
@@ -40,6 +44,7 @@ class Tools:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self._turn = asyncio.Semaphore(_AT_A_TIME)
+        self._ending: set[asyncio.Task[None]] = set()
 
     async def profile(self, file: str, ctx: Context, problem: str = "", target: str = "") -> dict[str, Any]:
         """Return what the kernels of a file cost and whether they are right: time, percent of peak, what
@@ -130,8 +135,10 @@ class Tools:
             finally:
                 if process.returncode is None:
                     with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGTERM)
-                    await process.wait()
+                        process.terminate()  # which it answers by ending with what it has
+                    ending = asyncio.ensure_future(_ended(process))
+                    self._ending.add(ending)
+                    ending.add_done_callback(self._ending.discard)
         return _answer(command, code, printed)
 
     async def _pass_on(self, ctx: Context, process: asyncio.subprocess.Process) -> None:
@@ -150,6 +157,15 @@ def server(root: Path) -> Any:
     for tool in Tools(root).all():
         made.add_tool(tool)
     return made
+
+
+async def _ended(process: asyncio.subprocess.Process) -> None:
+    """Wait for a command that was asked to end, and kill it with all that it started where it does not."""
+    with contextlib.suppress(asyncio.TimeoutError, ProcessLookupError):
+        await within(_PATIENCE, process.wait())
+        return
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _answer(command: str, code: int, printed: bytes) -> dict[str, Any]:

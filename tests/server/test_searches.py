@@ -75,6 +75,14 @@ async def test_a_paused_search_can_be_cancelled(editor: Editor, tmp_path: Path) 
 
 
 @pytest.mark.slow
+async def test_a_cancelled_search_says_what_it_has(editor: Editor, tmp_path: Path) -> None:
+    uri = await searching(editor, "neovim", tmp_path / "k.py")
+    await choose(editor, uri, "cancel")
+    await editor.message("silu: 1 suggestion: cancelled.")
+    await gone(editor, uri, "optimizing")
+
+
+@pytest.mark.slow
 async def test_an_interrupted_search_is_offered_for_its_text_only(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS.replace("import", "INTERRUPTED = 1\nimport", 1))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 
+import pytest
+
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 
 
@@ -52,3 +54,30 @@ async def test_a_failing_job_is_told_and_ends_nothing_else() -> None:
     await task
     assert [(j, str(e)) for j, e in failures] == [(job, "a bug")]
     assert len(changes) == 2
+
+
+@pytest.mark.parametrize("way", ["it ends", "it does not end", "cancelled again", "cancelled at once"])
+async def test_a_job_that_can_end_with_what_it_has_gets_time_for_it(
+    monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setattr(
+        "accelopt_lsp.state.jobs.STOPPING_SECONDS", 0.01 if way == "it does not end" else 3600
+    )
+    jobs, asked, ends = JobRegistry(), asyncio.Event(), asyncio.Event()
+    whole: list[bool] = []
+
+    async def work() -> None:
+        await ends.wait()
+        whole.append(True)
+
+    job = jobs.start(BackgroundJob("optimize", "file:///k.py", ""), work())
+    jobs.ends_with(job.id, asked.set)
+    [task] = [task for _, task in jobs._running.values()]
+    assert jobs.cancel(job.id, at_once=way == "cancelled at once")
+    assert asked.is_set() == (way != "cancelled at once")
+    if way == "it ends":
+        ends.set()
+    if way == "cancelled again":
+        assert jobs.cancel(job.id)
+    await asyncio.wait_for(asyncio.wait([task]), 60)
+    assert (task.cancelled(), whole) == (way != "it ends", [True] if way == "it ends" else [])

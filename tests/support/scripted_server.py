@@ -62,6 +62,7 @@ class Scripted:
         self.complete: Complete = no_models
         self._suggestions: dict[str, Suggestion] = {}
         self._going: dict[str, asyncio.Event] = {}
+        self._stopped: set[str] = set()
 
     async def start(self) -> None:
         pass
@@ -114,6 +115,9 @@ class Scripted:
             yield suggestion
         if _says(file.text, "HOLD"):
             await going.wait()
+        if request.job in self._stopped:
+            yield SearchEnd(1, f"{kernel}: 1 suggestion: cancelled.")
+            return
         if _says(file.text, "ASK"):
             reply = await self.complete(
                 EditorModelRequest("acme/large", "You plan.", f"The kernel {kernel}", 100)
@@ -126,6 +130,10 @@ class Scripted:
     async def pause(self, job: str, on: bool) -> None:
         going = self._going.setdefault(job, asyncio.Event())
         going.clear() if on else going.set()
+
+    async def stop(self, job: str) -> None:
+        self._stopped.add(job)
+        self._going.setdefault(job, asyncio.Event()).set()
 
     async def migrate(self, file: FileText) -> ProvedMigration:
         return ProvedMigration(file.text.replace("neuronxcc.nki", "nki"), [UnmovedLine(3, "as scripted")])

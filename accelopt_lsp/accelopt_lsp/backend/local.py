@@ -55,7 +55,7 @@ class LocalBackend:
         self._memory = MemoryExecutor()
         self._host_profiles: HostProfiles | None = None
         self._memory_trouble: str | None = None
-        self._pauses: dict[str, SearchControl] = {}
+        self._controls: dict[str, SearchControl] = {}
 
     async def start(self) -> None:
         """Do nothing: hosts connect and memories open when they are first used."""
@@ -96,25 +96,28 @@ class LocalBackend:
     async def optimize(
         self, file: FileText, kernel: str, request: SearchRequest
     ) -> AsyncGenerator[SearchEvent, None]:
-        pause = self._pauses[request.job] = SearchControl(
-            request.paused
-        )  # before anything is awaited: who pauses may be quick
+        # before anything is awaited: who pauses may be quick
+        control = self._controls[request.job] = SearchControl(request.paused)
         try:
             await _imported("accelopt_agent.rules.catalogue")
             search = await _imported("accelopt_lsp.backend.search")
             profiles, memory = await self._profiles(), await self._memory_or_none(file.settings)
             async with aclosing(
-                search.search_events(file, kernel, request, profiles, memory, self.complete, pause)
+                search.search_events(file, kernel, request, profiles, memory, self.complete, control)
             ) as events:
                 async for event in events:
                     yield event
         finally:
-            if self._pauses.get(request.job) is pause:
-                del self._pauses[request.job]
+            if self._controls.get(request.job) is control:
+                del self._controls[request.job]
 
     async def pause(self, job: str, on: bool) -> None:
-        if (pause := self._pauses.get(job)) is not None:
-            pause.pause() if on else pause.go_on()
+        if (control := self._controls.get(job)) is not None:
+            control.pause() if on else control.go_on()
+
+    async def stop(self, job: str) -> None:
+        if (control := self._controls.get(job)) is not None:
+            control.stop("cancelled")
 
     async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
         view = await _imported("accelopt_lsp.features.memory_page")

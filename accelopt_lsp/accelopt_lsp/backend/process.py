@@ -109,6 +109,9 @@ class ProcessBackend:
     async def pause(self, job: str, on: bool) -> None:
         await self._value("pause", job, on)
 
+    async def stop(self, job: str) -> None:
+        await self._value("stop", job)
+
     async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
         return str(await self._value("memory_for_kernel", file, kernel, bound))
 

@@ -151,6 +151,9 @@ class Backend(Protocol):
     async def pause(self, job: str, on: bool) -> None:
         """Let the search of that job rest, or go on. One that is not there (any more) is none."""
 
+    async def stop(self, job: str) -> None:
+        """Let the search of that job end with what it has. One that is not there (any more) is none."""
+
     async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
         """Return the page about the remembered changes that a search would try on a kernel. Raises UserError."""
 

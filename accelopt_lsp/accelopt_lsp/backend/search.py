@@ -22,13 +22,13 @@ from accelopt_agent.model.editor_request import Complete
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.search.control import SearchControl
+from accelopt_agent.search.control import SearchControl, SearchStoppedError
 from accelopt_agent.search.history import interrupted
 from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.backend.host_profiles import HostProfiles
 from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchProgress, SearchRequest
 from accelopt_lsp.errors import HostUnavailableError, UserError
-from accelopt_lsp.features.wording import speedup
+from accelopt_lsp.features.wording import duration, speedup
 from accelopt_lsp.models import resolve_team
 from accelopt_lsp.search_plan import search_budget, search_plan
 from accelopt_memory.errors import MemoryUnavailableError
@@ -68,13 +68,15 @@ async def search_events(
         search = replace(search, instructions=wished)
     formatter = SearchProgressFormatter(kernel, search.budget.candidates, not_asked)
     try:
-        host, asked = await profiles.connected(settings), EditorModels(complete)
+        host, asked = await control.unless_stopped(profiles.connected(settings)), EditorModels(complete)
         async with aclosing(
             optimize(search, host, memory, model=model, asked=asked, control=control)
         ) as events:
             async for event in events:
                 for shown in formatter.of(event):
                     yield shown
+    except SearchStoppedError as stop:
+        yield SearchEnd(0, f"{kernel}: nothing was tried: {stop}.")
     except HostUnreachableError as error:
         raise HostUnavailableError(str(error)) from None
 
@@ -137,6 +139,13 @@ class SearchProgressFormatter:
             )
             best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
             said = [f"{self._kernel}: {event.reason}{ended}{best}".removesuffix(".") + "."]
+            if event.unchecked:
+                first, *more = event.unchecked
+                others = f" and {len(more)} more" if more else ""
+                version = f"{duration(first.latency)} by {first.candidate.last_step.rstrip('.')}"
+                said.append(f"Faster by their time, not checked yet: {version}{others}.")
+            if event.ended != "done":
+                said.append("Resume the search to continue it.")
             said += [part for part in (ledger_line(event.calls), self._remark) if part]
             return [SearchEnd(self._tried, " ".join(said))]
         return []

@@ -66,7 +66,7 @@ class Searches:
             if job.kernel in (None, kernel):
                 if not args.instructions:
                     return job
-                self._jobs.cancel(job.id)
+                self._jobs.cancel(job.id, at_once=True)
         job = BackgroundJob("optimize", uri, f"Optimizing {kernel or PurePath(uri).name}", kernel)
         request = SearchRequest(args.instructions, resume, job.id)
         return self._jobs.start(job, self._run(job, args.line, request))
@@ -116,7 +116,8 @@ class Searches:
             )
             try:
                 for name in kernels_meant(file, job.kernel, line):
-                    await self._search(job, file, name, progress, request)
+                    if not await self._search(job, file, name, progress, request):
+                        break
             finally:
                 self._tasks.start(self._show_interrupted(job.uri, file))
 
@@ -127,10 +128,18 @@ class Searches:
         name: str,
         progress: WorkDoneProgress,
         request: SearchRequest,
-    ) -> None:
+    ) -> bool:
+        """Search one kernel; return whether nobody stopped it."""
+        stopped: list[str] = []
+
+        def stop() -> None:
+            stopped.append(job.id)
+            self._tasks.start(self._backend.stop(job.id))
+
         found: dict[str, Suggestion] = {}
         paused = any(j.id == job.id and j.paused for j in self._jobs.running(job.uri))
         request = replace(request, paused=paused)
+        self._jobs.ends_with(job.id, stop)
         async with aclosing(self._backend.optimize(file, name, request)) as events:
             async for event in events:
                 if isinstance(event, SearchProgress):
@@ -140,6 +149,8 @@ class Searches:
                     self._state.suggest(job.uri, name, tuple(best_first(found.values())))
                 elif isinstance(event, SearchEnd):
                     self._report_end(job.uri, name, event)
+        self._jobs.ends_with(job.id, None)
+        return not stopped
 
     def _report_end(self, uri: str, kernel: str, event: SearchEnd) -> None:
         """Say how a search ended; to a client that asked for it, with the versions to look at."""

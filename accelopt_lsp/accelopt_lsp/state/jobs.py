@@ -11,6 +11,9 @@ from uuid import uuid4
 
 log = logging.getLogger(__name__)
 
+#: How long a job that is cancelled may take to end with what it has, in seconds: more than a search needs.
+STOPPING_SECONDS = 15.0
+
 JobKind = Literal[
     "profile",
     "optimize",
@@ -51,6 +54,7 @@ class JobRegistry:
     changed: Callable[[], None] = lambda: None
     failed: Callable[[BackgroundJob, Exception], None] = lambda job, error: None
     _running: dict[str, tuple[BackgroundJob, asyncio.Task[None]]] = field(default_factory=dict)
+    _stops: dict[str, Callable[[], None]] = field(default_factory=dict)
 
     def start(self, job: BackgroundJob, work: Coroutine[Any, Any, None]) -> BackgroundJob:
         """Run ``work`` as ``job`` on the running event loop; what it raises goes to ``failed``."""
@@ -60,10 +64,21 @@ class JobRegistry:
         self.changed()
         return job
 
-    def cancel(self, job_id: str) -> bool:
-        """Cancel one job; False when it is not running (any more)."""
-        running = self._running.get(job_id)
-        return running is not None and running[1].cancel()
+    def cancel(self, job_id: str, at_once: bool = False) -> bool:
+        """Cancel one job; False when it is not running (any more). One that has ``ends_with`` gets time to end with
+        what it has, unless it is cancelled ``at_once`` or again."""
+        running, stop = self._running.get(job_id), self._stops.pop(job_id, None)
+        if running is None or stop is None or at_once:
+            return running is not None and running[1].cancel()
+        stop()
+        asyncio.get_running_loop().call_later(STOPPING_SECONDS, running[1].cancel)
+        return True
+
+    def ends_with(self, job_id: str, stop: Callable[[], None] | None) -> None:
+        """Note what asks a job to end with what it has; None where nothing does (any more)."""
+        self._stops.pop(job_id, None)
+        if stop is not None:
+            self._stops[job_id] = stop
 
     def mark(self, job_id: str, paused: bool) -> bool:
         """Note that a job rests, or goes on; False when it is not running (any more)."""
@@ -105,6 +120,7 @@ class JobRegistry:
     def _ended(self, job: BackgroundJob, work: Coroutine[Any, Any, None]) -> None:
         work.close()  # a task that is cancelled before its first step never awaits it
         self._running.pop(job.id, None)
+        self._stops.pop(job.id, None)
         self.changed()
 
 
