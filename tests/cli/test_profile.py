@@ -19,9 +19,8 @@ from accelopt_profiling.receipt import Receipt
 
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KERNEL = [
-    "name", "line", "dialect", "target", "host", "correctness", "launchable", "latency", "percent_of_peak", "bound", "case",
-    "configuration", "quantities",
-    "lines", "findings", "receipt",
+    "name", "line", "dialect", "target", "host", "correctness", "launchable", "latency", "percent_of_peak", "bound",
+    "case", "configuration", "quantities", "lines", "findings", "receipt",
 ]  # fmt: skip
 
 

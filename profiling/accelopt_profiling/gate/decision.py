@@ -266,6 +266,7 @@ class _Decision:
                 message = f"No case could be compared, so nothing is known of the candidate{self._why_not()}."
                 self.refusals.append(Reason("nothing-compared", message))
             self._on_device()
+            self._launchable()
             refused, noted = run_violations(evidence, self.subject, self.verdicts)
             self.refusals += refused
             self.notes += noted
@@ -328,6 +329,16 @@ class _Decision:
         else:
             message = f"The host's device computed {len(device.ran)} draws too, and its results were compared as well."
             self.notes.append(Reason("run-on-device", message))
+
+    def _launchable(self) -> None:
+        """Refuse what the target cannot launch for the problem's own inputs; say where that is not known."""
+        launch = self.evidence.launch
+        if launch is None:
+            return
+        self.refusals[:0] = launch.refusals
+        if launch.launchable.status == "not checked":
+            message = f"Whether the target can launch it was not checked: {launch.launchable.detail}."
+            self.notes.append(Reason("launch-not-checked", message))
 
     def _why_not(self) -> str:
         """Return why no case was compared, as the end of a sentence."""

@@ -11,6 +11,7 @@ from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
     DeviceRunResult,
     DrawnCase,
+    LaunchResult,
     OriginalResult,
     PlanResult,
     ReferenceResult,
@@ -23,8 +24,8 @@ from accelopt_profiling.gate.verdict import Reason
 class Evidence:
     """The findings in the candidate's text, the numbers that it compares sizes with (``limits``), and the results of
     the steps. ``running`` is the case that the candidate's process was last in, ``output_digests`` are those of its
-    outputs by case and folder, sent when they were written. ``complete`` tells that the last step, the judge, has
-    answered, ``invalid_problem`` that the problem itself failed.
+    outputs by case and folder, sent when they were written. ``complete`` tells that the judge has answered,
+    ``invalid_problem`` that the problem itself failed.
     """
 
     reasons: list[Reason] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Evidence:
     original: OriginalResult | None = None
     reference: ReferenceResult | None = None
     verdicts: list[CaseVerdict] = field(default_factory=list)
+    launch: LaunchResult | None = None
     running: Any = None
     output_digests: dict[tuple[int, str], str] = field(default_factory=dict)
     complete: bool = False

@@ -31,6 +31,8 @@ from accelopt_profiling.gate.step_schemas import (
     DrawnCase,
     DrawParams,
     JudgeParams,
+    LaunchParams,
+    LaunchResult,
     OriginalParams,
     OriginalResult,
     PlanParams,
@@ -44,6 +46,7 @@ from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.measurement import Launchability
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.receipt import Receipt
@@ -208,6 +211,9 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
         Step("gate.reference", runtime, to_plain(answering), own),
         Step("gate.judge", "numpy", to_plain(judging), own),
     ]
+    if request.dialect != "numpy" and not measured:
+        launching = LaunchParams(request.dialect, request.target, len(cases))
+        steps.append(Step("gate.launch", runtime, to_plain(launching), whole))
     return Job(candidate, steps)
 
 
@@ -257,6 +263,8 @@ def _keep(evidence: Evidence, step: str, value: Any) -> None:
     elif step == "gate.judge":
         evidence.verdicts = from_plain(_Listed, {"judged": _infinities(value)}).judged
         evidence.complete = True
+    elif step == "gate.launch":
+        evidence.launch = from_plain(LaunchResult, value)
 
 
 @dataclass(frozen=True)
@@ -288,8 +296,10 @@ def _conclude(
 ) -> tuple[Verdict, Receipt]:
     accepted, reasons, checks = decide(evidence, _kernels(request))
     hashes = (_hash(request.candidate), _hash(request.original))
-    receipt = receipt_of(request, hashes, facts, cases, evidence, accepted, reasons, checks)
-    return Verdict(accepted, reasons, checks, receipt.id, evidence.invalid_problem), receipt
+    launchable = evidence.launch.launchable if evidence.launch else Launchability()
+    verdict = Verdict(accepted, reasons, checks, None, evidence.invalid_problem, launchable)
+    receipt = receipt_of(request, hashes, facts, cases, evidence, verdict)
+    return replace(verdict, receipt=receipt.id), receipt
 
 
 def _kernels(request: GateRequest) -> CandidateKernels:

@@ -8,7 +8,7 @@ from accelopt_profiling.comparison.tolerance import rule
 from accelopt_profiling.gate.evidence import Evidence
 from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
 from accelopt_profiling.gate.scope import scope
-from accelopt_profiling.gate.verdict import Reason, Verdict
+from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.jobs import Limits, Source
 from accelopt_profiling.plain import from_plain, to_plain
@@ -16,12 +16,12 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
 #: Raised whenever the gate decides differently about the same candidate.
-GATE_VERSION = 3
+GATE_VERSION = 4
 
 
 def receipt_of(
     request: GateRequest, hashes: tuple[str, str], host: HostFacts, cases: list[Case], evidence: Evidence,
-    accepted: bool, reasons: list[Reason], checks: list[dict[str, Any]],
+    verdict: Verdict,
 ) -> Receipt:  # fmt: skip
     """Return the receipt. The seeds are in it: the candidate has ended by now, and they make the draws
     repeatable. So are both sources with the problem's files; ``hashes`` are those of the candidate's and the
@@ -61,10 +61,11 @@ def receipt_of(
                 "original_host_work": evidence.original.host_work if evidence.original else {},
             },
             "device": None if evidence.device is None else to_plain(evidence.device),
-            "checks": checks,
-            "scope": scope(Verdict(accepted, reasons, checks), request.dialect),
-            "accepted": accepted,
-            "reasons": to_plain(reasons),
+            "checks": verdict.checks,
+            "launchable": to_plain(verdict.launchable),
+            "scope": scope(verdict, request.dialect),
+            "accepted": verdict.accepted,
+            "reasons": to_plain(verdict.reasons),
         },
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.quantity import Known
 
 #: So many sizes are listed.
 SIZES = 4
@@ -13,6 +14,11 @@ SIZES = 4
 _ORDER = {
     "triton": "Looked for programs and lanes that read what others write: none.",
     "nki": "Loops that promise to take any order ran in one that was drawn.",
+}
+#: How it is known that the target can launch it.
+_LAUNCHABLE = {
+    Known.COMPILED: "What it launches at the problem's own sizes compiles for the target and fits it.",
+    Known.EXECUTED: "What it launches at the problem's own sizes fits the target in emulation; no compiler ran.",
 }
 
 
@@ -37,6 +43,8 @@ def scope(verdict: Verdict, dialect: str) -> list[str]:
     if skipped:
         reasons = dict.fromkeys(str(c["outcome"]).partition(": ")[2] for c in skipped)
         sentences.append(f"Not checked: {_count(len(skipped), 'draw')} ({'; '.join(reasons)}).")
+    if verdict.launchable.status == "yes":
+        sentences.append(_LAUNCHABLE[verdict.launchable.known])
     if not any(reason.code == "run-on-device" for reason in verdict.reasons):
         sentences.append("Not run on a device.")
     return sentences

@@ -9,6 +9,7 @@ from accelopt_profiling.comparison.elements import OutputComparison
 from accelopt_profiling.gate.request import Case, GateDialect
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.jobs import Source
+from accelopt_profiling.measurement import Launchability
 from accelopt_profiling.problems.problem import Call, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 
@@ -204,6 +205,24 @@ class RunResult:
     keeps: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     returns_one: bool | None = None
+
+
+@dataclass(frozen=True)
+class LaunchParams:
+    """``cases`` is the number of cases that may have been drawn."""
+
+    dialect: GateDialect
+    target: str
+    cases: int
+
+
+@dataclass(frozen=True)
+class LaunchResult:
+    """Whether the target can launch what the candidate launches for the problem's own inputs; ``refusals`` say why
+    not."""
+
+    launchable: Launchability
+    refusals: list[Reason] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

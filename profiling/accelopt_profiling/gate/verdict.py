@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from accelopt_profiling.measurement import Launchability
+
 
 @dataclass(frozen=True)
 class Reason:
@@ -17,7 +19,7 @@ class Reason:
 @dataclass(frozen=True)
 class Verdict:
     """The gate's decision. ``checks`` lists each check with its outcome and worst error; ``receipt`` is its
-    evidence.
+    evidence. ``launchable`` says whether the target can launch what it launches for the problem's own inputs.
 
     ``invalid_problem`` tells that the problem failed, not the candidate: drawing its inputs, its reference, or the
     original. Nothing is known about the candidate then, and ``reasons`` say what is wrong with the problem.
@@ -28,3 +30,4 @@ class Verdict:
     checks: list[dict[str, Any]] = field(default_factory=list)
     receipt: str | None = None
     invalid_problem: bool = False
+    launchable: Launchability = field(default_factory=Launchability)

@@ -16,6 +16,7 @@ from accelopt_profiling.measurement import (
 from accelopt_profiling.nki.data.instruction import DMA
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, Wait
+from accelopt_profiling.nki.time_model.placement import Residency
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 
 #: DMA guide: contiguous pieces of 2 KiB or more are recommended, below 256 B the overhead rules.
@@ -128,13 +129,19 @@ def _no_room(answer: TimeEstimate) -> list[Finding]:
                 f"and read back, {size / moved:.0%} of all bytes moved. Use them sooner or make them smaller."
             )
             findings.append(Finding("capacity", line, "warning", message))
-    for line, banks in sorted(residency.crowded.items()):
-        message = (
+    return [*findings, *crowded_banks(residency)]
+
+
+def crowded_banks(residency: Residency) -> list[Finding]:
+    """Return an error for each line at which more PSUM banks are alive than there are."""
+    return [
+        Finding(
+            "capacity", line, "error",
             f"{banks} PSUM banks are alive here at once; there are {residency.banks}. Copy results to SBUF sooner or "
-            "use smaller tiles."
+            "use smaller tiles.",
         )
-        findings.append(Finding("capacity", line, "error", message))
-    return findings
+        for line, banks in sorted(residency.crowded.items())
+    ]  # fmt: skip
 
 
 def _small_transfers(answer: TimeEstimate) -> list[Finding]:

@@ -11,12 +11,14 @@ from accelopt_profiling.gate.step_schemas import (
     DeviceRunParams,
     DrawParams,
     JudgeParams,
+    LaunchParams,
     OriginalParams,
     PlanParams,
     ReferenceParams,
     RunParams,
 )
 from accelopt_profiling.gate.steps.device import run_on_device
+from accelopt_profiling.gate.steps.launch import launch
 from accelopt_profiling.gate.steps.original import original
 from accelopt_profiling.gate.steps.plan import plan
 from accelopt_profiling.gate.steps.reference import reference
@@ -30,4 +32,5 @@ STEPS: dict[str, tuple[Callable[..., Any], type[Any]]] = {
     "gate.original": (original, OriginalParams),
     "gate.reference": (reference, ReferenceParams),
     "gate.judge": (judge, JudgeParams),
+    "gate.launch": (launch, LaunchParams),
 }

@@ -92,6 +92,10 @@ def _compile(launch: CapturedLaunch, target: GpuTarget, cache: Path | None) -> t
         stages=int(options.get("num_stages", 0)),
         toolchain=versions(target),
     )
+    if (
+        problem := _too_many_threads(target, nothing.warps)
+    ) is not None:  # ptxas says less clearly what is wrong
+        return replace(nothing, problem=problem), None
     try:
         kernel, hit = _triton_compile(launch, target, options, cache)
     except Exception as error:  # Triton raises whatever its passes raise, and the kernel is the user's
@@ -190,16 +194,22 @@ def _from_listing(listing: Listing) -> dict[str, Any]:
     }
 
 
+def _too_many_threads(target: GpuTarget, warps: int) -> CompileProblem | None:
+    threads = int(target["max_threads_per_program"])
+    if warps * target.warp_size <= threads:
+        return None
+    return CompileProblem(
+        "out-of-resources",
+        f"has {warps} warps, which are {warps * target.warp_size} threads; {target.title} allows {threads} per "
+        "program; use fewer warps",
+    )
+
+
 def _does_not_fit(
     target: GpuTarget, warps: int, shared: int, columns: int, programs: int
 ) -> CompileProblem | None:
-    threads = int(target["max_threads_per_program"])
-    if warps * target.warp_size > threads:
-        return CompileProblem(
-            "out-of-resources",
-            f"{warps} warps are {warps * target.warp_size} threads, {target.title} allows {threads} per program; "
-            "use fewer warps",
-        )
+    if (problem := _too_many_threads(target, warps)) is not None:
+        return problem
     allowed = int(target["shared_memory_per_program"])
     if shared > allowed:
         return CompileProblem(
@@ -229,6 +239,11 @@ def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
         return CompileProblem("out-of-resources", text)
     if name in ("ResourcesUnknownError", "FileNotFoundError") or "for option 'gpu-name'" in text:
         return CompileProblem("toolchain", text[:2000])  # no assembler, or one that does not know the target
+    if name == "PTXASError":  # the rest is the whole PTX
+        text = (
+            "; ".join(line.strip() for line in text.splitlines() if " error " in line or "fatal" in line)
+            or text
+        )
     line = None
     node = getattr(error, "node", None)
     if node is not None and hasattr(node, "lineno"):
