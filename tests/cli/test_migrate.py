@@ -34,3 +34,59 @@ def test_what_cannot_be_moved_at_all_is_told(accelopt: Command, home: Path) -> N
     assert ended.code == 2
     assert "accelopt problem" in ended.err
     assert not list(home.glob("*_nki.py"))
+
+
+ONE_LINERS = """\
+import neuronxcc.nki as nki; import numpy as np
+import neuronxcc.nki.language as nl
+
+@nki.jit
+def k(a, add=True, bias=None):
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(a)); nl.store(out[0:64, :], nl.load(a[64:128, :]))
+    if add: nl.store(out, nl.load(a) * 2.0)
+    {more}
+    return out
+
+def get_inputs():
+    return [np.ones((128, 64), np.float32)]
+
+def reference(a):
+    return 2 * a
+"""
+
+
+@pytest.mark.slow
+def test_statements_of_one_line_stay_and_both_values_of_a_flag_are_compared(
+    accelopt: Command, home: Path
+) -> None:
+    (home / "k.py").write_text(ONE_LINERS.format(more="pass"), newline="\r\n")
+    ended = accelopt("migrate", "k.py")
+    assert ended.code == 0, ended.err
+    assert "the profiled case with add turned: equal" in ended.err
+    text = (home / "k_nki.py").read_bytes().decode()
+    assert "    if add: nisa.dma_copy(" in text
+    assert text.count("nisa.dma_copy") == 3
+    assert "import numpy as np\r\n" in text
+    assert text.count("\n") == text.count("\r\n")
+
+
+@pytest.mark.slow
+def test_what_did_not_run_is_not_compared_and_what_does_not_run_is_a_draft(
+    accelopt: Command, home: Path
+) -> None:
+    (home / "k.py").write_text(ONE_LINERS.format(more="if bias is not None: nl.store(out, nl.load(bias))"))
+    ended = accelopt("migrate", "k.py")
+    assert ended.code == 1
+    assert "line 9 of the original did not run" in ended.err
+    gather = "rows = nisa.iota(2 * nl.arange(4)[:, None], dtype=np.int32); nl.load(a[rows, nl.arange(64)[None, :]])"
+    text = ONE_LINERS.format(more=gather).replace("import numpy", "import neuronxcc.nki.isa as nisa, numpy")
+    (home / "draft.py").write_text(text)
+    ended = accelopt("migrate", "draft.py", "--json")
+    assert ended.code == 1
+    assert (
+        ended.object["path"] == str(home / "draft_nki.py.draft")
+        or ended.object["path"] == "draft_nki.py.draft"
+    )
+    assert not (home / "draft_nki.py").exists()
+    assert "# not moved: a tile as an index" in (home / "draft_nki.py.draft").read_text()

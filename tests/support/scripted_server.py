@@ -136,7 +136,8 @@ class Scripted:
         self._going.setdefault(job, asyncio.Event()).set()
 
     async def migrate(self, file: FileText) -> ProvedMigration:
-        return ProvedMigration(file.text.replace("neuronxcc.nki", "nki"), [UnmovedLine(3, "as scripted")])
+        moved = file.text.replace("neuronxcc.nki", "nki")
+        return ProvedMigration(moved, [UnmovedLine(3, "as scripted")], profiled=True)
 
     async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]

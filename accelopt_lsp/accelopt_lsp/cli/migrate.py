@@ -41,10 +41,12 @@ def migrate(
     """Move FILE from NKI's Beta 1 to today's NKI, in a new file.
 
     The original is run on its problem's inputs, for what the text does not tell; then both are run, each in the
-    emulator of its dialect, and every launch's outputs are compared. What cannot be moved by itself is marked in the
-    new text by a comment with the reason. A file that exists is not overwritten.
+    emulator of its dialect, and every launch's outputs are compared: in each case of the problem, and with each flag
+    of the launches turned. What cannot be moved by itself is marked in the new text by a comment with the reason. A
+    text that does not run is written as FILE_nki.py.draft. A file that exists is not overwritten.
 
-    Exit code 0: all is moved, and equal in every case. 1: it is not. 2: there is no problem, or the original fails.
+    Exit code 0: all is moved, all of it ran, and equal in every case. 1: it is not. 2: there is no problem, or the
+    original fails.
     """
     from accelopt_agent.migration.file_migration import is_beta1
     from accelopt_profiling.examination import examine
@@ -63,8 +65,9 @@ def migrate(
     if examined.problem.ref is None:
         raise wrong_input(f"No problem says what to run {file} with; `accelopt problem {file}` writes one.")
     moved = asyncio.run(_migrate(settings, examined, target))
+    path = moved.written_as(path)
     try:
-        with path.open("x", encoding="utf-8") as written:
+        with path.open("x", encoding="utf-8", newline="") as written:
             written.write(moved.text)
     except OSError as error:
         raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None
@@ -73,6 +76,7 @@ def migrate(
             {
                 "file": str(file), "path": str(path), "proved": moved.proved, "unmoved": moved.unmoved,
                 "cases": [dataclasses.asdict(case) for case in moved.cases], "stopped": moved.stopped,
+                "not_compared": moved.not_compared, "loops": moved.loops,
             }
         )  # fmt: skip
     else:
@@ -92,8 +96,13 @@ def _print(path: Path, moved: ProvedMigration) -> None:
         say(printable(f"{case.case}: {outcome}{times}"))
         if case.note:
             say(printable(f"Note: {case.note}"))
+    for reason in moved.not_compared:
+        say(printable(f"Not compared: {reason}."))
+    if moved.loops:
+        say(printable(moved.loops))
     if moved.stopped:
-        say(printable(f"Not compared: {moved.stopped}"))
+        say(printable(f"The new text does not run: {moved.stopped}"))
+        say(printable("It is a draft to complete by hand, and no Python file yet."))
 
 
 async def _migrate(settings: Settings, file: KernelFile, target: str) -> ProvedMigration:

@@ -48,7 +48,7 @@ class NewFiles:
         title = f"Moving {Path(file.path).name} to today's NKI"
         async with self._editor.progress(title, partial(self._jobs.cancel, job.id)):
             moved = await self._backend.migrate(file)
-        await self._write(path, moved.text, moved.outcome)
+        await self._write(moved.written_as(path), moved.text, moved.outcome)
 
     async def _write(self, path: Path, text: str, outcome: str) -> None:
         try:
@@ -70,7 +70,7 @@ async def _free_path(file: FileText, suffix: str, advice: str) -> Path:
 
 
 def _write_new(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8") as file:
+    with path.open("x", encoding="utf-8", newline="") as file:
         file.write(text)
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from accelopt_agent.migration.kernel_translation import KernelTranslation
 from accelopt_agent.migration.known_facts import FactTable
 from accelopt_agent.migration.spelling import TABLE, ModuleNames, UntranslatableError
-from accelopt_profiling.source_text import parse_python
+from accelopt_agent.migration.statement_edits import StatementEdits
 
 if TYPE_CHECKING:
     from accelopt_profiling.nki.tile_facts import ExpressionFact
@@ -29,10 +29,12 @@ class UnmovedLine:
 
 @dataclass(frozen=True)
 class FileMigration:
-    """The text in today's NKI; ``unmoved`` lines are marked in it by a comment with the reason."""
+    """The text in today's NKI; ``unmoved`` lines are marked in it by a comment with the reason. ``not_run`` are lines
+    of the original that did not run in any case, so that nothing is known about what stands for them."""
 
     text: str
     unmoved: list[UnmovedLine]
+    not_run: list[int] = field(default_factory=list)
 
 
 def is_beta1(text: str) -> bool:
@@ -46,39 +48,39 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
     Raises:
         SyntaxError: it does not parse.
     """
-    tree = parse_python(text)
-    table = FactTable(facts)
-    edits: list[tuple[int, int, list[str]]] = []
+    edits, table = StatementEdits(text), FactTable(facts)
+    names = ModuleNames(_imported(edits.tree))
     unmoved: list[UnmovedLine] = []
-    names = ModuleNames(_imported(tree))
-    functions = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.Import, ast.ImportFrom)) and (lines := _import(node)) is not None:
-            edits.append((node.lineno, node.end_lineno or node.lineno, lines))
-    for function in functions:
-        edits += _decorators(function, names)
+    written: list[str] = []
+    not_run: set[int] = set()
+    for function in (n for n in ast.walk(edits.tree) if isinstance(n, ast.FunctionDef)):
+        for decorator in function.decorator_list:
+            if (kept := _decorator(decorator, names)) is not None:
+                edits.replace_decorator(decorator, kept)
+        not_run |= _not_run(function, table, names)
         if not table.any_in(function):
             continue  # host code, or a function that did not run
         translation = KernelTranslation(function, table, names)
-        for statement in _simple(function.body):
+        for statement in statements_of(function):
             try:
+                if isinstance(statement, ast.For):
+                    _loop(statement, translation, edits)
+                    continue
                 lines = translation.translate(statement)
             except UntranslatableError as why:
                 unmoved.append(UnmovedLine(statement.lineno, str(why)))
-                original = text.splitlines()[statement.lineno - 1 : statement.end_lineno]
-                indent = len(original[0]) - len(original[0].lstrip())
-                lines = [f"{_MARK} {why}", *(line[indent:] for line in original)]
+                lines = None if _has_body(statement) else [f"{_MARK} {why}", edits.source(statement)]
             if lines is not None:
-                edits.append((statement.lineno, statement.end_lineno or statement.lineno, lines))
-        edits += _loops(function, translation)
-    moved = _apply(text, edits)
-    isa = next((name for name, module in names.names.items() if module == f"{_BETA1}.isa"), "nisa")
-    bound = {
-        a.asname or a.name for n in tree.body if isinstance(n, (ast.Import, ast.ImportFrom)) for a in n.names
-    }
-    if f"{isa}." in moved and isa not in bound:
-        moved = _with_import(moved, f"import nki.isa as {isa}")
-    return FileMigration(moved, sorted(unmoved, key=lambda u: u.line))
+                edits.replace(statement, lines)
+                written += lines
+    isa = names.module(f"{_BETA1}.isa", "")
+    needs_isa = not isa and any("nisa." in line for line in written)
+    for node in ast.walk(edits.tree):
+        if isinstance(node, (ast.Import, ast.ImportFrom)) and (lines := _import(node)) is not None:
+            if needs_isa and node in edits.tree.body:
+                lines, needs_isa = [*lines, "import nki.isa as nisa"], False
+            edits.replace(node, lines)
+    return FileMigration(edits.result(), sorted(unmoved, key=lambda u: u.line), sorted(not_run))
 
 
 def _imported(tree: ast.Module) -> dict[str, str]:
@@ -120,81 +122,84 @@ def _import(node: ast.Import | ast.ImportFrom) -> list[str] | None:
     return [f"from {module.replace('neuronxcc.nki', 'nki')} import {listed}"]
 
 
-def _decorators(function: ast.FunctionDef, names: ModuleNames) -> Iterator[tuple[int, int, list[str]]]:
-    for decorator in function.decorator_list:
-        called = decorator.func if isinstance(decorator, ast.Call) else decorator
-        dotted = names.dotted(called)
-        if not dotted.startswith(_BETA1):
-            continue
-        nki = next((n for n, module in names.names.items() if module == _BETA1), "nki")
-        last = dotted.rpartition(".")[2]
-        kept = f"@{ast.unparse(called)}" if last == "jit" else f"@{nki}.jit"
-        keep = last in ("jit", "trace", "baremetal", "benchmark", "profile")
-        yield decorator.lineno, decorator.end_lineno or decorator.lineno, [kept] if keep else []
-
-
-def _simple(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield the statements without a body, also inside loops and conditions, but not those of inner functions."""
-    for node in body:
-        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            continue
-        inner = [getattr(node, name) for name in ("body", "orelse", "finalbody") if getattr(node, name, None)]
-        if not inner and not isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield node
-        for part in inner:
-            yield from _simple(part)
-
-
-def _loops(function: ast.FunctionDef, translation: KernelTranslation) -> Iterator[tuple[int, int, list[str]]]:
-    for node in ast.walk(function):
-        if not isinstance(node, ast.For):
-            continue
-        head = f"for {ast.unparse(node.target)} in {translation.value(node.iter)}:"
-        before = f"for {ast.unparse(node.target)} in {ast.unparse(node.iter)}:"
-        if head != before and node.body[0].lineno > (node.iter.end_lineno or 0):
-            yield node.lineno, node.iter.end_lineno or node.lineno, [head]
-
-
-def _apply(text: str, edits: list[tuple[int, int, list[str]]]) -> str:
-    """Replace lines, each with the indentation that the first of them had. A body that loses all gets ``pass``."""
-    lines = text.splitlines()
-    taken: set[int] = set()
-    for first, last, new in sorted(edits, key=lambda e: -e[0]):
-        if first in taken:
-            continue
-        taken.add(first)
-        old = lines[first - 1]
-        indent = old[: len(old) - len(old.lstrip())]
-        comment = _trailing_comment(lines[last - 1]) if first == last and new else ""
-        made = [indent + line for line in new]
-        if comment and made:
-            made[-1] += comment
-        lines[first - 1 : last] = made
-    return _with_bodies("\n".join(lines) + "\n")
-
-
-def _trailing_comment(line: str) -> str:
-    at = line.find("  #")
+def _decorator(decorator: ast.expr, names: ModuleNames) -> str | None:
+    """Return today's decorator, "" for one that is gone, None for one that is not NKI's."""
+    called = decorator.func if isinstance(decorator, ast.Call) else decorator
+    dotted = names.dotted(called)
+    if not dotted.startswith(_BETA1):
+        return None
+    last = dotted.rpartition(".")[2]
+    if last == "jit":
+        return ast.unparse(called)
     return (
-        line[at:] if at >= 0 and line.count('"', 0, at) % 2 == 0 and line.count("'", 0, at) % 2 == 0 else ""
+        f"{names.module(_BETA1, 'nki')}.jit" if last in ("trace", "baremetal", "benchmark", "profile") else ""
     )
 
 
-def _with_bodies(text: str) -> str:
-    """Put ``pass`` into loops that lost all their statements."""
-    lines = text.splitlines()
-    for number in range(len(lines) - 1, -1, -1):
-        line = lines[number]
-        if not line.strip().startswith(("for ", "if ", "else:")) or not line.rstrip().endswith(":"):
+def statements_of(function: ast.FunctionDef) -> Iterator[ast.stmt]:
+    """Yield the statements of a function, its loops included, but not imports, nor those of inner functions."""
+    waiting: list[ast.AST] = list(reversed(function.body))
+    while waiting:
+        node = waiting.pop()
+        if isinstance(
+            node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+        ):
             continue
-        indent = len(line) - len(line.lstrip())
-        following = next((n for n in lines[number + 1 :] if n.strip() and not n.strip().startswith("#")), "")
-        if not following or len(following) - len(following.lstrip()) <= indent:
-            lines.insert(number + 1, " " * (indent + 4) + "pass")
-    return "\n".join(lines) + "\n"
+        if isinstance(node, ast.stmt) and (isinstance(node, ast.For) or not _has_body(node)):
+            yield node
+        inner = [
+            n
+            for n in ast.iter_child_nodes(node)
+            if isinstance(n, (ast.stmt, ast.ExceptHandler, ast.match_case))
+        ]
+        waiting += reversed(inner)
 
 
-def _with_import(text: str, line: str) -> str:
-    lines = text.splitlines()
-    at = next((n for n, old in enumerate(lines) if old.startswith(("import nki", "from nki"))), 0)
-    return "\n".join([*lines[: at + 1], line, *lines[at + 1 :]]) + "\n"
+#: Their expressions are not recorded.
+_UNRECORDED = (
+    ast.Lambda,
+    ast.JoinedStr,
+    ast.ListComp,
+    ast.SetComp,
+    ast.DictComp,
+    ast.GeneratorExp,
+    ast.FunctionDef,
+)
+
+
+def _not_run(function: ast.FunctionDef, table: FactTable, names: ModuleNames) -> set[int]:
+    """Return the lines of a function with a call of NKI's, or in a kernel any expression, that did not run."""
+    lines: set[int] = set()
+    kernel = table.any_in(function)
+    for statement in statements_of(function):
+        if isinstance(statement, (ast.Raise, ast.Assert)):
+            continue
+        waiting: list[ast.AST] = [statement.iter] if isinstance(statement, ast.For) else [statement]
+        places: list[ast.AST] = []
+        while waiting:
+            node = waiting.pop()
+            if not isinstance(node, _UNRECORDED):
+                places.append(node)
+                waiting += ast.iter_child_nodes(node)
+        calls = [n for n in places if isinstance(n, ast.Call) and _is_device_function(n.func, names)]
+        read = [n for n in places if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        if any(table.of(c) is None for c in calls) or (
+            kernel and read and not any(table.of(n) is not None for n in places)
+        ):
+            lines.add(statement.lineno)
+    return lines
+
+
+def _is_device_function(node: ast.expr, names: ModuleNames) -> bool:
+    return bool(names.below(node, "language") or names.below(node, "isa"))
+
+
+def _has_body(node: ast.stmt) -> bool:
+    return bool(getattr(node, "body", None) or getattr(node, "cases", None))
+
+
+def _loop(loop: ast.For, translation: KernelTranslation, edits: StatementEdits) -> None:
+    """Replace what a loop runs over."""
+    over = translation.loop_range(loop.iter)
+    if over != ast.unparse(loop.iter):
+        edits.replace_expression(loop.iter, over, loop)

@@ -165,12 +165,13 @@ class InstructionTranslation(ExpressionTranslation):
                 f"{nisa}.nc_matmul(dst={at}, stationary={left}, moving={self._operand(arguments['y'], clips)})"
             ]
         if name == "loop_reduce":
-            arguments = named_arguments(call, ["value", "op", "loop_indices"])
+            arguments = named_arguments(call, ["x", "op", "loop_indices"])
             counters = arguments["loop_indices"]
-            if not isinstance(counters, (ast.List, ast.Tuple)):
+            loops = counters.elts if isinstance(counters, (ast.List, ast.Tuple)) else [counters]
+            if any(self.facts.kind(c) != "number" and not isinstance(c, ast.Constant) for c in loops):
                 raise UntranslatableError("the loops of loop_reduce are not listed where it is called")
-            first_time = " and ".join(f"{self.value(c)} == 0" for c in counters.elts)
-            value = self._operand(arguments["value"], clips)
+            first_time = " and ".join(f"{self.value(c)} == 0" for c in loops)
+            value = self._operand(arguments["x"], clips)
             op = self._operation(arguments["op"])
             return [
                 f"if {first_time}:",

@@ -25,6 +25,18 @@ class KernelTranslation(InstructionTranslation):
         lines = [*self._before, *lines]
         return None if lines == [ast.unparse(statement)] else lines
 
+    def loop_range(self, node: ast.expr) -> str:
+        """Return what a loop runs over, today.
+
+        Raises:
+            UntranslatableError: it takes statements before the loop.
+        """
+        self._before.clear()
+        text = self.value(node)
+        if self._before:
+            raise UntranslatableError("what the loop runs over is computed by an instruction")
+        return text
+
     def _statement(self, node: ast.stmt) -> list[str] | None:
         if isinstance(node, ast.AnnAssign) and node.value is not None:
             node = ast.copy_location(ast.Assign([node.target], node.value), node)
@@ -38,8 +50,6 @@ class KernelTranslation(InstructionTranslation):
             return [] if str(node.value.value).strip().startswith("end loop") else None
         if isinstance(node, ast.Return) and node.value is not None:
             return [f"return {self.value(node.value)}"]
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
-            return None
         return None
 
     def _assign(self, target: ast.expr, value: ast.expr) -> list[str]:
@@ -96,7 +106,7 @@ class KernelTranslation(InstructionTranslation):
         if call and self._is_product(call):
             return self._into(place, call)
         other = self.value(node.value)
-        if self.facts.kind(node.value) == "number":
+        if self.facts.tile(node.value) is None:
             return [
                 f"{self._nisa()}.tensor_scalar(dst={place}, data={place}, op0={self._nl()}.add, operand0={other})"
             ]

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from accelopt_agent.migration.file_migration import UnmovedLine, migrate_text
 from accelopt_profiling.hosts.host import Host, JobFailedError
 from accelopt_profiling.jobs import Job, Limits, Step
 from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.nki.equivalence import CaseComparison, CompareParams
+from accelopt_profiling.kernels import kernels_in
+from accelopt_profiling.measurement import Finding
+from accelopt_profiling.nki.equivalence import CaseComparison, CompareParams, DialectComparison
 from accelopt_profiling.nki.tile_facts import FactsParams, TileFacts
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.profiler import ProfileRequest, profile
+from accelopt_profiling.source_text import try_parse
 
+#: Errors of what a kernel computes, which the comparison judges.
+_OF_VALUES = ("wrong-result", "uninitialised-read")
 #: The core that both are emulated on: today's NKI has no first generation.
 TARGET = "trn2"
 
@@ -21,12 +28,20 @@ TARGET = "trn2"
 @dataclass(frozen=True)
 class ProvedMigration:
     """The text in today's NKI. ``cases`` compare it with the original, none where nothing could be compared;
-    ``stopped`` is why the original's run or the comparison ended early, "" where they did not."""
+    ``stopped`` is why the original's run, the comparison or the profile of the new text ended early, "" where they did
+    not. ``not_compared`` names what no case reached, ``loops`` how often each loop ran, in sentences."""
 
     text: str
     unmoved: list[UnmovedLine] = field(default_factory=list)
     cases: list[CaseComparison] = field(default_factory=list)
     stopped: str = ""
+    not_compared: list[str] = field(default_factory=list)
+    loops: str = ""
+    profiled: bool = False
+
+    def written_as(self, path: Path) -> Path:
+        """Return where the text goes that was to be ``path``: a text that does not run is a draft."""
+        return path if self.profiled else path.with_name(f"{path.name}.draft")
 
     @property
     def outcome(self) -> str:
@@ -39,12 +54,17 @@ class ProvedMigration:
         why = self.stopped or (
             "" if different is None else f"Not equal in {different.case}: {different.detail}."
         )
-        return f"{left}{why}".strip()
+        return " ".join([f"{left}{why}".strip(), *(f"Not compared: {n}." for n in self.not_compared)]).strip()
 
     @property
     def proved(self) -> bool:
-        """True if all is moved, and every case is equal."""
-        return bool(self.cases) and not self.unmoved and not self.stopped and all(c.equal for c in self.cases)
+        """True if all is moved and profiled, every statement ran, and every case is equal."""
+        return (
+            self.profiled
+            and bool(self.cases)
+            and not (self.unmoved or self.stopped or self.not_compared)
+            and all(c.equal for c in self.cases)
+        )
 
 
 async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> ProvedMigration:
@@ -58,17 +78,38 @@ async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> 
     seen = await _last(host, file, "nki.facts", FactsParams(file.problem.ref, target), limits)
     facts = from_plain(TileFacts, seen)
     moved = migrate_text(file.text, facts.facts)
-    cases: list[CaseComparison] = []
-    stopped = facts.stopped
+    compared, stopped = DialectComparison(), ""
     try:
         params = CompareParams(file.problem.ref, moved.text, target)
-        answer = await _last(host, file, "nki.compare", params, limits)
-        cases = [from_plain(CaseComparison, case) for case in answer["cases"]]
+        compared = from_plain(DialectComparison, await _last(host, file, "nki.compare", params, limits))
+        stopped = await _profile_error(host, file, moved.text, target, limits)
     except JobFailedError as failed:
         stopped = failed.error.message
-    else:
-        stopped = ""  # a run without values stops where host code reads them; the comparison did not
-    return ProvedMigration(moved.text, moved.unmoved, cases, stopped)
+    lines = ", ".join(map(str, moved.not_run))
+    not_run = [f"line{'s' * (len(moved.not_run) > 1)} {lines} of the original did not run"] if lines else []
+    trips = [f"line {t.line}: {', '.join(map(str, t.counts))}" for t in facts.trips if t.counts]
+    return ProvedMigration(
+        moved.text,
+        moved.unmoved,
+        compared.cases,
+        stopped,
+        [*not_run, *compared.not_compared],
+        f"Loops ran so often: {'; '.join(trips)}." if trips else "",
+        not stopped,
+    )
+
+
+async def _profile_error(host: Host, file: KernelFile, text: str, target: str, limits: Limits) -> str:
+    """Profile the new text in the place of the original; return the error that it ends in, "" for none."""
+    parsed = try_parse(text)
+    renamed = replace(file, text=text, discovery=kernels_in(parsed), imports=parsed.imports)
+    request = ProfileRequest(renamed, {"nki": target}, limits=limits, detail=False)
+    findings: list[Finding] = []
+    async with contextlib.aclosing(profile(host, request)) as measurements:
+        async for measurement in measurements:
+            findings = [*measurement.findings, *(f for k in measurement.kernels for f in k.findings)]
+    stopping = (f for f in findings if f.severity == "error" and f.code not in _OF_VALUES)
+    return next((f"line {f.line}: {f.message}" for f in stopping), "")
 
 
 async def _last(host: Host, file: KernelFile, step: str, params: Any, limits: Limits) -> Any:

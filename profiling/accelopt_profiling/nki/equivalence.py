@@ -1,9 +1,13 @@
-"""The step ``nki.compare``: runs a file and its translation, each in its own dialect, and compares every launch."""
+"""The step ``nki.compare``: runs a file and its translation, each in its own dialect, and compares every launch.
+
+Both run the problem's cases, and the profiled one with each flag of its launches, an argument that is True or False,
+turned into the other value.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import PurePosixPath
 from types import ModuleType
 from typing import Any
@@ -18,13 +22,15 @@ from accelopt_profiling.nki.time_model.hardware import hardware
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 #: The relative L2 distance of outputs that counts as equal where the problem states none: rounding in another order.
 _RELATIVE = 2e-5
 #: Cases besides the profiled one.
 _CASES = 3
+#: Flags that are turned one by one.
+_FLAGS = 6
 #: Elements that are compared at once, in float64.
 _CHUNK = 1 << 22
 
@@ -54,8 +60,43 @@ class CaseComparison:
     note: str = ""
 
 
-def compare_dialects(context: StepContext, params: CompareParams) -> dict[str, list[CaseComparison]]:
-    """Return as ``cases`` the comparison of each case: the profiled one first, then the problem's further shapes.
+@dataclass(frozen=True)
+class KernelPath:
+    """A way through the kernels: the sizes of a case, None for the profiled one, and the flags that are turned."""
+
+    shape: Mapping[str, Any] | None = None
+    turned: frozenset[str] = frozenset()
+
+    @property
+    def case(self) -> str:
+        """What a person is told that this is."""
+        sizes = ", ".join(f"{k}={v}" for k, v in (self.shape or {}).items())
+        flags = f" with {' and '.join(sorted(self.turned))} turned" if self.turned else ""
+        return (sizes or "the profiled case") + flags
+
+
+def case_paths(problem: Problem) -> list[KernelPath]:
+    """Return the profiled case, and the problem's further sizes."""
+    return [KernelPath(shape) for shape in (None, *list(problem.shapes)[:_CASES])]
+
+
+def turned_paths(emulation: Emulation) -> list[KernelPath]:
+    """Return the profiled case with each flag of its launches turned, and with all of them."""
+    flags = sorted({flag for machine in emulation.machines for flag in machine.flags})
+    alone = [frozenset((flag,)) for flag in flags[:_FLAGS]]
+    return [KernelPath(None, turned) for turned in (*alone, *([frozenset(flags)] if len(flags) > 1 else []))]
+
+
+@dataclass(frozen=True)
+class DialectComparison:
+    """The comparison of each path, and of those that were not compared the reason."""
+
+    cases: list[CaseComparison] = field(default_factory=list)
+    not_compared: list[str] = field(default_factory=list)
+
+
+def compare_dialects(context: StepContext, params: CompareParams) -> DialectComparison:
+    """Return the comparison of each path: the profiled case first.
 
     Raises:
         StepFailedError: the file, its problem or the translation cannot be loaded, or the file itself fails.
@@ -68,38 +109,48 @@ def compare_dialects(context: StepContext, params: CompareParams) -> dict[str, l
         original = load_module(context)
         with user_errors(context):
             problem = load_problem(context, params.problem, original)
-            translation = load_module(context, moved)
+        translation = load_module(context, moved)
         relative = problem.tolerance.relative or _RELATIVE
-        found: list[CaseComparison] = []
-        for shape in (None, *list(problem.shapes)[:_CASES]):
-            case = "the profiled case" if shape is None else ", ".join(f"{k}={v}" for k, v in shape.items())
-            before = _Run(problem, params, shape, core)
-            with user_errors(context):
-                before.perform(original)
-            after = _Run(problem, params, shape, core)
-            found.append(_compared(case, before, after, translation, relative))
-            context.emit({"cases": found})
-    return {"cases": found}
+        found = DialectComparison()
+        waiting = case_paths(problem)
+        for path in waiting:
+            before = _Run(problem, params, path, core)
+            try:
+                with user_errors(context):
+                    emulation = before.perform(original)
+            except StepFailedError as failed:
+                if not path.turned:
+                    raise
+                found.not_compared.append(f"{path.case}: the original fails: {failed.error.message}")
+                continue
+            if path == KernelPath():
+                waiting += turned_paths(emulation)
+            after = _Run(problem, params, path, core)
+            found.cases.append(_compared(path.case, before, after, translation, relative))
+            context.emit(asdict(found))
+    return found
 
 
 class _Run:
     """One run of one of the two files: the results of its launches in order, and the estimate of their time."""
 
-    def __init__(
-        self, problem: Problem, params: CompareParams, shape: Mapping[str, Any] | None, core: Any
-    ) -> None:
-        self._problem, self._params, self._shape, self._core = problem, params, shape, core
+    def __init__(self, problem: Problem, params: CompareParams, path: KernelPath, core: Any) -> None:
+        self._problem, self._params, self._path, self._core = problem, params, path, core
         self.results: list[list[Array]] = []
         self.us: float | None = None
         self.faults: list[str] = []
         self.note = ""
 
-    def perform(self, module: ModuleType) -> None:
-        inputs = self._problem.inputs(self._params.seed, self._shape)
-        with emulated("full", limits=self._core.limits, sdk=False, results=True) as emulation:
+    def perform(self, module: ModuleType) -> Emulation:
+        inputs = self._problem.inputs(self._params.seed, self._path.shape)
+        turned = self._path.turned
+        with emulated(
+            "full", limits=self._core.limits, sdk=False, results=True, turned_flags=turned
+        ) as emulation:
             self._problem.run(module, inputs)
         self.results = [m.results or [] for m in emulation.machines]
         self._estimate(emulation)
+        return emulation
 
     def _estimate(self, emulation: Emulation) -> None:
         traces = [m.trace for m in emulation.machines if m.trace.instructions]
@@ -119,6 +170,8 @@ def _compared(
     except Exception as error:
         return CaseComparison(case, False, f"{type(error).__name__}: {error}", None, before.us, None)
     distance, detail = _difference(before.results, after.results, relative)
+    if not any(array.size for launch in before.results for array in launch):
+        detail = "the original's launches write nothing that could be compared"
     if not detail and after.faults and not before.faults:
         detail = after.faults[0]
     return CaseComparison(case, not detail, detail, distance, before.us, after.us, after.note)

@@ -23,6 +23,7 @@ class Emulation:
     """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated;
     ``order`` draws another order of the iterations of loops that promise to take any. ``replaying``: loops may be
     replayed from one iteration. ``results``: each machine keeps copies of what its launch returned or wrote.
+    ``turned_flags`` are arguments, True or False, that each launch gets the other way round.
     """
 
     mode: Mode = "full"
@@ -33,6 +34,7 @@ class Emulation:
     replaying: bool = True
     results: bool = False
     most: int = 0
+    turned_flags: frozenset[str] = frozenset()
     machines: list[Machine] = field(default_factory=list)
 
     def launch(self, kernel: str) -> Machine:
@@ -41,6 +43,7 @@ class Emulation:
             machine.begin(replaying=False)
         if self.results:
             machine.results = []
+        machine.turned_flags = self.turned_flags
         machine.trace.kernel = kernel
         self.machines.append(machine)
         return machine
@@ -70,6 +73,7 @@ def emulated(
     replaying: bool = True,
     results: bool = False,
     most: int = 0,
+    turned_flags: frozenset[str] = frozenset(),
 ) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
 
@@ -81,7 +85,14 @@ def emulated(
         UnknownVersionError: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
     emulation = Emulation(
-        mode, record, limits or CoreLimits(), order=order, replaying=replaying, results=results, most=most
+        mode,
+        record,
+        limits or CoreLimits(),
+        order=order,
+        replaying=replaying,
+        results=results,
+        most=most,
+        turned_flags=turned_flags,
     )
     real = real_packages() if sdk else {}
     emulation.real = bool(real)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -17,6 +18,7 @@ from accelopt_profiling.nki.data.index import Affine
 from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.machine import Mode, running_machine
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.equivalence import KernelPath, case_paths, turned_paths
 from accelopt_profiling.nki.frontend.handle import taken
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.time_model.hardware import hardware
@@ -26,7 +28,7 @@ from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 FactKind = Literal["tile", "blocks", "index", "number", "other"]
-_HOOK = "__accelopt_fact__"
+_HOOK, _TRIPS = "__accelopt_fact__", "__accelopt_trips__"
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,20 @@ class ExpressionFact:
 
 
 @dataclass(frozen=True)
+class LoopTrips:
+    """How often the body of the loop at a line ran, each time that the loop did: all numbers that were seen."""
+
+    line: int
+    counts: list[int]
+
+
+@dataclass(frozen=True)
 class TileFacts:
-    """The facts of one run. ``stopped`` is why it ended early, "" where it did not."""
+    """The facts of all paths. ``stopped`` is why the profiled case ended early, "" where it did not."""
 
     facts: list[ExpressionFact]
     stopped: str = ""
+    trips: list[LoopTrips] = field(default_factory=list)
 
 
 _RECORDED = (ast.Name, ast.Subscript, ast.Call, ast.BinOp, ast.UnaryOp, ast.Attribute, ast.Compare)
@@ -75,13 +86,23 @@ class _ExpressionRecorder(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.FunctionDef:
         self._inside += 1
-        node.body = [self.visit(statement) for statement in node.body]
+        visited = [self.visit(statement) for statement in node.body]
+        node.body = [s for one in visited for s in (one if isinstance(one, list) else [one])]
         self._inside -= 1
         return node
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        """``x += y`` reads ``x`` too, which its place in the tree does not show."""
+        self.generic_visit(node)
+        if not self._inside or not isinstance(node.target, ast.Name):
+            return node
+        self.places.append(ast.copy_location(ast.Constant(0), node.target))
+        read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        return [ast.copy_location(ast.Expr(self._call(_HOOK, read, len(self.places) - 1)), node), node]
+
     def visit(self, node: ast.AST) -> Any:
-        if isinstance(node, ast.FunctionDef):
-            return self.visit_FunctionDef(node)
+        if isinstance(node, (ast.FunctionDef, ast.AugAssign)):
+            return super().visit(node)
         if isinstance(node, (ast.Lambda, ast.JoinedStr, ast.ListComp, ast.GeneratorExp, ast.DictComp)):
             return node
         if isinstance(node, ast.AnnAssign):
@@ -99,10 +120,15 @@ class _ExpressionRecorder(ast.NodeTransformer):
                 keyword.value = self.visit(keyword.value)
         else:
             self.generic_visit(node)
+        if isinstance(node, ast.For) and self._inside:
+            node.iter = self._call(_TRIPS, node.iter, node.lineno)
         if number < 0 or not isinstance(node, ast.expr):
             return node
-        hook = ast.Call(ast.Name(_HOOK, ast.Load()), [ast.Constant(number), node], [])
-        return ast.fix_missing_locations(ast.copy_location(hook, node))
+        return self._call(_HOOK, node, number)
+
+    def _call(self, hook: str, node: ast.expr, number: int) -> ast.expr:
+        call = ast.Call(ast.Name(hook, ast.Load()), [ast.Constant(number), node], [])
+        return ast.fix_missing_locations(ast.copy_location(call, node))
 
 
 def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
@@ -115,12 +141,14 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
     recorder = _ExpressionRecorder()
     tree = recorder.visit(ast.parse(text))
     seen: dict[int, ExpressionFact] = {}
+    current_path: list[KernelPath] = []
 
     def hook(number: int, value: Any) -> Any:
         if running_machine() is None:
             return value  # host code stays as it is
         known = seen.get(number)
-        if known is None or len(known.shapes) < 8:
+        profiled = current_path == [KernelPath()]
+        if known is None or (profiled and len(known.shapes) < 8):
             fact = _fact(recorder.places[number], value)
             if known is None:
                 seen[number] = fact
@@ -128,17 +156,35 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
                 known.shapes.append(fact.shapes[0])
         return value
 
-    vars(builtins)[_HOOK] = hook
+    trips: dict[int, set[int]] = {}
+
+    def count(line: int, values: Any) -> Any:
+        return _counted(values, trips.setdefault(line, set())) if running_machine() is not None else values
+
+    vars(builtins).update({_HOOK: hook, _TRIPS: count})
     context.write_generated(context.source.kernel, ast.unparse(tree))
-    stopped = _run(context, params, "trace")
+    stopped = _run(context, params, "trace", current_path)
     if stopped:  # host code wants values
-        stopped = _run(context, params, "full")
-    return TileFacts(list(seen.values()), stopped)
+        stopped = _run(context, params, "full", current_path)
+    loops = [LoopTrips(line, sorted(counts)) for line, counts in sorted(trips.items())]
+    return TileFacts(list(seen.values()), stopped, loops)
 
 
-def _run(context: StepContext, params: FactsParams, mode: Mode) -> str:
-    """Run the instrumented file on the problem's inputs; return why it ended early, "" where it did not."""
-    with emulated(mode, limits=hardware(params.target).limits, sdk=False, replaying=False):
+def _counted(values: Iterable[Any], counts: set[int]) -> Iterator[Any]:
+    count = 0
+    for value in values:
+        count += 1
+        yield value
+    counts.add(count)
+
+
+def _run(context: StepContext, params: FactsParams, mode: Mode, current_path: list[KernelPath]) -> str:
+    """Run the instrumented file on all paths; return why the profiled case ended early, "" where it did not.
+
+    ``current_path`` holds the path under way.
+    """
+    limits = hardware(params.target).limits
+    with emulated(mode, limits=limits, sdk=False, replaying=False):
         try:
             module = load_module(context)
         except StepFailedError as failed:
@@ -147,12 +193,21 @@ def _run(context: StepContext, params: FactsParams, mode: Mode) -> str:
             return failed.error.message
         with user_errors(context):
             problem = load_problem(context, params.problem, module)
-        with problem_errors(context, "get_inputs"):
-            inputs = problem.inputs(params.seed)
-        try:
-            problem.run(module, inputs)
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
+        paths = case_paths(problem)
+        for path in paths:
+            current_path[:] = [path]
+            with problem_errors(context, "get_inputs"):
+                inputs = problem.inputs(params.seed, path.shape)
+            with emulated(
+                mode, limits=limits, sdk=False, replaying=False, turned_flags=path.turned
+            ) as emulation:
+                try:
+                    problem.run(module, inputs)
+                except Exception as error:
+                    if path == KernelPath():
+                        return f"{type(error).__name__}: {error}"
+            if path == KernelPath():
+                paths += turned_paths(emulation)
     return ""
 
 

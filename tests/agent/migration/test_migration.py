@@ -158,7 +158,7 @@ def moved(tmp_path: Path, text: str) -> tuple[FileMigration, list[CaseComparison
     assert facts.stopped == ""
     result = migrate_text(text, facts.facts)
     params = CompareParams(ref, result.text, "trn2")
-    return result, compare_dialects(context_of(tmp_path / "compare", text), params)["cases"]
+    return result, compare_dialects(context_of(tmp_path / "compare", text), params).cases
 
 
 @pytest.fixture(autouse=True)
@@ -204,9 +204,7 @@ def test_a_difference_says_where(tmp_path: Path) -> None:
     ref = ProblemRef("python", None, "kernel")
     facts = tile_facts(context_of(tmp_path / "facts", text), FactsParams(ref, "trn2"))
     wrong = migrate_text(text, facts.facts).text.replace("src=tile)", "src=nl.multiply(tile, 1.5))")
-    cases = compare_dialects(context_of(tmp_path / "compare", text), CompareParams(ref, wrong, "trn2"))[
-        "cases"
-    ]
+    cases = compare_dialects(context_of(tmp_path / "compare", text), CompareParams(ref, wrong, "trn2")).cases
     assert not cases[0].equal
     assert cases[0].detail.startswith("launch 1: element [")
 

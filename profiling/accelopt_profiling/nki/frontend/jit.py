@@ -110,6 +110,7 @@ class EmulatedKernel:
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.dialect(machine)
         machine.launched_on_a_grid = self.grid != (1,)
+        args, kwargs = self._with_flags(machine, args, kwargs)
         names = [p.name for p in inspect.signature(self.function).parameters.values()]
         positional = [
             self._argument(machine, a, names[at] if at < len(names) else "") for at, a in enumerate(args)
@@ -130,8 +131,26 @@ class EmulatedKernel:
         results = _arrays_in([returned, [a.array for a in written]])
         machine.judge_unwritten_reads(results)
         if machine.results is not None:
-            machine.results = [np.array(a) for a in results]
+            stored = _stored(machine)
+            outputs = _arrays_in([returned, [a.array for a in written if id(a.tile.block.info) in stored]])
+            machine.results = [np.array(a) for a in outputs]
         return returned
+
+    def _with_flags(
+        self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Note the launch's flags, and return its arguments with those that the run sets."""
+        try:
+            bound = inspect.signature(self.function).bind(*args, **kwargs)
+        except TypeError:  # the call itself will say so
+            return args, kwargs
+        bound.apply_defaults()
+        machine.flags = {name for name, value in bound.arguments.items() if isinstance(value, bool)}
+        turned = machine.flags & machine.turned_flags
+        if not turned:
+            return args, kwargs
+        bound.arguments.update({name: not bound.arguments[name] for name in turned})
+        return bound.args, bound.kwargs
 
     @functools.cached_property
     def _returned(self) -> set[str] | None:
@@ -212,9 +231,14 @@ def _holds_arrays(value: Any) -> bool:
     return any(_is_array(item) or _holds_arrays(item) for item in inner)
 
 
+def _stored(machine: Machine) -> set[int]:
+    """Return the ids of the blocks that a launch wrote to."""
+    return {id(block) for i in machine.trace.instructions for block, _ in i.writes}
+
+
 def _write_back(machine: Machine, written: list[LaunchArgument]) -> None:
     """Copy what a kernel wrote to its arguments into the caller's arrays."""
-    stored = {id(block) for i in machine.trace.instructions for block, _ in i.writes}
+    stored = _stored(machine)
     machine.trace.output_bytes += sum(a.array.nbytes for a in written if id(a.tile.block.info) in stored)
     if not written or machine.mode != "full":
         return
