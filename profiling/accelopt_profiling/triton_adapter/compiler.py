@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -49,3 +50,47 @@ def ptxas(arch: int) -> tuple[str, str]:
         return str(path), str(version)
     tool = get_ptxas() if VERSION < (3, 6) else get_ptxas(arch)  # 3.4 and 3.5 have one for all
     return str(tool.path), str(tool.version)
+
+
+def missing_linker(backend: str) -> str:
+    """Return what AMD's code cannot be linked without; 3.3 and 3.4 leave the linker to ROCm, later ones bring it."""
+    if backend != "hip" or VERSION >= (3, 5):
+        return ""
+    try:
+        backends["amd"].compiler.path_to_rocm_lld()
+    except Exception as error:  # Triton raises no class of its own
+        return str(error)
+    return ""
+
+
+_LOCATION = re.compile(
+    r"^!(\d+) = !DILocation\(line: (\d+), column: (\d+), scope: !(\d+)(?:, inlinedAt: !(\d+))?\)", re.M
+)
+_SCOPE = re.compile(r"^!(\d+) = distinct !DI(?:LexicalBlockFile|Subprogram)\(.*?file: !(\d+)", re.M)
+_FILE = re.compile(r'^!(\d+) = !DIFile\(filename: "([^"]+)"', re.M)
+_COMMENT = re.compile(r"(?<=// )(\S+:\d+:\d+)$", re.M)
+
+
+def located_ptx(asm: Mapping[str, str]) -> str:
+    """Return a kernel's PTX whose positions say from where they were inlined; 3.3 has that in its LLVM IR alone."""
+    if VERSION >= (3, 4):
+        return asm["ptx"]
+    files, scopes = dict(_FILE.findall(asm["llir"])), dict(_SCOPE.findall(asm["llir"]))
+    locations = {number: rest for number, *rest in _LOCATION.findall(asm["llir"])}
+    callers: dict[str, set[str]] = {}
+
+    def place(line: str, column: str, scope: str, _: str) -> str:
+        return f"{files.get(scopes.get(scope, ''), '')}:{line}:{column}"
+
+    for location in locations.values():
+        user = location
+        while user[3]:
+            user = locations[user[3]]
+        if user is not location:
+            callers.setdefault(place(*location), set()).add(place(*user))
+
+    def with_caller(position: re.Match[str]) -> str:
+        places = callers.get(position[0], set())
+        return f"{position[0]} @[ {next(iter(places))} ]" if len(places) == 1 else position[0]
+
+    return _COMMENT.sub(with_caller, asm["ptx"])

@@ -95,6 +95,12 @@ def current_driver() -> Any:
     return _driver.active
 
 
+def loaded_kernel(module: Any, function: Any, registers: int, spills: int, threads: int) -> tuple[Any, ...]:
+    """Return what a driver tells of a kernel that it loaded; the most ``threads`` of a program since 3.4."""
+    facts = (module, function, registers, spills, threads)
+    return facts if VERSION >= (3, 4) else facts[:4]
+
+
 @contextmanager
 def launch_hooks(enter: Callable[[Any], None], leave: Callable[[Any], None]) -> Iterator[None]:
     """Have ``enter`` and ``leave`` called around each launch until the block ends."""

@@ -17,6 +17,7 @@ from accelopt_profiling.triton.compilation.compile import (
 )
 from accelopt_profiling.triton.compilation.instructions import amdgcn_class, ptx_class, sass_class
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError, disassemble, natural_loops
+from accelopt_profiling.triton_adapter.compiler import located_ptx
 
 pytestmark = pytest.mark.triton
 
@@ -76,7 +77,7 @@ def test_spills_are_counted_on_their_lines_and_agree_with_the_text(cache: Path) 
 def test_code_inlined_from_the_language_is_put_on_the_users_line(cache: Path) -> None:
     target, launch = load_gpu("h100"), softmax()
     kernel, _ = _triton_compile(launch, target, launch.options, cache)
-    listing = parse_ptx(kernel.asm["ptx"], FILE)
+    listing = parse_ptx(located_ptx(kernel.asm), FILE)
     facts = compile_with_machine_code(launch, target, cache)
     for lines in (listing.by_line(), facts.lines):
         shuffles = {line for line, counts in lines.items() if counts.get("shuffle")}

@@ -16,7 +16,7 @@ import triton
 
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.launch import with_constants
-from accelopt_profiling.triton_adapter.runtime import current_driver
+from accelopt_profiling.triton_adapter.runtime import current_driver, loaded_kernel
 
 Record = Callable[[Any, Any, Any, tuple[int, int, int], tuple[Any, ...]], None]
 
@@ -33,12 +33,10 @@ class StandInUtils:
     def get_device_properties(self, device: int) -> dict[str, int]:
         return self._target.device_properties()
 
-    def load_binary(
-        self, name: str, binary: bytes, shared: int, device: int
-    ) -> tuple[Any, Any, int, int, int]:
+    def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[Any, ...]:
         """Return module, function, registers and spilled 4-byte words per thread, and the most threads per program."""
         registers, stack = _resources(binary, self._target.backend)
-        return name, name, registers, stack // 4, 1024
+        return loaded_kernel(name, name, registers, stack // 4, 1024)
 
     def unload_module(self, module: Any) -> None:
         """Nothing was loaded."""

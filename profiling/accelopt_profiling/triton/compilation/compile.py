@@ -52,6 +52,10 @@ class BlockTooWideError(Exception):
     """A block has more elements for each thread than are compiled here."""
 
 
+class MissingToolError(Exception):
+    """Triton calls a program that is not installed."""
+
+
 def compile_launch(launch: CapturedLaunch, target: GpuTarget, cache: Path | None = None) -> CompiledFacts:
     """Compile ``launch`` for ``target``. Errors are facts too (``CompiledFacts.problem``): nothing is raised for them.
 
@@ -75,7 +79,7 @@ def compile_with_machine_code(
     facts, kernel = _compile(launch, target, cache)
     if kernel is None or target.backend != "cuda":
         return replace(facts, detail="machine code") if kernel is not None else facts
-    ptx = parse_ptx(kernel.asm["ptx"], launch.file)
+    ptx = parse_ptx(_located_ptx(kernel), launch.file)
     listing = machine_code(kernel.asm["cubin"], cuda_tool("nvdisasm"), launch.file, ptx)
     return replace(facts, detail="machine code", **_from_listing(listing))
 
@@ -110,7 +114,10 @@ def _triton_compile(
 ) -> tuple[Any, bool]:
     import triton
 
-    from accelopt_profiling.triton_adapter.compiler import ASTSource, after_own_passes
+    from accelopt_profiling.triton_adapter.compiler import ASTSource, after_own_passes, missing_linker
+
+    if reason := missing_linker(target.backend):
+        raise MissingToolError(reason)
 
     source = launch.source
     if source is None:
@@ -148,7 +155,7 @@ def _facts(facts: CompiledFacts, kernel: Any, launch: CapturedLaunch, target: Gp
     metadata, asm = kernel.metadata, kernel.asm
     if target.backend == "cuda":
         resources = cubin_resources(asm["cubin"], asm["ptx"], cuda_tool("cuobjdump"))
-        listing = parse_ptx(asm["ptx"], launch.file)
+        listing = parse_ptx(_located_ptx(kernel), launch.file)
         threads = _THREADS.search(asm["ptx"])
         warps = int(threads[1]) // target.warp_size if threads else metadata.num_warps
     else:
@@ -183,6 +190,12 @@ def _facts(facts: CompiledFacts, kernel: Any, launch: CapturedLaunch, target: Gp
         problem=_does_not_fit(target, warps, metadata.shared, columns, fits.programs),
         **_from_listing(listing),
     )
+
+
+def _located_ptx(kernel: Any) -> str:
+    from accelopt_profiling.triton_adapter.compiler import located_ptx
+
+    return located_ptx(kernel.asm)
 
 
 def _from_listing(listing: Listing) -> dict[str, Any]:
@@ -237,7 +250,10 @@ def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
         return CompileProblem("too-wide", text)
     if name == "OutOfResources":
         return CompileProblem("out-of-resources", text)
-    if name in ("ResourcesUnknownError", "FileNotFoundError") or "for option 'gpu-name'" in text:
+    if (
+        name in ("ResourcesUnknownError", "FileNotFoundError", "MissingToolError")
+        or "for option 'gpu-name'" in text
+    ):
         return CompileProblem("toolchain", text[:2000])  # no assembler, or one that does not know the target
     if name == "PTXASError":  # the rest is the whole PTX
         text = (

@@ -15,7 +15,7 @@ _FUSED = re.compile(r"#(loc\d*)")
 _AT = re.compile(r"loc\(#(loc\d*)\)$")
 _POINTERS = re.compile(r"tensor<((?:\d+x)+)!tt\.ptr<(\w+)>, #(\w+)>")
 _VALUES = re.compile(r"tensor<((?:\d+x)+)([a-z]\w+), #(\w+)> loc")  # AMD's buffer operations show no pointers
-_ALLOCATION = re.compile(r"= ttg\.local_alloc : \(\) -> !ttg\.memdesc<(\d+)x((?:\d+x)+)(\w+), ")
+_ALLOCATION = re.compile(r"= ttg\.local_alloc +: \(\) -> !ttg\.memdesc<(\d+)x((?:\d+x)+)(\w+), ")
 _BITS = re.compile(r"\d+")
 
 

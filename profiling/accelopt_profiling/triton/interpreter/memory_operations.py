@@ -109,6 +109,11 @@ class MemoryBuilder(LockstepBuilder):
         super().create_barrier()
         self.barrier()
 
+    def create_grid_dependency_wait(self) -> None:
+        """Programs of launches that depend on each other run in turn here; 3.9 has operations for it."""
+
+    create_grid_dependency_launch_dependents = create_grid_dependency_wait
+
     def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_imprecise: Any) -> Handle:
         self.barrier()  # its operands pass through memory that a program's lanes share
         return super().create_dot(a, b, d, input_precision, max_imprecise)

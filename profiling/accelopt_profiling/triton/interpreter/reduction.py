@@ -93,7 +93,8 @@ def _sum_type(data: Array) -> Any:
 
 
 def _tensor(data: Any, dtype: Any, front: int) -> Any:
-    return _rewrap(packed_as(np.asarray(data), dtype).data, dtype, front)
+    values = np.asarray(data)
+    return _rewrap(packed_as(values, dtype).data.reshape(values.shape), dtype, front)
 
 
 def _rewrap(data: Array, dtype: Any, front: int) -> Any:
