@@ -14,8 +14,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.nki.time_model.hardware import hardware
-from accelopt_profiling.nki.time_model.work import Work, least_times_us
+from accelopt_profiling.nki.time_model.work import PASSES, Work, least_times_us
+from nkibench.case import BenchmarkCase
 from nkibench.task import Task
 
 
@@ -54,8 +56,9 @@ def published_geomean(target: str) -> dict[str, float]:
     return {name: known[name] for name in ("baseline", "best") if name in known}
 
 
-def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None) -> Peak:
-    """Return the least time of a task at its published sizes or at ``values``.
+def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None, passes: float = PASSES) -> Peak:
+    """Return the least time of a task at its published sizes or at ``values``. The formulas are for float32: of a
+    version that takes fewer ``passes`` of TensorE for a product, the least time is less.
 
     Raises:
         NoPeakError: no rates are published for the target.
@@ -70,9 +73,22 @@ def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None) ->
         0,
         evaluate(task.vector_flops, sizes),
     )
-    times = least_times_us(work, hardware(target))
+    rates = hardware(target)
+    times = least_times_us(work, rates) | {"vector": work.operations / rates.vector_gops / 1e3}
+    times["matmul"] *= min(1.0, passes / PASSES)
     bound = max(times, key=times.__getitem__)
     return Peak(times[bound], bound)
+
+
+def peak_of_version(case: BenchmarkCase, target: str, version: KernelMeasurement) -> Peak | None:
+    """Return the least time of a case as ``version`` takes products; None where no formula or rates are known."""
+    passes = version.quantities.get("product_passes")
+    if case.task is None:
+        return None
+    try:
+        return peak_of(case.task, target, case.values, PASSES if passes is None else passes.value or PASSES)
+    except (NoPeakError, ValueError):
+        return None
 
 
 def geometric_mean(numbers: Iterable[float]) -> float | None:

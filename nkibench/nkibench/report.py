@@ -44,6 +44,7 @@ def report_object(results: Sequence[TaskResult], target: str) -> dict[str, Any]:
         data: dict[str, Any] = to_plain(result)
         del data["key"], data["gate"]
         data.update(percent_of_peak=result.percent, best_percent_of_peak=result.best_percent)
+        data["best_percent_of_float32_peak"] = result.best_percent_in_float32
         if data["best"] is not None:
             data["best"].pop("text")
         listed.append(data)

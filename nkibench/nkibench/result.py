@@ -18,8 +18,9 @@ class Best:
     """The fastest version that a search proved. ``steps`` are the rewrites that led to it, ``tried`` counts candidates,
     ``judged`` those that went through the gate, ``tokens`` what a model read and wrote, ``money`` what that cost at the
     configured price, ``calls`` counts those of a model; ``progress`` are the tries that were faster than all before,
-    proved or not, as their numbers and times in microseconds; ``text`` is the whole kernel file. Without a faster
-    version ``latency`` is the baseline's and ``steps`` is empty.
+    proved or not, as their numbers and times in microseconds; ``text`` is the whole kernel file, ``peak_us`` the least
+    time as it takes products (``peaks.peak_of``). Without a faster version ``latency`` is the baseline's and ``steps``
+    is empty.
     """
 
     latency: Latency
@@ -34,6 +35,7 @@ class Best:
     money: float | None = None
     calls: int = 0
     progress: tuple[tuple[int, float], ...] = ()
+    peak_us: float | None = None
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,13 @@ class TaskResult:
         """Percent of peak of the best version; the baseline's without a search."""
         if self.best is None:
             return self.percent
-        return percent(self.peak_us, self.best.latency.us)
+        return percent(self.best.peak_us or self.peak_us, self.best.latency.us)
+
+    @property
+    def best_percent_in_float32(self) -> float | None:
+        """The same against the published formula, whose products are in float32: above 100 where the version takes
+        fewer passes for them."""
+        return self.percent if self.best is None else percent(self.peak_us, self.best.latency.us)
 
     @property
     def counts(self) -> bool:

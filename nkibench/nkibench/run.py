@@ -21,7 +21,7 @@ from nkibench import measuring
 from nkibench.case import BenchmarkCase, BenchmarkCases, Fault
 from nkibench.code import cost_hash, toolchain_hash, verdict_hash
 from nkibench.journal import Journal
-from nkibench.peaks import NoPeakError, Peak, peak_of
+from nkibench.peaks import peak_of_version
 from nkibench.result import Status, TaskResult
 
 if TYPE_CHECKING:
@@ -144,12 +144,10 @@ async def examine(host: Host, case: BenchmarkCase, plan: BenchmarkPlan, key: str
         HostUnreachableError: the host was lost.
     """
     started = time.monotonic()
-    peak = _peak(case, plan.target)
     published = case.task.published.get(plan.target) if case.task is not None else None
     result = TaskResult(
         task=case.name, case=case.case_name, target=plan.target, dialect=plan.dialect,
         kernel=str(case.kernel), status="failed", key=key,
-        peak_us=peak.us if peak else None, peak_bound=peak.bound if peak else "",
         published_ms=published.baseline_ms if published else None,
         published_best=published.best_fraction if published else None,
     )  # fmt: skip
@@ -161,8 +159,10 @@ async def examine(host: Host, case: BenchmarkCase, plan: BenchmarkPlan, key: str
     except (UnreadableFileError, measuring.NoKernelError) as error:
         return dataclasses.replace(result, detail=f"{case.kernel.name}: {error}")
     measured = cost.measurement
+    peak = peak_of_version(case, plan.target, measured)
     result = dataclasses.replace(
         result, latency=measured.latency, bound=measured.bound, seconds=time.monotonic() - started,
+        peak_us=peak.us if peak else None, peak_bound=peak.bound if peak else "",
         findings=[f"line {f.line}: {f.code}: {f.message}" for f in cost.findings],
     )  # fmt: skip
     return _with_verdict(result, verdict, receipt)
@@ -213,15 +213,6 @@ def largest_error(verdict: Verdict, of: str = "relative") -> float | None:
         if isinstance(output["comparison"].get(of), (int, float))
     ]
     return max((float(e) for e in errors if math.isfinite(e)), default=None)
-
-
-def _peak(case: BenchmarkCase, target: str) -> Peak | None:
-    if case.task is None:
-        return None
-    try:
-        return peak_of(case.task, target, case.values)
-    except (NoPeakError, ValueError):
-        return None
 
 
 def _faulty(fault: Fault, plan: BenchmarkPlan) -> TaskResult:

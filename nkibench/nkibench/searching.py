@@ -15,9 +15,11 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.source_text import read_text
+from nkibench import measuring
 from nkibench.case import BenchmarkCase
 from nkibench.code import agent_hash
 from nkibench.measuring import FULL_SIZE
+from nkibench.peaks import peak_of_version
 from nkibench.result import Best, TaskResult
 
 #: Nobody waits for a benchmark's suggestions: the time model sorts all rewrites before the gate is asked.
@@ -96,8 +98,19 @@ class Searching:
                 elif isinstance(event, events.SuggestionFound):
                     found.append(event.suggestion)
                 elif isinstance(event, events.Finished):
-                    best = _best(result, found, tried, judged, event)
+                    best = await _verdict_on(host, case, _best(result, found, tried, judged, event), result)
                     yield event.reason, replace(best, progress=tuple(progress)) if begun else None
+
+
+async def _verdict_on(host: Host, case: BenchmarkCase, best: Best, result: TaskResult) -> Best:
+    """Return the winner with its own least time, as profiled once more; without one where it cannot be launched."""
+    if not best.text:
+        return best
+    cost = await measuring.cost(host, case, result.target, best.text)
+    if cost.measurement is None:
+        return replace(best, latency=result.latency, steps=(), text="", reason=f"{best.reason}; {cost.why}")
+    peak = peak_of_version(case, result.target, cost.measurement)
+    return replace(best, peak_us=peak.us if peak else None)
 
 
 def _best(result: TaskResult, found: list[Suggestion], tried: int, judged: int, end: events.Finished) -> Best:

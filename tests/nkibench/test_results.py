@@ -10,16 +10,26 @@ from support.task_results import latency, result
 
 from accelopt_agent import events
 from accelopt_agent.request import Budget
+from accelopt_profiling.measurement import Finding, KernelMeasurement
+from accelopt_profiling.quantity import executed
+from nkibench import measuring
 from nkibench.chart import chart, headline, page
 from nkibench.dataset import read_dataset
+from nkibench.measuring import Cost
 from nkibench.profile_results import read_profiles
 from nkibench.report import report_object, table, write_report
 from nkibench.result import Best, TaskResult, summarise
 from nkibench.run import in_order
 from nkibench.searching import Searching
+from nkibench.task import tasks
+
+#: What the profile of a search's winner says: a version that takes three passes for a product.
+IN_PARTS = KernelMeasurement(
+    "kernel", 1, "nki", "trn1", latency=latency(700.0), quantities={"product_passes": executed(3.0)}
+)
 
 
-def searched(happening, before):
+def searched(happening, before, winner=Cost(IN_PARTS)):  # noqa: B008
     async def start(request, host):
         for event in happening:
             yield event
@@ -27,9 +37,15 @@ def searched(happening, before):
     async def everything():
         searching = Searching(Budget(candidates=200), start)
         subject = read_dataset(before).ready[0]
+        subject = dataclasses.replace(subject, task=tasks()["matmul"], values=tasks()["matmul"].values)
         return [best async for _, best in searching.search(None, subject, result()) if best is not None]
 
-    return asyncio.run(everything())
+    async def cost(host, case, target, text):
+        return winner
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measuring, "cost", cost)
+        return asyncio.run(everything())
 
 
 class Offered:
@@ -53,6 +69,11 @@ def test_the_fastest_proved_version_counts_and_the_baseline_where_there_is_none(
     (best,) = searched([begun, *found], folder)
     assert (best.latency.us, best.steps, best.text) == (700.0, ("rule:a", "rule:b"), "B")
     assert (best.tried, best.accepted, best.seconds, best.reason) == (7, 2, 3.0, "nothing left to try")
+    assert best.peak_us == pytest.approx(0.75 * 21701, rel=1e-3)
+    refused = Cost(None, [Finding("capacity", 3, "error", "It needs 16 of 8 PSUM banks.")])
+    (unlaunchable,) = searched([begun, *found], folder, refused)
+    assert (unlaunchable.latency.us, unlaunchable.text) == (1000.0, "")
+    assert unlaunchable.reason == "nothing left to try; line 3: It needs 16 of 8 PSUM banks."
     (nothing,) = searched([begun, end], folder)
     assert (nothing.latency.us, nothing.steps, nothing.text) == (1000.0, (), "")
     (slower,) = searched([begun, events.SuggestionFound(Offered(1200.0, ("rule:a",), "C")), end], folder)

@@ -56,6 +56,8 @@ def quantities(answer: TimeEstimate) -> dict[str, Quantity]:
         "psum_peak": executed(plan.residency.peak[MemorySpace.PSUM], "B per partition"),
         "roofline": _interval(answer, answer.roofline_us, exact=True),
     }
+    if answer.product_passes:
+        table["product_passes"] = executed(answer.product_passes, "passes")
     if plan.cores > 1:
         table["cores"] = executed(plan.cores, "")
     for name, size in (("spill", plan.residency.saved_bytes), ("reload", plan.residency.reloaded_bytes)):

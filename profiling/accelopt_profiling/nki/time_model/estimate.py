@@ -11,7 +11,7 @@ from accelopt_profiling.nki.compute.process_settings import collection_paused
 from accelopt_profiling.nki.data.instruction import COMPUTE_ENGINES, DMA, Trace
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 from accelopt_profiling.nki.time_model.schedule import OPERAND, QUEUE, ROOM, Schedule, prepare, schedule
-from accelopt_profiling.nki.time_model.work import Work, least_times_us, needed_flops, operations
+from accelopt_profiling.nki.time_model.work import Products, Work, least_times_us, needed_products, operations
 
 #: Parts of the critical path that no engine runs: the time from an end until the result can be used.
 TRANSFER_LATENCY, SEMAPHORE = "DMA latency", "semaphore"
@@ -97,7 +97,8 @@ _SATURATED = 0.5
 
 @dataclass
 class TimeEstimate:
-    """Times in microseconds; ``percent_of_peak`` is 0..100 against the roofline of ``roofline_us``.
+    """Times in microseconds; ``percent_of_peak`` is 0..100 against ``roofline_us``, the least time of the work with
+    ``product_passes`` passes of TensorE for a product.
 
     ``bound`` is the critical engine ("memory" for DMA), or "latency" where even that one stands still half of the time.
     ``critical`` is the engine with the most work, ``busy`` each engine's share of the time (0..1), ``waits`` where
@@ -111,6 +112,7 @@ class TimeEstimate:
     percent_of_peak: float
     bound: str
     schedule: Schedule
+    product_passes: float = 0.0
     critical: str = DMA
     busy: dict[str, float] = field(default_factory=dict)
     waits: list[Wait] = field(default_factory=list)
@@ -127,22 +129,25 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
     compiler = compiler or hardware.compiler_of(trace.dialect)
     plan = schedule(prepare(trace.instructions, hardware, compiler), hardware)
     us = (plan.total + hardware.launch_ns) / 1000 if trace.instructions else 0.0
-    roofline = roofline_us(trace, hardware) / plan.cores
+    products = needed_products(trace.instructions)
+    roofline = roofline_us(trace, products, plan, hardware)
     busiest = max(plan.busy, key=lambda e: plan.busy[e])
     latency = dict.fromkeys(COMPUTE_ENGINES, hardware.semaphore_ns) | {DMA: hardware.dma_latency_ns}
     bound = "memory" if busiest == DMA else busiest
     if plan.busy[busiest] < _SATURATED * plan.total:
         bound = "latency"
     return TimeEstimate(
-        us, us * hardware.low, us * hardware.high, roofline, min(100.0, 100 * roofline / us) if us else 0.0,
-        bound, plan, busiest,
+        us, us * hardware.low, us * hardware.high, roofline, 100 * roofline / us if us else 0.0,
+        bound, plan, products.passes, busiest,
         {e: t / plan.total if plan.total else 0.0 for e, t in plan.busy.items()},
         waits(plan, busiest), critical_path(plan, latency),
     )  # fmt: skip
 
 
-def roofline_us(trace: Trace, hardware: Hardware) -> float:
-    """Return the least time of the work that the trace's results need."""
-    moved = trace.input_bytes + trace.output_bytes
-    work = Work(moved, *needed_flops(trace.instructions), operations(trace.instructions))
-    return max(least_times_us(work, hardware).values())
+def roofline_us(trace: Trace, products: Products, plan: Schedule, hardware: Hardware) -> float:
+    """Return the least time of the work that the trace's results need on the cores that share it. Of an input or output
+    no more counts than is moved: a kernel may read a part."""
+    moved = min(trace.input_bytes, plan.read_bytes) + min(trace.output_bytes, plan.write_bytes)
+    placed = ((s.instruction, s.engine) for s in plan.residency.order if s.instruction is not None)
+    work = Work(moved, products.in_float32, products.narrow, operations(placed))
+    return max(least_times_us(work, hardware).values()) / plan.cores

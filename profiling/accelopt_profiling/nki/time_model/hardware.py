@@ -85,6 +85,14 @@ class Hardware:
     compiler: Compiler
     compilers: dict[str, Compiler]
 
+    @property
+    def elementwise_gops(self) -> float:
+        """What VectorE and ScalarE compute together: the published rate, or what their clocks allow where that is
+        more."""
+        return max(
+            self.vector_gops, self.limits.partitions * (self.clocks["VectorE"] + self.clocks["ScalarE"])
+        )
+
     def compiler_of(self, dialect: str) -> Compiler:
         """Return what the compiler of ``dialect`` does; the usual one's where none is known."""
         return self.compilers.get(dialect, self.compiler)

@@ -2,13 +2,15 @@
 bandwidth, products over TensorE's peak, and elementwise operations over the rate of VectorE and ScalarE together. This
 is NKIBench's formula; its tasks state their work, that of a trace is counted.
 
-Each product counts once, however often and in whatever precision it is made.
+Each product counts once, however often it is made, in the passes of TensorE that the kernel takes for it: four in
+float32, one in bfloat16, three where float32 is multiplied in three bfloat16 parts. Four for each product of float32
+tensors, as the formula has it, are no least time: a kernel that takes three would be above its peak.
 
 NKIBench states a task's work by a formula. A trace has none, but it tells what the operands of a product were loaded
 from. Products on several lines whose operands cover the same parts of the same tensors are one product: that of a
 float32 operand in bfloat16 parts, or one that is made again for another use. Of these the line with the most work
-counts. A product with a constant (a sum, a broadcast, a transpose) is no work, as in the formulas, and the rate is that
-of the tensors that were loaded, whatever the operands were converted to.
+counts, or all of them as they were made where that takes fewer passes. A product with a constant (a sum, a broadcast, a
+transpose) is no work, as in the formulas.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from math import prod
 from typing import NamedTuple
 
 from accelopt_profiling.nki.data.coverage import is_whole
-from accelopt_profiling.nki.data.instruction import BARRIER, DMA, TENSOR, BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.instruction import BARRIER, DMA, SCALAR, VECTOR, BlockInfo, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.time_model.hardware import Hardware
 
@@ -32,8 +34,13 @@ _Source = BlockInfo | frozenset["frozenset[_Source]"]
 _Made = dict[_Source, tuple[int, int]]
 
 
+#: Passes of TensorE for a product of operands of four bytes.
+PASSES = 4
+
+
 class Work(NamedTuple):
-    """Bytes that move, floating-point operations of wide and of narrow products, elementwise operations."""
+    """Bytes that move, floating-point operations that TensorE makes in float32 and in narrower types, elementwise
+    operations."""
 
     moved: float
     wide: float
@@ -46,16 +53,17 @@ def least_times_us(work: Work, hardware: Hardware) -> dict[str, float]:
     return {
         "memory": work.moved / hardware.hbm_gbps / 1e3,
         "matmul": (work.wide / hardware.fp32_tflops + work.narrow / hardware.bf16_tflops) / 1e6,
-        "vector": work.operations / hardware.vector_gops / 1e3,
+        "vector": work.operations / hardware.elementwise_gops / 1e3,
     }
 
 
-def operations(instructions: Iterable[TracedInstruction]) -> int:
-    """Return the elements that VectorE, ScalarE and GpSimdE compute, without what is free on the way."""
+def operations(placed: Iterable[tuple[TracedInstruction, str]]) -> int:
+    """Return the elements that VectorE and ScalarE compute, of instructions with the engine that runs each, without
+    what is free on the way."""
     return sum(
         i.partitions * i.free
-        for i in instructions
-        if i.engines[0] not in (DMA, TENSOR) and not i.transpose and i.opcode not in _FREE
+        for i, engine in placed
+        if engine in (VECTOR, SCALAR) and not i.transpose and i.opcode not in _FREE
     )
 
 
@@ -63,11 +71,12 @@ class _Product:
     """All products of one line with operands of the same tensors."""
 
     def __init__(self) -> None:
-        self.flops = 0
+        self.flops = self.passes = 0  # floating-point operations, and the same times their passes
         self.operands: tuple[_Made, _Made] = ({}, {})
 
-    def add(self, flops: int, operands: tuple[_Made, _Made]) -> None:
-        self.flops += flops
+    def add(self, i: TracedInstruction, operands: tuple[_Made, _Made]) -> None:
+        self.flops += i.flops
+        self.passes += i.flops * (PASSES if i.itemsize >= PASSES else 1)
         for mine, other in zip(self.operands, operands, strict=True):
             _join(mine, other)
 
@@ -76,9 +85,22 @@ class _Product:
         return frozenset(frozenset(made.items()) for made in self.operands)
 
 
-def needed_flops(instructions: Iterable[TracedInstruction]) -> tuple[int, int]:
-    """Return the floating-point operations of the products that are needed: of tensors with elements of four bytes or
-    more, and of narrower ones."""
+class Products(NamedTuple):
+    """Floating-point operations of the products that a result needs: each counted ``once``, and as TensorE makes them
+    in float32 and in narrower types, where each part of a float32 product counts."""
+
+    once: int
+    in_float32: int
+    narrow: int
+
+    @property
+    def passes(self) -> float:
+        """Passes of TensorE for each: 4 in float32, 3 in three bfloat16 parts, 1 in bfloat16; 0 without products."""
+        return (PASSES * self.in_float32 + self.narrow) / self.once if self.once else 0.0
+
+
+def needed_products(instructions: Iterable[TracedInstruction]) -> Products:
+    """Count the products that the result of ``instructions`` needs."""
     made: dict[BlockInfo, _Made] = {}
     products: dict[tuple[int, frozenset[_Source], frozenset[_Source]], _Product] = {}
     wide: set[_Source] = set()
@@ -90,7 +112,7 @@ def needed_flops(instructions: Iterable[TracedInstruction]) -> tuple[int, int]:
         elif i.flops and not i.transpose and len(operands) >= 2:
             if operands[0] and operands[1]:
                 one, other = frozenset(operands[0]), frozenset(operands[1])
-                products.setdefault((i.line, one, other), _Product()).add(i.flops, (operands[0], operands[1]))
+                products.setdefault((i.line, one, other), _Product()).add(i, (operands[0], operands[1]))
                 source = frozenset((one, other))
                 result[source] = (0, 0)
                 if wide & (one | other):
@@ -105,14 +127,19 @@ def needed_flops(instructions: Iterable[TracedInstruction]) -> tuple[int, int]:
                 _join(made.setdefault(block, {}), result)
             else:
                 made[block] = dict(result)
-    most: dict[object, tuple[int, bool]] = {}
+    same: dict[object, list[tuple[_Product, bool]]] = {}
     for (_, one, other), product in products.items():
-        is_wide = bool(wide & (one | other))
-        most[product.covers] = max(most.get(product.covers, (0, False)), (product.flops, is_wide))
-    flops = [0, 0]
-    for count, is_wide in most.values():
-        flops[not is_wide] += count
-    return flops[0], flops[1]
+        same.setdefault(product.covers, []).append((product, bool(wide & (one | other))))
+    total = in_float32 = narrow = 0
+    for lines in same.values():
+        once, is_wide = max((product.flops, is_wide) for product, is_wide in lines)
+        taken = sum(product.passes for product, _ in lines)
+        total += once
+        if is_wide and once * PASSES <= taken:
+            in_float32 += once
+        else:
+            narrow += once if not is_wide else taken
+    return Products(total, in_float32, narrow)
 
 
 def _made_of(
