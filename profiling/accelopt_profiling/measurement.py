@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from accelopt_profiling.quantity import Known, Quantity
+from accelopt_profiling.ran import Ran
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.timeline import Timeline
 
@@ -38,14 +39,22 @@ class Latency:
 class Correctness:
     """The agreement of the kernel with its reference.
 
-    ``checked`` is the share (0..1) of output elements that were compared. ``device`` tells of the outputs that a device
+    ``compared`` elements ``of`` those of all outputs were compared. ``device`` tells of the outputs that a device
     computed alone; one that is wrong there makes the whole fail.
     """
 
     status: CorrectnessStatus = "not checked"
     detail: str = ""
-    checked: float = 0.0
+    compared: int = 0
+    of: int = 0
     device: CorrectnessStatus = "not checked"
+
+    @property
+    def extent(self) -> str:
+        """How much was compared, "all 4,096 elements" or "512 of 4,096 elements"; "" where nothing was."""
+        if not self.compared:
+            return ""
+        return f"{'all' if self.compared == self.of else f'{self.compared:,} of'} {self.of:,} elements"
 
 
 @dataclass(frozen=True)
@@ -104,8 +113,9 @@ class KernelMeasurement:
     """The verdict on one kernel at one content, for one target, on one host: can it be launched, is it right, what does
     it cost. Whatever decides, ranks, shows or remembers a version reads this.
 
-    A version with an error among its findings, or with a wrong result, has no cost: whoever states one, it is dropped
-    here, and ``fault`` says why. ``launchable`` says whether the target can compile and launch it.
+    A version with an error among its findings, with a wrong result, or whose main work did not run, has no cost:
+    whoever states one, it is dropped here. ``fault`` is the error. ``launchable`` says whether the target can compile
+    and launch it.
     ``percent_of_peak`` is 0..100 against the roofline of the target, known in the same way as the latency.
     ``bound`` says in a word or two what limits the kernel ("memory", "VectorE", "tensor core", ...); where that is
     latency, ``waiting`` says what waits for what.
@@ -116,7 +126,8 @@ class KernelMeasurement:
     ``arguments`` what it was launched with, one text each: name, type, shape and strides, or value. Where times are to
     be compared and the kernel was launched several times, ``launches`` has each launch in the order of the run, None
     for one without an estimate; ``launch`` is the place there of the one that the cost is stated for.
-    ``slow_configurations`` are an autotuner's that cannot compete with ``configuration``, in the same words.
+    ``slow_configurations`` are an autotuner's that cannot compete with ``configuration``, in the same words. ``ran``
+    says what of the kernel's text ran in the launches that the cost is of.
     """
 
     name: str
@@ -144,9 +155,10 @@ class KernelMeasurement:
     launch: int | None = None
     slow_configurations: tuple[str, ...] = ()
     launchable: Launchability = Launchability()
+    ran: Ran = field(default_factory=Ran)
 
     def __post_init__(self) -> None:
-        if self.fault is not None:
+        if self.fault is not None or any(f.code in NO_TIME_BY for f in self.findings):
             for name, value in self._no_cost().items():
                 object.__setattr__(self, name, value)
 
@@ -168,6 +180,8 @@ class KernelMeasurement:
         return {**_NO_COST, "quantities": quantities}
 
 
+#: Findings that are no error of the kernel, and for which its run has no time that could be stated.
+NO_TIME_BY = ("main-work-missed",)
 #: What a version without a cost says of it, and the quantities that are times of the whole kernel.
 _NO_COST: dict[str, Any] = {
     "latency": Latency(), "percent_of_peak": None, "bound": None, "waiting": "", "launches": (), "timeline": None,

@@ -211,7 +211,8 @@ def with_device_outputs(timed: KernelMeasurement, on_device: Correctness) -> Ker
     """
     before = timed.correctness
     if on_device.status == "failed":
-        wrong = Correctness("failed", f"On the device: {on_device.detail}", on_device.checked, "failed")
+        detail = f"On the device: {on_device.detail}"
+        wrong = dataclasses.replace(on_device, detail=detail, device="failed")
         message = f"On the device its results are wrong. {on_device.detail}"
         finding = Finding("wrong-result", timed.line, "error", message)
         return dataclasses.replace(timed, correctness=wrong, findings=[*timed.findings, finding])
@@ -224,7 +225,7 @@ def with_checked_outputs(timed: KernelMeasurement, checked: CheckedRuns) -> Kern
     """Return a measurement that fails where the outputs of the timed runs are wrong."""
     if not checked.wrong:
         return timed
-    wrong = Correctness("failed", f"On the device: {checked.wrong}", 1.0, "failed")
+    wrong = Correctness("failed", f"On the device: {checked.wrong}", device="failed")
     message = f"On the device its results are wrong. {checked.wrong}"
     finding = Finding("wrong-result", timed.line, "error", message)
     return dataclasses.replace(timed, correctness=wrong, findings=[*timed.findings, finding])

@@ -20,7 +20,7 @@ from accelopt_profiling.receipt import Receipt
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 KERNEL = [
     "name", "line", "dialect", "target", "host", "correctness", "launchable", "latency", "percent_of_peak", "bound",
-    "case", "configuration", "quantities", "lines", "findings", "receipt",
+    "case", "configuration", "ran", "quantities", "lines", "findings", "receipt",
 ]  # fmt: skip
 
 
@@ -34,7 +34,7 @@ def test_profile_prints_what_was_agreed_and_replay_agrees(accelopt: Command, hom
     assert list(kernel) == KERNEL
     assert (kernel["name"], kernel["line"], kernel["dialect"]) == ("silu", 10, "nki")
     assert (kernel["target"], kernel["host"]) == ("trn1", "local")
-    assert list(kernel["correctness"]) == ["status", "detail"]
+    assert list(kernel["correctness"]) == ["status", "compared", "of", "detail"]
     assert kernel["correctness"]["status"] == "passed"
     assert list(kernel["latency"]) == ["us", "low_us", "high_us", "known"]
     assert kernel["latency"]["known"] == "estimated"

@@ -20,7 +20,7 @@ from accelopt_profiling.measurement import Correctness, Finding, KernelMeasureme
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
 
 KERNEL = Kernel("silu", "nki", 3, 2, 9, "hash")
-PASSED = Correctness("passed", "", 1.0)
+PASSED = Correctness("passed", "", 4096, 4096)
 
 
 def estimate(us: float, share: float = 0.1) -> Latency:
@@ -152,10 +152,10 @@ def test_a_hint_has_room_for_the_cause_the_time_and_the_share() -> None:
 
 
 def test_a_hover_ends_what_it_says_of_the_result_with_a_full_stop() -> None:
-    shown = result(estimate(911), correctness=Correctness("passed", "relative L2 error 4e-07", 1.0))
+    shown = result(estimate(911), correctness=Correctness("passed", "relative L2 error 4e-07", 4096, 4096))
     said = hover(replace(STATE, kernels=(KernelState(KERNEL, shown),)), KERNEL.line, markdown=True)
     assert said is not None
-    assert "reference (100 % of the output compared). Relative L2 error 4e-07.\n" in said
+    assert "reference (all 4,096 elements compared). Relative L2 error 4e-07.\n" in said
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,21 @@ def _correctness(kernel: KernelMeasurement) -> dict[str, Any]:
     """Return the status and its detail; also that of the device's own outputs, where one computed them."""
     checked = kernel.correctness
     own = {} if checked.device == "not checked" else {"device": checked.device}
-    return {"status": checked.status, "detail": checked.detail, **own}
+    return {
+        "status": checked.status,
+        "compared": checked.compared,
+        "of": checked.of,
+        "detail": checked.detail,
+        **own,
+    }
+
+
+def _ran(kernel: KernelMeasurement) -> dict[str, Any]:
+    """Return what of the kernel's text ran: launches, each loop with its iterations, the share of its statements."""
+    ran = kernel.ran
+    loops = [{"line": loop.line, "trips": [loop.least, loop.most]} for loop in ran.loops]
+    statements = {"executed": ran.executed, "of": ran.statements, "share": ran.share}
+    return {"launches": ran.launches, "loops": loops, "statements": statements}
 
 
 def kernel_object(kernel: KernelMeasurement) -> dict[str, Any]:
@@ -46,6 +60,7 @@ def kernel_object(kernel: KernelMeasurement) -> dict[str, Any]:
         "bound": kernel.bound,
         "case": kernel.case,
         "configuration": kernel.configuration,
+        "ran": _ran(kernel),
         "quantities": to_plain(kernel.quantities),
         "lines": to_plain(kernel.lines),
         "findings": [finding_object(finding) for finding in kernel.findings],

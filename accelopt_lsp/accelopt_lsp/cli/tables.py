@@ -75,9 +75,11 @@ def _row(kernel: KernelMeasurement, file: FileMeasurement) -> list[str]:
 
 
 def result_words(kernel: KernelMeasurement) -> str:
-    """Return the status of the check, and that it holds of the device's own outputs as well where it does."""
+    """Return the status of the check, of how many elements where not all were compared, and that it holds of the
+    device's own outputs as well where it does."""
     checked = kernel.correctness
-    return f"{checked.status}{', on the device too' if checked.status == checked.device == 'passed' else ''}"
+    part = f" ({checked.extent})" if checked.compared < checked.of and checked.compared else ""
+    return f"{checked.status}{part}{', on the device too' if checked.status == checked.device == 'passed' else ''}"
 
 
 def _print_lines(console: Console, file: str, kernel: KernelMeasurement) -> None:

@@ -87,7 +87,7 @@ def _correctness(result: KernelMeasurement) -> str:
     detail = f"{checked.detail[:1].upper()}{checked.detail[1:].removesuffix('.')}." if checked.detail else ""
     if checked.status == "not checked":
         return f"Result not checked. {detail}".strip()
-    share = f" ({percent(checked.checked * 100)} % of the output compared)" if checked.checked else ""
+    share = f" ({checked.extent} compared)" if checked.extent else ""
     verdict = "agrees with" if checked.status == "passed" else "DISAGREES with"
     where = " So do the results of the device." if checked.status == checked.device == "passed" else ""
     return f"The result {verdict} the reference{share}.{where} {detail}".strip()

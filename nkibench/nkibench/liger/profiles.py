@@ -29,7 +29,6 @@ class OperatorProfile:
     operator: str
     profiled: bool
     correctness: str
-    checked: float = 0.0
     kernels: dict[str, float | None] = field(default_factory=dict)  # estimate in us
     trouble: list[str] = field(default_factory=list)
 
@@ -59,7 +58,6 @@ def _outcome(name: str, found: FileMeasurement) -> OperatorProfile:
         name,
         bool(launched) and status == "passed" and not trouble and all(estimates.values()),
         status,
-        launched[0].correctness.checked if launched else 0.0,
         estimates,
         trouble,
     )

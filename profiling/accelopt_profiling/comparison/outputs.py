@@ -8,6 +8,7 @@ allowed, so that a profile makes them for outputs that would be refused without.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from typing import Any
 
@@ -242,7 +243,7 @@ class OutputCheck:
             raise
         except Exception as error:  # the problem's own code meets outputs of any shape or kind here
             why = f"{type(error).__name__}: {error}"[:200]
-            return Correctness("failed", f"The outputs do not fit the reference's layout: {why}.", 0.0)
+            return Correctness("failed", f"The outputs do not fit the reference's layout: {why}.")
         return _verdict(leaves, self._expected, known(finished), reference.precision)
 
 
@@ -287,20 +288,15 @@ def check_outputs(
 def _verdict(leaves: list[Leaf], expected: ExpectedOutputs, masks: Masks, precision: str) -> Correctness:
     wrong = form_difference(leaves, expected.expected)
     if wrong is not None:
-        return Correctness("failed", wrong[1], 0.0)
-    total = sum(leaf.values.size for leaf in leaves)
-    unknown = sum(
-        int(np.count_nonzero(~mask))
-        for n, mask in masks.items()
-        if n < len(leaves) and mask.shape == leaves[n].shape
-    )
-    share = 1 - unknown / total if total else 1.0
-    if total and not share:
-        return Correctness("not checked", "The sampled programs fixed no element of the output.", 0.0)
+        return Correctness("failed", wrong[1])
+    compared, total = compared_elements(leaves, masks)
+    if total and not compared:
+        detail = f"The sampled programs fixed none of the output's {total:,} elements."
+        return Correctness("not checked", detail, 0, total)
     worst = 0.0
     for leaf, comparison in expected.comparisons(leaves, masks):
         if comparison.fault:
-            return Correctness("failed", difference(leaf, comparison), share)
+            return Correctness("failed", difference(leaf, comparison), compared, total)
         worst = max(worst, comparison.relative)
     message = "equal to the reference"
     if precision != "exact":
@@ -308,6 +304,19 @@ def _verdict(leaves: list[Leaf], expected: ExpectedOutputs, masks: Masks, precis
             "the reference in float64" if precision == "float64" else f"the reference's {precision} values"
         )
         message = f"relative L2 error {worst:.1e} against {reference}"
-    return Correctness(
-        "passed", message + (f", {100 * share:.3g} % of the output checked" if share < 1 else ""), share
+    verdict = Correctness("passed", message, compared, total)
+    if compared < total:
+        drawn = f"{verdict.extent} compared, those that a sample of the programs writes"
+        return replace(verdict, detail=f"{message}, {drawn}")
+    return verdict
+
+
+def compared_elements(leaves: list[Leaf], masks: Masks) -> tuple[int, int]:
+    """Return how many elements of the outputs are known and compared, and how many there are."""
+    total = sum(leaf.values.size for leaf in leaves)
+    unknown = sum(
+        int(np.count_nonzero(~mask))
+        for n, mask in masks.items()
+        if n < len(leaves) and mask.shape == leaves[n].shape
     )
+    return total - unknown, total

@@ -71,7 +71,7 @@ class _Decision:
         self.left_out: dict[str, list[str]] = {}  # names of cases that were too large, by the reason
         self.compared = 0
         self.stood_for: DrawnCase | None = None  # the case that only one at smaller sizes could be judged for
-        self.partly: list[float] = []  # shares of the output (0..1) that were checked, where not all was
+        self.partly: list[CaseVerdict] = []  # of cases in which not all of the output was compared
 
     def case(self, drawn: DrawnCase) -> None:
         check: dict[str, Any] = {
@@ -121,23 +121,24 @@ class _Decision:
             faults.insert(
                 0, Reason("wrong-shape", f"The outputs do not fit the reference's layout: {fault}.")
             )
-        faults += [] if faults or verdict.skipped else self._too_little(at, verdict.checked)
+        faults += [] if faults or verdict.skipped else self._too_little(verdict)
         self.refusals += [Reason(r.code, f"In the case {drawn.name!r}: {r.message}") for r in faults]
         self.notes += verdict.notes
         if reference_case.note and not self.compared:
             self.notes.append(Reason("not-float64", reference_case.note))
         self.compared += not verdict.skipped and verdict.checked > 0
         if verdict.checked < 1 and not verdict.skipped:
-            self.partly.append(verdict.checked)
+            self.partly.append(verdict)
         check.update(_described(run_case, reference_case.precision, verdict, faults))
 
-    def _too_little(self, index: int, checked: float) -> list[Reason]:
+    def _too_little(self, verdict: CaseVerdict) -> list[Reason]:
         """Return why a case is not judged in which less of the output was checked than was planned for the original."""
-        planned = planned_share(self.evidence.plan, index)
-        if checked >= ENOUGH * planned:
+        planned = planned_share(self.evidence.plan, verdict.index)
+        if verdict.checked >= ENOUGH * planned:
             return []
-        shares = f"{100 * checked:.3g} % of the output could be checked, {100 * planned:.3g} % were planned"
-        return [Reason("not-judged", f"Only {shares}: its launches are too large to be interpreted whole.")]
+        could = f"{verdict.compared:,} of {verdict.of:,} elements of the output could be compared"
+        why = f"{100 * planned:.3g} % were planned: its launches are too large to be interpreted whole"
+        return [Reason("not-judged", f"Only {could}, {why}.")]
 
     def _did_not_take(self, drawn: DrawnCase, check: dict[str, Any]) -> bool:
         """Check whether the reference, or the candidate alone, does not take values that the gate changed itself:
@@ -273,12 +274,12 @@ class _Decision:
         elif not self.refusals:
             self.refusals.append(Reason("incomplete", "The host ended the check without an answer."))
         if self.partly:
-            least, most = (f"{100 * share:.3g} %" for share in (min(self.partly), max(self.partly)))
-            share = least if least == most else f"{least} to {most}"
+            least = min(self.partly, key=lambda v: v.checked)
             cases = "1 case" if len(self.partly) == 1 else f"{len(self.partly)} cases"
-            message = (
-                f"In {cases} of {len(self.checks)}, {share} of the output was checked: the launch is large."
-            )
+            few = "" if len(self.partly) == 1 else "at the fewest "
+            elements = f"{few}{least.compared:,} of {least.of:,} elements of the output"
+            drawn = "those of programs drawn from all parts of the grid: the launch is large"
+            message = f"In {cases} of {len(self.checks)}, {elements} were compared, {drawn}."
             self.notes.append(Reason("partly-checked", message))
         for why, names in self.left_out.items():
             message = f"Not run, since {why}: {', '.join(names)}."
@@ -399,6 +400,8 @@ def _described(
         "launches": len(run_case.launched) if run_case.launched is not None else None,
         "complete": run_case.complete,
         "checked": verdict.checked,
+        "compared": verdict.compared,
+        "of": verdict.of,
         "bitwise_repeatable": verdict.bitwise_repeatable,
         "right_without_kernels": None if verdict.idle is None or math.isnan(verdict.idle) else verdict.idle,
         "outputs": to_plain(verdict.outputs),

@@ -54,21 +54,33 @@ def scope_line(verdict: Verdict) -> str:
     """Return what the checks of ``verdict`` covered, in one line; empty where none is recorded."""
     passed = [c for c in verdict.checks if c.get("outcome") == "passed"]
     sizes = {_size(c.get("shapes")) for c in passed}
-    share = min((float(c.get("checked") or 0.0) for c in passed), default=0.0)
-    part = "all" if share == 1 else f"{100 * share:.3g} % or more"
-    words = f"{_count(len(passed), 'draw')} of inputs at {_count(len(sizes), 'size')}, {part} of the output"
+    fewest = _fewest(passed)
+    part = "all of the output" if fewest is None else f"{fewest} elements or more"
+    words = f"{_count(len(passed), 'draw')} of inputs at {_count(len(sizes), 'size')}, {part}"
     return words if passed else ""
 
 
 def _compared(passed: Sequence[Mapping[str, Any]]) -> str:
-    shares = [float(c.get("checked") or 0.0) for c in passed]
-    partly = [share for share in shares if share < 1]
-    if not partly:
+    fewest = _fewest(passed)
+    if fewest is None:
         return "Every element of the output was compared in each."
-    span = " to ".join(dict.fromkeys(f"{100 * share:.3g}" for share in (min(partly), max(partly))))
+    partly = sum(_share(c) < 1 for c in passed)
     return (
-        f"{span} % of the output's elements were compared in {len(partly)} of them, in the others every one."
+        f"In {partly} of them not every element of the output was compared, at the fewest {fewest}: those of programs "
+        "drawn from all parts of the grid."
     )
+
+
+def _share(check: Mapping[str, Any]) -> float:
+    return float(check.get("checked") or 0.0)
+
+
+def _fewest(passed: Sequence[Mapping[str, Any]]) -> str | None:
+    """Return the fewest elements that a draw compared, "512 of 4,096"; None where each compared all."""
+    least = min(passed, key=_share, default=None)
+    if least is None or _share(least) == 1:
+        return None
+    return f"{least.get('compared', 0):,} of {least.get('of', 0):,}"
 
 
 def _size(shapes: object) -> str:

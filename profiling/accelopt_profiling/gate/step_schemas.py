@@ -359,7 +359,8 @@ class CaseVerdict:
     the candidate's outputs by folder, as they were found here. ``idle`` is the share of the elements that matter which
     were right without any kernel; None where that was not tried. ``original_right`` tells whether the original kernel
     is right at a shape that the gate chose; None where there is no other original. ``given`` tells that all expected
-    values occur among the inputs, so that moving data about is enough; None where nobody looked.
+    values occur among the inputs, so that moving data about is enough; None where nobody looked. ``compared`` elements
+    ``of`` those of all outputs were compared.
     """
 
     index: int
@@ -368,8 +369,14 @@ class CaseVerdict:
     outputs: list[OutputVerdict] = field(default_factory=list)
     skipped: str = ""
     bitwise_repeatable: bool | None = None
-    checked: float = 1.0
+    compared: int = 0
+    of: int = 0
     digests: dict[str, str] = field(default_factory=dict)
     idle: float | None = None
     original_right: bool | None = None
     given: bool | None = None
+
+    @property
+    def checked(self) -> float:
+        """The share (0..1) of the elements that were compared."""
+        return self.compared / self.of if self.of else 1.0

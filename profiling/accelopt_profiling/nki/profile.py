@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +16,7 @@ import numpy as np
 from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.main_work import missed_work, without_main_work
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Launchability, Severity
 from accelopt_profiling.nki.current.versions import UnknownVersionError, emulated_version
 from accelopt_profiling.nki.data.dtypes import dtype_named
@@ -38,10 +41,13 @@ from accelopt_profiling.problems.loading.inferred import (
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.quantity import Known
+from accelopt_profiling.ran import LineRecord, ran, reachable
 from accelopt_profiling.targets.target import UnknownTargetError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
+#: An argument that is a tensor, ``x float32 1024x64``, and as many of them as say what a cost is stated for.
+_TENSOR, _TENSORS_SHOWN = re.compile(r"(\w+) (\w+) (\d+(?:x\d+)*)"), 4
 _TOOLCHAIN = {"nki": "emulated", "numpy": np.__version__}
 
 
@@ -96,7 +102,7 @@ class _ProfileRun:
         self.correctness = Correctness()
         self.stage = "traced"
         self.answers: dict[str, TimeEstimate] = {}
-        self.arguments: tuple[str, ...] = ()
+        self._tree = ast.parse(context.source.files[context.source.kernel])
 
     def perform(self) -> list[KernelMeasurement]:
         """Run the problem and return the measurements."""
@@ -167,7 +173,6 @@ class _ProfileRun:
             except (Exception, SystemExit):
                 return
         self.traced = emulation
-        self.arguments = tuple(f"input {n}: {_described(v)}" for n, v in enumerate(inputs, 1))
         self.answers.clear()
         self._collect(emulation)
         self.context.emit({"kernels": self.measurements()})
@@ -293,7 +298,7 @@ class _ProfileRun:
                 self.toolchain,
             )
             shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
-            return replace(measured, timeline=shown, arguments=self.arguments)
+            return self._with_what_ran(kernel, replace(measured, timeline=shown))
         refused = faulty and self.fault is not None and self.fault.code == "capacity"
         launchable = Launchability("no", Known.EXECUTED) if refused else Launchability()
         if not faulty:
@@ -309,6 +314,24 @@ class _ProfileRun:
             content_hash=kernel.content_hash, stage=self.stage, toolchain=self.toolchain, launchable=launchable,
         )  # fmt: skip
 
+    def _with_what_ran(self, kernel: Kernel, measured: KernelMeasurement) -> KernelMeasurement:
+        """Return a measurement with the launch that it is of; without a cost where the main work did not run."""
+        launches = self._launches(kernel)
+        record = LineRecord()
+        for trace in launches:
+            record.add(trace.ran)
+        functions = reachable(self._tree, kernel.line)
+        largest = max(launches, key=lambda t: t.input_bytes + t.output_bytes)
+        tensors = [a for a in largest.arguments if _TENSOR.fullmatch(a)]
+        measured = replace(
+            measured,
+            case=", ".join(_TENSOR.sub(r"\1 \3 \2", a) for a in tensors[:_TENSORS_SHOWN]),
+            arguments=largest.arguments,
+            ran=ran(functions, len(launches), record),
+        )
+        missed = missed_work(functions, record, certain=True)
+        return measured if missed is None else without_main_work(measured, missed, self.params.problem)
+
     def _owned(self, line: int) -> bool:
         return any(k.first_line <= line <= k.end_line for k in self.params.kernels)
 
@@ -319,19 +342,24 @@ class _ProfileRun:
         return self.answers.get(kernel.name)
 
     def _trace_of(self, kernel: Kernel) -> Trace | None:
-        if self.traced is None:
+        launches = self._launches(kernel)
+        if not launches:
             return None
+        return Trace(
+            [i for t in launches for i in t.instructions], sum(t.input_bytes for t in launches),
+            sum(t.output_bytes for t in launches), launches[0].kernel, dialect=launches[0].dialect,
+        )  # fmt: skip
+
+    def _launches(self, kernel: Kernel) -> list[Trace]:
+        """Return the traces of the kernel's launches that did anything."""
+        if self.traced is None:
+            return []
         path = kernel.name.split("#")[0]
         name = path.rpartition(".")[2]
         launches = [m.trace for m in self.traced.machines if m.trace.kernel == name and m.trace.instructions]
         if sum(k.name.split("#")[0].rpartition(".")[2] == name for k in self.params.kernels) > 1:
             launches = [trace for trace in launches if trace.path == path]
-        if not launches:
-            return None
-        return Trace(
-            [i for t in launches for i in t.instructions], sum(t.input_bytes for t in launches),
-            sum(t.output_bytes for t in launches), name, dialect=launches[0].dialect,
-        )  # fmt: skip
+        return launches
 
 
 def _of_right_results(finding: Finding) -> Finding:
@@ -341,13 +369,6 @@ def _of_right_results(finding: Finding) -> Finding:
         return finding
     message = f"{finding.message} The compared results do not depend on that."
     return replace(finding, severity="warning", message=message)
-
-
-def _described(value: Any) -> str:
-    """Return "float32 1024x64", or a plain value."""
-    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
-        return repr(value)[:80]
-    return f"{str(value.dtype).rpartition('.')[2]} {'x'.join(map(str, value.shape)) or 'scalar'}"
 
 
 # Inputs as shapes and types: a trace needs no values, so first numbers need not wait for values to be drawn

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 from collections.abc import Sequence
 
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.main_work import MissedWork, missed_work
 from accelopt_profiling.measurement import (
     Correctness,
     Finding,
@@ -18,6 +20,7 @@ from accelopt_profiling.measurement import (
 )
 from accelopt_profiling.problems.loading.inferred import of_inferred
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
+from accelopt_profiling.ran import LineRecord, ran
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton import hints
 from accelopt_profiling.triton.capture.launch import (
@@ -46,11 +49,13 @@ _STAGES = ("traced", "executed", "compiled", "checked")
 @dataclasses.dataclass
 class KernelResults:
     """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared.
-    ``wanted`` says for which of how many launches the cost is to be stated, ``slow`` which configurations of an
+    ``functions`` are those of its text (see ``ran.reachable``), ``values`` tells that the launches had the problem's
+    inputs. ``wanted`` says for which of how many launches the cost is to be stated, ``slow`` which configurations of an
     autotuner are not tried."""
 
     kernel: Kernel
     target: GpuTarget
+    functions: list[ast.FunctionDef] = dataclasses.field(default_factory=list)
     wanted: tuple[int, int] | None = None
     slow: Sequence[str] = ()
     executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
@@ -62,6 +67,7 @@ class KernelResults:
     each: dict[int, CompiledFacts] = dataclasses.field(default_factory=dict)
     correctness: Correctness = dataclasses.field(default_factory=Correctness)
     stage: str = _STAGES[0]
+    values: bool = False
 
     @property
     def counted(self) -> bool:
@@ -74,9 +80,10 @@ class KernelResults:
         """Whether it was launched, and with grids of no programs alone."""
         return bool(self.executions) and not any(e.launch.programs for e in self.executions)
 
-    def take(self, executions: Sequence[LaunchExecution]) -> None:
+    def take(self, executions: Sequence[LaunchExecution], values: bool) -> None:
         """Take the launches of a run, the autotuner's tries among them; those tries are of interest that led to the
         launch that is stated."""
+        self.values = values
         self.executions = [e for e in executions if not e.tuning]
         tried = [(e, tries) for e in self.executions if (tries := autotune.tried_for(e, executions))]
         if tried:
@@ -143,6 +150,20 @@ class KernelResults:
             return Launchability(detail=problems[0].message)
         return Launchability("yes", Known.COMPILED)
 
+    def missed_work(self) -> MissedWork | None:
+        """Return where the kernel's main work was missed in every launch."""
+        if any(e.error is not None for e in self.executions):
+            return None
+        return missed_work(
+            self.functions, self._record(), self.values and all(e.complete for e in self.executions)
+        )
+
+    def _record(self) -> LineRecord:
+        record = LineRecord()
+        for execution in self.executions:
+            record.add(execution.ran)
+        return record
+
     def measurement(self, case: str, inferred: bool, findings: Sequence[Finding]) -> KernelMeasurement:
         """Return what is known now. ``case`` names the problem's case, ``inferred`` tells that nobody wrote its
         arguments; ``findings`` are those of the whole run."""
@@ -189,6 +210,7 @@ class KernelResults:
             slow_configurations=autotune.slow(self.tried, self.configurations),
             toolchain=self.compiled.toolchain if self.compiled else {},
             launchable=launchable,
+            ran=ran(self.functions, len(self.executions), self._record()),
         )
         return measurement.without_cost() if launchable.status == "no" else measurement
 

@@ -7,6 +7,7 @@ problem's reference, then the facts per line of machine code.
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import time
 from collections.abc import Callable
@@ -20,6 +21,7 @@ from accelopt_profiling.comparison.inplace_outputs import returned
 from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.jobs import ProfileParams, StepError
+from accelopt_profiling.main_work import without_main_work
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
@@ -31,6 +33,7 @@ from accelopt_profiling.problems.loading.inferred import (
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.ran import reachable
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton.capture.install import emulated
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, interpreter
@@ -113,9 +116,14 @@ class _Profile:
         self, context: StepContext, params: ProfileParams, target: GpuTarget, apart: str = ""
     ) -> None:
         self.context, self.params, self.target, self._apart = context, params, target, apart
+        tree = ast.parse(context.source.files[context.source.kernel])
         self.known = {
             k.name: KernelResults(
-                k, target, params.launches.get(k.name), params.slow_configurations.get(k.name, ())
+                k,
+                target,
+                reachable(tree, k.line),
+                params.launches.get(k.name),
+                params.slow_configurations.get(k.name, ()),
             )
             for k in params.kernels
         }
@@ -331,7 +339,7 @@ class _Profile:
             if checks:
                 known.checks = [e for e in mine if not e.tuning]
                 continue
-            known.take(mine)
+            known.take(mine, not session.hollow)
 
     def _compile(self, how: Callable[[Any, GpuTarget], CompiledFacts]) -> None:
         """Compile the representative launch of each kernel."""
@@ -357,10 +365,14 @@ class _Profile:
 
     def measurements(self) -> list[KernelMeasurement]:
         """Return the present results of every kernel."""
-        return [
-            known.measurement(self._case.chosen, self._inferred, self._run_findings(known))
-            for known in self.known.values()
-        ]
+        measured = []
+        for known in self.known.values():
+            kernel = known.measurement(self._case.chosen, self._inferred, self._run_findings(known))
+            missed = known.missed_work()
+            measured.append(
+                kernel if missed is None else without_main_work(kernel, missed, self.params.problem)
+            )
+        return measured
 
     def _run_findings(self, known: KernelResults) -> list[Finding]:
         """Return what the run tells at a kernel's line: that it broke off, once, and that a check was smaller."""

@@ -93,7 +93,7 @@ async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(
     estimate = KernelMeasurement(
         "kernel", 4, "nki", "trn1", latency=Latency(1000, 800, 1200, Known.ESTIMATED), percent_of_peak=50.0,
         quantities={"dma_read_bytes": executed(9, "B"), "sbuf_peak": executed(5)},
-        correctness=Correctness("passed", "", 1.0),
+        correctness=Correctness("passed", "", 4, 4),
     )  # fmt: skip
 
     class DeviceHost:

@@ -101,7 +101,7 @@ def test_softmax_counts_are_those_of_its_shape(warm):
     }  # fmt: skip
     texts = [line["text"] for line in kernel["lines"]]
     assert texts == ["read ~65.5 MB, masked 2 %", "~16.8 M special operations", "wrote ~65.5 MB, masked 2 %"]
-    assert 0 < kernel["correctness"]["checked"] < 0.01
+    assert 0 < kernel["correctness"]["compared"] < 0.01 * kernel["correctness"]["of"]
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ import numpy as np
 from accelopt_profiling.comparison.elements import Array, OutputComparison, compare
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.memory import is_unwritten
-from accelopt_profiling.comparison.outputs import difference
+from accelopt_profiling.comparison.outputs import compared_elements, difference
 from accelopt_profiling.comparison.saved_values import digest
 from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_without_kernels
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
@@ -122,7 +122,8 @@ class _Case:
                     self._configuration(actual, raw)
         digests = {raw: digest(answers.folder / raw) for raw in raw_folders(answers.folder)}
         return CaseVerdict(
-            self.index, self.reasons, self.notes, outputs, "", repeatable, self._checked(actual), digests,
+            self.index, self.reasons, self.notes, outputs, "", repeatable,
+            *compared_elements(actual or [], self.known), digests,
             None if actual is None or self.reasons else right_without_kernels(answers, actual, self.known),
             self._original_right(), only_moved(answers) if answers.has("again") else None,
         )  # fmt: skip
@@ -291,16 +292,6 @@ class _Case:
             else not _equal(a.values, b.values)
             for number, (a, b) in enumerate(zip(actual, other, strict=True))
         )
-
-    def _checked(self, actual: list[Leaf] | None) -> float:
-        """Return the share of output elements that were compared."""
-        total = sum(leaf.values.size for leaf in actual or [])
-        unknown = sum(
-            int(np.count_nonzero(~mask))
-            for n, mask in self.known.items()
-            if actual is not None and n < len(actual) and mask.shape == actual[n].values.shape
-        )
-        return 1.0 - unknown / total if total else 1.0
 
     def _beside_the_original(self, number: int, comparison: OutputComparison) -> OutputComparison:
         """Return a comparison without its fault where the original kernel is about as far off in the same

@@ -8,6 +8,7 @@ a tile that is overwritten too early on the hardware keeps its values here, whic
 from __future__ import annotations
 
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 from accelopt_profiling.nki.beta1 import isa, language
@@ -18,6 +19,7 @@ from accelopt_profiling.nki.frontend.handle import TYPING, KernelTensor, handing
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
+from accelopt_profiling.nki.replay.range_loops import observe
 
 
 def _prepare(machine: Machine) -> None:
@@ -26,8 +28,9 @@ def _prepare(machine: Machine) -> None:
 
 def modules(launch: Launcher) -> dict[str, Any]:
     """Return every stand-in by its import name."""
-    jit = decorator(launch, _prepare)
-    trace = decorator(launch, _prepare, writes_arguments=True)
+    read = partial(observe, ranges=False)
+    jit = decorator(launch, _prepare, read=read)
+    trace = decorator(launch, _prepare, writes_arguments=True, read=read)
 
     def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a kernel on NumPy arrays, as the SDK's own simulator does."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from accelopt_profiling.nki.current import isa, language
@@ -11,7 +12,7 @@ from accelopt_profiling.nki.frontend.handle import TYPING, handing_all
 from accelopt_profiling.nki.frontend.jit import EmulatedKernel, Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
-from accelopt_profiling.nki.replay.range_loops import replay_ranges
+from accelopt_profiling.nki.replay.range_loops import observe
 
 
 def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
@@ -21,7 +22,9 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         UnknownVersionError: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
     emulated = version or emulated_version()
-    jit = decorator(launch, lambda machine: language.prepare(machine, emulated), read=replay_ranges)
+    jit = decorator(
+        launch, lambda machine: language.prepare(machine, emulated), read=partial(observe, ranges=True)
+    )
 
     def simulate(kernel: Any) -> EmulatedKernel:
         """Return the kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""

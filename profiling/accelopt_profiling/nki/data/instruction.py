@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from accelopt_profiling.nki.data.coverage import Box
 from accelopt_profiling.nki.data.loop_counter import Slopes
 from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.ran import LineRecord
 
 #: Engine names as the NKI documentation writes them; "DMA" stands for the sixteen DMA engines together.
 TENSOR, VECTOR, SCALAR, GPSIMD, DMA = "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA"
@@ -106,7 +107,8 @@ class TracedInstruction:
 class Trace:
     """The instructions of one run in program order, and the bytes that a run cannot avoid to move. ``path`` is the
     kernel's name with those of the classes and functions around it, ``dialect`` the one it is written in ("beta1",
-    "current"; empty where none is known)."""
+    "current"; empty where none is known). ``arguments`` say what the kernel was launched with, ``ran`` what of its file
+    ran."""
 
     instructions: list[TracedInstruction] = field(default_factory=list)
     input_bytes: int = 0
@@ -114,3 +116,5 @@ class Trace:
     kernel: str = ""
     path: str = ""
     dialect: str = ""
+    arguments: tuple[str, ...] = ()
+    ran: LineRecord = field(default_factory=LineRecord)

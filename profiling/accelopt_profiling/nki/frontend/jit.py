@@ -23,6 +23,10 @@ from accelopt_profiling.nki.emulator.machine import LaunchArgument, Machine, run
 from accelopt_profiling.nki.emulator.peak_usage import overflow
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.handle import handed_out, taken
+from accelopt_profiling.ran import RunRecorder
+
+#: Notes what runs of the kernel that is launched.
+RECORDER = RunRecorder()
 
 #: Makes the machine for a launch and takes it back when the launch is over; set by ``emulated``.
 Launcher = Callable[[str], Machine]
@@ -111,13 +115,19 @@ class EmulatedKernel:
         self.dialect(machine)
         machine.launched_on_a_grid = self.grid != (1,)
         args, kwargs = self._with_flags(machine, args, kwargs)
+        RECORDER.clear()
         names = [p.name for p in inspect.signature(self.function).parameters.values()]
         positional = [
             self._argument(machine, a, names[at] if at < len(names) else "") for at, a in enumerate(args)
         ]
         named = {name: self._argument(machine, a, name) for name, a in kwargs.items()}
+        given = {**dict(zip(names, args, strict=False)), **kwargs}
+        machine.trace.arguments = tuple(f"{n} {described(v)}" for n, v in given.items())
         with running(machine):
-            result = machine.run_programs(self.grid, lambda: self.function(*positional, **named))
+            try:
+                result = machine.run_programs(self.grid, lambda: self.function(*positional, **named))
+            finally:
+                machine.trace.ran = RECORDER.taken(_file(self.function))
             if machine.recorder.mismatched:
                 raise ReplayMismatchError
             if machine.diagnostics.first_fault is not None:  # the kernel caught what a compiler ends with
@@ -213,6 +223,17 @@ def _is_array(value: Any) -> bool:
     return bool(isinstance(value, np.ndarray) and value.ndim) or (
         hasattr(value, "detach") and hasattr(value, "numpy")
     )
+
+
+def described(value: Any) -> str:
+    """Return "float32 1024x64", or a plain value."""
+    if not (hasattr(value, "shape") and hasattr(value, "dtype")):
+        return repr(value)[:80]
+    return f"{str(value.dtype).rpartition('.')[2]} {'x'.join(map(str, value.shape)) or 'scalar'}"
+
+
+def _file(function: Callable[..., Any]) -> str:
+    return str(getattr(getattr(inspect.unwrap(function), "__code__", None), "co_filename", ""))
 
 
 def _fields(value: Any) -> dict[str, Any]:

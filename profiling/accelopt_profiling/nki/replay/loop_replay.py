@@ -11,6 +11,7 @@ on each other.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
@@ -43,7 +44,22 @@ def iterations(numbers: range, frame: FrameType) -> Iterable[Any]:
     in_vain, loop = machine.recorder.in_vain, (frame.f_code, frame.f_lineno)
     if in_vain.get(loop, 0) >= _IN_VAIN or not is_replayable(frame):
         return numbers
-    return _iterations(machine, numbers, loop)
+    return _ReplayedRange(machine, numbers, loop)
+
+
+@dataclass
+class _ReplayedRange:
+    """The counters of a loop over ``numbers`` whose later iterations are replayed."""
+
+    machine: Machine
+    numbers: range
+    loop: Hashable
+
+    def __len__(self) -> int:
+        return len(self.numbers)
+
+    def __iter__(self) -> Iterator[Any]:
+        return _iterations(self.machine, self.numbers, self.loop)
 
 
 def _iterations(machine: Machine, numbers: range, loop: Hashable) -> Iterator[Any]:

@@ -1,9 +1,9 @@
-"""Lets the loops over Python's ``range`` in kernel code be replayed like those over a dialect's own ranges.
+"""Compiles kernel code once more, so that it notes what runs and loops over Python's ``range`` can be replayed.
 
 ``nl.affine_range`` is called by the loop's frame, ``range`` is Python's. So the code of a kernel, and of what it calls,
 is compiled once more from its file, with what such a loop goes over passed through ``_counters``; loops whose text does
-not allow a replay stay as they are, and so do those inside of a ``try``. Code that is not that of its file, as the
-compiler makes it, is left alone.
+not allow a replay stay as they are, and so do those inside of a ``try``. Beta 1 has no loops over ``range`` that are
+replayed. Code that is not that of its file, as the compiler makes it, is left alone: nothing is known of what it ran.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ import linecache
 import operator
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from accelopt_profiling.nki.frontend.jit import RECORDER
 from accelopt_profiling.nki.replay.loop_body import loops_of
 from accelopt_profiling.nki.replay.loop_replay import iterations
+from accelopt_profiling.ran import note_lines
 
 #: Stands in the compiled code where ``_counters`` is called.
 _PLACE = f"{__name__}._counters"
@@ -34,10 +36,11 @@ _FUTURE = functools.reduce(
 _MOST = 2000
 
 
-def replay_ranges(function: Callable[..., Any]) -> None:
-    """Let the loops of a kernel, and of functions that it calls, be replayed where their bodies allow it."""
+def observe(function: Callable[..., Any], ranges: bool) -> None:
+    """Let a kernel, and functions that it calls, note what runs; with ``ranges`` let loops over ``range`` be replayed
+    where their bodies allow it."""
     for reached in _reached(function):
-        known = _compiled(reached.__code__).get(reached.__code__)
+        known = _compiled(reached.__code__, ranges).get(reached.__code__)
         if known is not None:
             reached.__code__ = known
 
@@ -97,33 +100,31 @@ def _is_kernel_code(value: Any) -> bool:
     return str(getattr(value, "__module__", "")).partition(".")[0] not in _PACKAGES
 
 
-def _compiled(code: CodeType) -> dict[CodeType, CodeType]:
-    """Return the code of the functions in a function's file with loops that may be replayed, by what it is without."""
+def _compiled(code: CodeType, ranges: bool) -> dict[CodeType, CodeType]:
+    """Return the code of the functions in a function's file as it is to run, by what it is in the file."""
     file = code.co_filename
     linecache.checkcache(file)
-    return _compiled_text("".join(linecache.getlines(file)), file, code.co_flags & _FUTURE)
+    return _compiled_text("".join(linecache.getlines(file)), file, code.co_flags & _FUTURE, ranges)
 
 
 @lru_cache(maxsize=64)
-def _compiled_text(text: str, file: str, flags: int) -> dict[CodeType, CodeType]:
+def _compiled_text(text: str, file: str, flags: int, ranges: bool) -> dict[CodeType, CodeType]:
     read = loops_of(text)
-    tried = _tried(read.tree)
-    loops = [loop for loop, _ in read.loops.values() if loop not in tried]
-    if not loops:
+    if not read.tree.body:
         return {}
     before = compile(read.tree, file, "exec", flags, dont_inherit=True)
-    for loop in loops:
-        call = ast.Call(ast.Constant(_PLACE), [loop.iter], [])
-        loop.iter = ast.fix_missing_locations(ast.copy_location(call, loop.iter))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", SyntaxWarning)  # a text is called
-            after = compile(read.tree, file, "exec", flags, dont_inherit=True)
-    finally:
-        for loop in loops:
-            loop.iter = loop.iter.args[0]  # type: ignore[attr-defined]
+    tree = ast.parse(text)
+    tried = _tried(tree)
+    for loop in ast.walk(tree):
+        if ranges and isinstance(loop, ast.For) and loop.iter.lineno in read.loops and loop not in tried:
+            call = ast.Call(ast.Constant(_PLACE), [loop.iter], [])
+            loop.iter = ast.fix_missing_locations(ast.copy_location(call, loop.iter))
+    note_lines(tree, ast.Constant)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", SyntaxWarning)  # a text is called
+        after = compile(tree, file, "exec", flags, dont_inherit=True)
     pairs: dict[CodeType, CodeType] = {}
-    _pair(before, _with_counters(after), pairs)
+    _pair(before, _with_calls(after, {_PLACE: _counters, **RECORDER.hooks(file)}), pairs)
     return pairs
 
 
@@ -141,9 +142,10 @@ def _pair(before: CodeType, after: CodeType, pairs: dict[CodeType, CodeType]) ->
         _pair(one, other, pairs)
 
 
-def _with_counters(code: CodeType) -> CodeType:
+def _with_calls(code: CodeType, functions: Mapping[str, Callable[..., Any]]) -> CodeType:
+    """Return code that calls ``functions`` where it has their names as constants."""
     constants = tuple(
-        _with_counters(c) if isinstance(c, CodeType) else _counters if c == _PLACE else c
+        _with_calls(c, functions) if isinstance(c, CodeType) else functions.get(c, c) if type(c) is str else c
         for c in code.co_consts
     )
     return code.replace(co_consts=constants)

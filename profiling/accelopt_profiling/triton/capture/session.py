@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal
 
 import torch
 
+from accelopt_profiling.ran import LineRecord
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.interpreter.batches import LANES
@@ -56,7 +57,8 @@ class LaunchExecution:
     """The outcome of one launch. ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
 
     ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program;
-    ``work`` is what interpreting all programs takes, in elements (see ``work``), where that was to be seen.
+    ``work`` is what interpreting all programs takes, in elements (see ``work``), where that was to be seen. ``ran`` is
+    what of the kernel's file ran.
     """
 
     launch: CapturedLaunch
@@ -69,6 +71,7 @@ class LaunchExecution:
     tuning: bool = False
     seconds: float = 0.0
     work: int = 0
+    ran: LineRecord = field(default_factory=LineRecord)
 
 
 @dataclass
@@ -140,6 +143,7 @@ class CaptureSession:
         self.executions.append(execution)
         if not execution.tuning or self.driver.running_try:
             started = time.perf_counter()
+            interpreter().recorder.clear()
             try:
                 self._interpret(execution)
             except Exception as error:
@@ -149,6 +153,7 @@ class CaptureSession:
                     error.kernel = execution.launch.fn.fn
                 execution.error = error
                 self.coverage.end_launch(complete=False)
+            execution.ran = interpreter().recorder.taken(execution.launch.file)
             execution.seconds = time.perf_counter() - started
             self._spent += execution.seconds
             if self.mode == "execute":  # a long run must not keep all its tensors alive
@@ -293,6 +298,7 @@ def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
     memory = LaunchMemory(regions)
     programs = sample_programs(launch.grid, sample)
     counter = OperationCounter(launch.file, programs.programs, regions)
+    interpreter().recorder.clear()
     try:
         interpreter().run(launch, programs.counted, counter=counter, memory=memory, loops=LoopLimit(0.0))
         execution.counts = counter.finish()
@@ -300,6 +306,7 @@ def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
     except Exception as error:  # the kernel's own, or something that cannot run here
         execution.error = error
     execution.faults = list(memory.faults.values())
+    execution.ran = interpreter().recorder.taken(launch.file)
     return execution
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import triton.language as tl
 
+from accelopt_profiling.ran import RunRecorder
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.interpreter.batches import Batches
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
@@ -39,6 +40,7 @@ class Interpreter:
     def __init__(self, builder: MemoryBuilder | None = None) -> None:
         self.builder = MemoryBuilder() if builder is None else builder
         self.semantic = Semantic(self.builder)
+        self.recorder = RunRecorder()
         self._bodies: dict[Any, Callable[..., Any]] = {}
         self.language = Language(self.builder, self.semantic, self.body)
 
@@ -106,7 +108,10 @@ class Interpreter:
         made = self._bodies.get(fn.fn)
         if made is None:
             made, scope = rewrite(
-                fn, lambda value: self.semantic.to_tensor(value, check_type=False), self.language.replacement
+                fn,
+                lambda value: self.semantic.to_tensor(value, check_type=False),
+                self.language.replacement,
+                self.recorder,
             )
             scope.setdefault("range", self.language.loop)
             self._bodies[fn.fn] = made

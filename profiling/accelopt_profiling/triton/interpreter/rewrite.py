@@ -8,6 +8,7 @@ from typing import Any
 
 import triton.language as tl
 
+from accelopt_profiling.ran import RunRecorder, note_lines
 from accelopt_profiling.triton_adapter.runtime import defined_at
 
 _BOTH, _EITHER, _INVERTED = "__accelopt_and__", "__accelopt_or__", "__accelopt_not__"
@@ -78,13 +79,13 @@ class _Assignments(ast.NodeTransformer):
 
 
 def rewrite(
-    fn: Any, to_tensor: Callable[[Any], Any], replace: Callable[[Any], Any]
+    fn: Any, to_tensor: Callable[[Any], Any], replace: Callable[[Any], Any], recorder: RunRecorder
 ) -> tuple[Callable[..., Any], dict[str, Any]]:
     """Return the body of the JITFunction ``fn`` as a plain function with the file and lines of the user's source.
 
     ``to_tensor`` converts assigned values; ``replace`` gives the substitute for every global and closure value.
     The function gets a copy of the globals, so that nothing leaks into the user's module. The second value is that
-    copy.
+    copy. What runs is noted in ``recorder``.
 
     Raises:
         SyntaxError, OSError: the source cannot be read.
@@ -103,8 +104,9 @@ def rewrite(
     arguments.defaults, arguments.kw_defaults = [], [None] * len(arguments.kwonlyargs)
     tree = ast.fix_missing_locations(Operators().visit(_Assignments().visit(tree)))
     ast.increment_lineno(tree, line - 1)
+    note_lines(tree, lambda name: ast.Name(name, ast.Load()))
     scope = {name: replace(value) for name, value in globals_of(fn).items()}
-    scope |= {_TO_TENSOR: to_tensor, **OPERATORS}
+    scope |= {_TO_TENSOR: to_tensor, **OPERATORS, **recorder.hooks(file)}
     made: dict[str, Any] = {}
     exec(compile(tree, file, "exec", dont_inherit=True), scope, made)  # noqa: S102 - the user's own kernel
     body = made[definition.name]

@@ -1,0 +1,269 @@
+"""Tell where a kernel's main work never ran: its products, or else the loop that goes over its tensors.
+
+Only what holds the kernel's dominating kind of work counts. A kernel with products did its work if any product ran, one
+without if it read anything. Of the latter a loop over tensors that went round no time is missed too, where no other
+such loop ran and nothing that ran touched those tensors.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from accelopt_profiling.measurement import Finding, KernelMeasurement
+from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.ran import LineRecord, statements_of
+
+_PRODUCTS = frozenset(("dot", "dot_scaled", "matmul", "nc_matmul", "nc_matmul_mx"))
+_ACCESSES = re.compile(r"load|store|atomic_|dma_|gather|scatter")
+_MODULES = frozenset(("tl", "triton", "language", "nl", "nisa", "isa", "nki"))
+#: What a program's own place and the values in memory decide: other programs may go another way.
+_OWN = frozenset(("program_id", "load"))
+
+_Block = tuple[ast.stmt, list[ast.stmt]]
+
+
+@dataclass(frozen=True)
+class MissedWork:
+    """Where the way to the main work ended: at a loop without iterations, a branch that was not taken, or a statement
+    behind a return. ``text`` is what the loop goes over or the branch asks."""
+
+    line: int
+    what: Literal["loop", "branch", "statement"]
+    text: str = ""
+
+
+def missed_work(functions: list[ast.FunctionDef], record: LineRecord, certain: bool) -> MissedWork | None:
+    """Return where the main work of a kernel was missed in all of its launches; None where it ran.
+
+    ``functions`` are the kernel and what it calls, as ``ran.reachable`` gives them. Unless ``certain`` only a sample of
+    the programs ran, or on stand-ins for values: then what those decide tells nothing.
+    """
+    if not functions or not record.lines:
+        return None
+    text = _Text(functions, record)
+    missed = text.missed()
+    if missed is None or certain:
+        return missed
+    return missed if text.same_for_all(missed) else None
+
+
+def without_main_work(
+    measured: KernelMeasurement, missed: MissedWork, problem: ProblemRef | None
+) -> KernelMeasurement:
+    """Return the measurement without a cost, with the finding that says why and how to get one."""
+    how = {
+        "loop": f"The main loop ({missed.text}) went round no time",
+        "branch": f"The branch with the main work ({missed.text}) was not taken",
+        "statement": "The kernel returned before its main work",
+    }[missed.what]
+    kind = "" if problem is None else problem.kind
+    if problem is not None and problem.options.get("inferred"):
+        way = (
+            "These sizes were inferred: `accelopt problem` writes them to a file, where others can be given."
+        )
+    elif kind == "selfrun":
+        way = "Launch it with larger sizes, or give it a problem of its own with `accelopt problem`."
+    else:
+        way = "Give the problem's `get_inputs` other sizes, or another problem with `--problem`."
+    at = f" at {measured.case}" if measured.case else ""
+    message = f"{how} in this run{at}, so the kernel has no time here. {way}"
+    finding = Finding("main-work-missed", missed.line, "warning", message, "createProblem")
+    return replace(measured, findings=[finding, *measured.findings])
+
+
+class _Text:
+    """The statements of a kernel's functions, with the blocks around each, from the outermost in."""
+
+    def __init__(self, functions: list[ast.FunctionDef], record: LineRecord) -> None:
+        self._record = record
+        self._functions = {f.name: f for f in functions}
+        self._around: dict[ast.stmt, tuple[ast.FunctionDef, list[_Block]]] = {}
+        for function in functions:
+            self._read(function, function.body, [])
+
+    def _read(self, function: ast.FunctionDef, block: list[ast.stmt], around: list[_Block]) -> None:
+        for statement in block:
+            self._around[statement] = function, around
+            for inner in _blocks(statement):
+                self._read(function, inner, [*around, (statement, inner)])
+
+    def _ran(self, statement: ast.stmt) -> bool:
+        return statement.lineno in self._record.lines
+
+    def missed(self) -> MissedWork | None:
+        products = [s for s in self._around if any(_name(c) in _PRODUCTS for c in self._calls(s))]
+        main = products or [s for s in self._around if self._reads(s)]
+        if main and not any(map(self._ran, main)):
+            deepest = max(main, key=lambda s: sum(_is_loop(o) for o, _ in self._around[s][1]))
+            return self._blame(deepest, set())
+        if products:
+            return None
+        loops = [s for s in self._around if _is_loop(s) and self._tensors([s])]
+        if any(self._ran(_blocks(loop)[0][0]) for loop in loops):
+            return None
+        touched = self._tensors([s for s in self._around if self._ran(s) and not _is_loop(s)], inside=False)
+        for loop in loops:
+            if self._ran(loop) and not self._tensors([loop]) <= touched:
+                return MissedWork(loop.lineno, "loop", _shown(loop))
+        return None
+
+    def _blame(self, statement: ast.stmt, seen: set[str]) -> MissedWork | None:
+        """Return what kept a statement from running."""
+        function, around = self._around[statement]
+        for owner, block in [*around, (statement, [statement])]:
+            if not self._ran(owner):
+                entered = any(map(self._ran, function.body))
+                return MissedWork(owner.lineno, "statement") if entered else self._blame_calls(function, seen)
+            if not self._ran(block[0]):
+                return MissedWork(owner.lineno, "loop" if _is_loop(owner) else "branch", _shown(owner))
+        return None
+
+    def _blame_calls(self, function: ast.FunctionDef, seen: set[str]) -> MissedWork | None:
+        if function.name in seen:
+            return None
+        seen.add(function.name)
+        calls = [s for s in self._around if any(_name(c) == function.name for c in self._calls(s))]
+        blames = (self._blame(s, seen) for s in calls if not self._ran(s))
+        return next((blame for blame in blames if blame is not None), None)
+
+    def _calls(self, statement: ast.stmt) -> Iterator[ast.Call]:
+        """Yield the calls of a statement without those of the statements inside of it."""
+        inner = [s for block in _blocks(statement) for s in block]
+        parts: list[ast.AST] = [c for c in ast.iter_child_nodes(statement) if c not in inner]
+        while parts:
+            part = parts.pop()
+            if isinstance(part, ast.Call):
+                yield part
+            if not isinstance(part, ast.stmt):
+                parts += ast.iter_child_nodes(part)
+
+    def _tensors(
+        self, statements: list[ast.stmt], inside: bool = True, seen: frozenset[str] = frozenset()
+    ) -> set[tuple[str, str]]:
+        """Return the names in memory that statements access, by function, also those ``inside`` of them and of
+        functions that they call."""
+        found: set[tuple[str, str]] = set()
+        for statement in statements:
+            function = self._around[statement][0]
+            for call in self._calls(statement):
+                name = _name(call)
+                if _ACCESSES.match(name) and name not in self._functions:
+                    found |= {(function.name, root) for root in self._accessed(function, call)}
+                elif inside and name in self._functions and name not in seen:
+                    body = self._functions[name].body
+                    found |= self._tensors(body, True, seen | {name})
+            if inside:
+                found |= self._tensors([s for block in _blocks(statement) for s in block], True, seen)
+        return found
+
+    def _reads(self, statement: ast.stmt) -> bool:
+        """Tell that a statement loads from a parameter of its function."""
+        function = self._around[statement][0]
+        parameters = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+        loads = [c for c in self._calls(statement) if not _name(c).startswith(("store", "scatter"))]
+        return any(
+            self._accessed(function, call, read=True) & parameters
+            for call in loads
+            if _ACCESSES.match(_name(call)) and _name(call) not in self._functions
+        )
+
+    def _accessed(self, function: ast.FunctionDef, call: ast.Call, read: bool = False) -> set[str]:
+        """Return the parameters, or names made of none, behind what a call loads or stores; only what it is to ``read``
+        of one that copies."""
+        copies = _name(call).startswith("dma_")
+        names = ("src", "pointer") if read else ("dst", "src", "pointer")
+        operands = call.args[copies and read : 1 + copies] + [
+            k.value for k in call.keywords if k.arg in names
+        ]
+        if isinstance(call.func, ast.Attribute) and _root(call.func.value) not in _MODULES:
+            operands = [call.func.value]
+        return {self._origin(function, root) for o in operands if (root := _root(o))}
+
+    def _origin(self, function: ast.FunctionDef, name: str) -> str:
+        """Return the name that a pointer was first made of."""
+        made = {
+            t.id: _root(s.value)
+            for s in reversed(list(statements_of(function)))
+            if isinstance(s, ast.Assign)
+            for t in s.targets
+            if isinstance(t, ast.Name)
+        }
+        seen = {name}
+        while (before := made.get(name)) and before not in seen and before not in _MODULES:
+            seen.add(before)
+            name = before
+        return name
+
+    def same_for_all(self, missed: MissedWork) -> bool:
+        """Tell that what was missed depends on the launch alone, not on a program's place or on values."""
+        statement = next(s for s in self._around if s.lineno == missed.line)
+        function = self._around[statement][0]
+        if missed.what == "statement" or function is not next(iter(self._functions.values())):
+            return False
+        own: set[str] = set()
+        grown = True
+        while grown:
+            before = len(own)
+            for s in statements_of(function):
+                value = s.iter if isinstance(s, ast.For) else getattr(s, "value", None)
+                targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
+                if value is not None and self._is_own(value, own):
+                    own |= {n.id for t in targets if t for n in ast.walk(t) if isinstance(n, ast.Name)}
+            grown = len(own) > before
+        asked = statement.iter if isinstance(statement, ast.For) else getattr(statement, "test", None)
+        return asked is not None and not self._is_own(asked, own)
+
+    def _is_own(self, expression: ast.AST, own: set[str]) -> bool:
+        return any(
+            (isinstance(n, ast.Name) and n.id in own)
+            or (isinstance(n, ast.Call) and (_name(n) in _OWN or _name(n) in self._functions))
+            for n in ast.walk(expression)
+        )
+
+
+def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
+    """Return the blocks of statements directly inside of a statement; none of a function's."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return []
+    blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse", "finalbody")]
+    blocks += [part.body for part in (*getattr(statement, "handlers", ()), *getattr(statement, "cases", ()))]
+    return [block for block in blocks if block]
+
+
+def _is_loop(statement: ast.stmt) -> bool:
+    return isinstance(statement, (ast.For, ast.While))
+
+
+def _shown(statement: ast.stmt) -> str:
+    """Return the head of a loop or a branch, ``for k in range(K // 128)``."""
+    head = ast.unparse(statement).partition("\n")[0].removesuffix(":")
+    return f"`{head[:80]}`"
+
+
+def _name(call: ast.Call) -> str:
+    """Return the last part of what is called."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else ""
+
+
+def _root(node: ast.AST | None) -> str:
+    """Return the name that an expression begins with, through operators, subscripts and calls, "" without one."""
+    while node is not None and not isinstance(node, ast.Name):
+        if isinstance(node, ast.BinOp):
+            node = node.left
+        elif isinstance(node, (ast.Subscript, ast.Starred, ast.Attribute)):
+            node = node.value
+        elif isinstance(node, ast.IfExp):
+            node = node.body
+        elif isinstance(node, ast.Call):
+            method = isinstance(node.func, ast.Attribute) and _root(node.func.value) not in _MODULES
+            given = [*node.args, *(k.value for k in node.keywords if k.arg in ("base", "pointer"))]
+            node = node.func if method else given[0] if given else None
+        else:
+            return ""
+    return node.id if isinstance(node, ast.Name) else ""
