@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,22 +127,35 @@ def _ray_host(name: str, host: HostSettings) -> WorkerHost:
     return RayHost(name, host.ray, host.ask, "" if host.python == "python3" else host.python, host.env)
 
 
-def targets_for(settings: Settings, asked: str | None, kernels: Iterable[Kernel] = ()) -> dict[Dialect, str]:
+def targets_for(
+    settings: Settings,
+    asked: str | None,
+    kernels: Iterable[Kernel] = (),
+    dialects: Collection[Dialect] | None = None,
+) -> dict[Dialect, str]:
     """Return the target per dialect for a file with these kernels; ``asked`` (a flag) goes for the dialect whose
-    hardware it is.
+    hardware it is, which must be one of ``dialects``, those of the kernels where None.
 
     Raises:
-        UserError: there is no such target.
+        UserError: there is no such target, or it runs none of the kernels.
     """
-    from accelopt_profiling.targets.target import UnknownTargetError, load_target
+    from accelopt_profiling.targets.target import UnknownTargetError, load_target, target_names
 
+    kernels = list(kernels)
     targets = settings.targets(kernels)
-    if asked is not None:
-        try:
-            target = load_target(asked)
-        except UnknownTargetError as error:
-            raise UserError(f"--target: {error}.") from None
-        targets["triton" if target.kind == "gpu" else "nki"] = target.name
+    if asked is None:
+        return targets
+    try:
+        target = load_target(asked)
+    except UnknownTargetError as error:
+        raise UserError(f"--target: {error}.") from None
+    dialect: Dialect = "triton" if target.kind == "gpu" else "nki"
+    there = {k.dialect for k in kernels} if dialects is None else dialects
+    if there and dialect not in there:
+        names, kind = ("NKI", "neuron") if dialect == "triton" else ("Triton", "gpu")
+        choices = ", ".join(target_names(kind))
+        raise UserError(f"--target: {target.title} runs no {names} kernels; choose one of: {choices}.")
+    targets[dialect] = target.name
     return targets
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 
 @dataclass(frozen=True)
-class LoopTrips:
+class LoopCount:
     """A loop by its 1-based ``line``: the fewest and the most iterations that it ran for each time it was reached."""
 
     line: int
@@ -26,7 +26,7 @@ class Ran:
     it calls among them. ``loops`` are all of its loops; one that was never reached has no iterations."""
 
     launches: int = 0
-    loops: tuple[LoopTrips, ...] = ()
+    loops: tuple[LoopCount, ...] = ()
     executed: int = 0
     statements: int = 0
 
@@ -199,5 +199,5 @@ def ran(functions: list[ast.FunctionDef], launches: int, record: LineRecord) -> 
     loops = {s.lineno for f in functions for s in statements_of(f) if isinstance(s, (ast.For, ast.While))}
     if not record.lines:
         return Ran(launches)
-    trips = tuple(LoopTrips(line, *record.trips.get(line, (0, 0))) for line in sorted(loops))
+    trips = tuple(LoopCount(line, *record.trips.get(line, (0, 0))) for line in sorted(loops))
     return Ran(launches, trips, len(lines & record.lines), len(lines))

@@ -64,17 +64,17 @@ def test_the_defaults_hold_where_nobody_says_anything(load: Load, tmp_path: Path
 
 
 def test_each_layer_goes_over_the_one_before(load: Load) -> None:
-    texts = [f'[target]\nnki = "{name}"' for name in ("user", "project")]
-    environ = {"ACCELOPT_TARGET_NKI": "environment"}
-    editor, flags = {"target": {"nki": "editor"}}, {"target.nki": "flag"}
-    assert load(texts[0]).target.nki == "user"
-    assert load(*texts).target.nki == "project"
-    assert load(*texts, environ).target.nki == "environment"
-    assert load(*texts, environ, editor=editor).target.nki == "editor"
+    texts = [f'[target]\ntriton = "{name}"' for name in ("a100", "b200")]
+    environ = {"ACCELOPT_TARGET_TRITON": "h200"}
+    editor, flags = {"target": {"triton": "l40s"}}, {"target.triton": "mi300x"}
+    assert load(texts[0]).target.triton == "a100"
+    assert load(*texts).target.triton == "b200"
+    assert load(*texts, environ).target.triton == "h200"
+    assert load(*texts, environ, editor=editor).target.triton == "l40s"
     found = load(*texts, environ, editor=editor, flags=flags)
-    assert found.target.nki == "flag"
-    assert found.origins["target.nki"] == "the command line"
-    assert load(*texts, environ, flags={"target.nki": None}).target.nki == "environment"
+    assert found.target.triton == "mi300x"
+    assert found.origins["target.triton"] == "the command line"
+    assert load(*texts, environ, flags={"target.triton": None}).target.triton == "h200"
 
 
 @pytest.mark.parametrize(
@@ -89,6 +89,9 @@ def test_each_layer_goes_over_the_one_before(load: Load) -> None:
         ("[editor]\nprofile_on = 'typing'", "editor.profile_on"),
         ("[model]\nbase_url = 'ftp://x'", "model.base_url"),
         ("[target]\ntriton = 'a b'", "target.triton"),
+        ("[target]\ntriton = 'trn2'", "target.triton"),
+        ("[target]\nnki = 'h100'", "target.nki"),
+        ("[target]\nnki = 'moon'", "target.nki"),
         ("problem = 3", "problem"),
         ("problem = {'a.py' = 1}", "problem"),
     ],

@@ -143,7 +143,9 @@ def _run_tasks(
         raise wrong_input(f"The set has no task whose name holds {tasks!r}.")
     searched = optimize or ablations or ablation or preset
     limits = budget_of(settings, budget) if searched else None
-    run = _KernelSetRun(settings, chosen, folder, limits, targets_for(settings, target)["triton"])
+    run = _KernelSetRun(
+        settings, chosen, folder, limits, targets_for(settings, target, dialects=["triton"])["triton"]
+    )
     try:
         left_out = searches(ablation, ablations, search_plan(settings))
         results = _searched(run, speaker, left_out) if limits is not None else asyncio.run(run.results())

@@ -12,7 +12,7 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option
 from accelopt_lsp.cli.terminal import err, print_json
-from accelopt_lsp.resources import open_host, read_source, settings_for
+from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import printable, say
 from accelopt_profiling.duration import duration_text
 
@@ -52,6 +52,7 @@ def migrate(
     from accelopt_profiling.examination import examine
 
     settings = settings_for(file, {"host": host, **({"problem": problem} if problem else {})})
+    target = targets_for(settings, target, dialects=["nki"])["nki"]
     text = read_source(file)
     if not is_beta1(text):
         raise CommandError(Exit.NO, f"{file} does not import neuronxcc.nki: there is nothing to move.")

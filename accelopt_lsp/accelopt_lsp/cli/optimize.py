@@ -380,7 +380,7 @@ def search_request(
     request = OptimizeRequest(
         path=file.resolve(),
         text=text,
-        target=targets_for(settings, target, examined.kernels)[searched[0].dialect],
+        target=targets_for(settings, target, searched)[searched[0].dialect],
         root=settings.project_root,
         problem=settings.problem,
         examined=examined,

@@ -26,7 +26,7 @@ problem_option: Callable[[F], F] = click.option(
     "--problem", metavar="FILE", help="The problem: inputs, a reference and tolerances."
 )
 target_option: Callable[[F], F] = click.option(
-    "--target", metavar="NAME", help="The hardware to state costs for, such as h100 or trn2."
+    "--target", metavar="NAME", help="The hardware to state costs for, such as h100 (Triton) or trn2 (NKI)."
 )
 host_option: Callable[[F], F] = click.option(
     "--host", metavar="NAME", help="Where to run: local, or a [hosts.NAME] of the settings."

@@ -53,7 +53,7 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
         else:
             say(printable(f"{file} has a problem already ({known.origin}); nothing was written."))
         return
-    found = asyncio.run(_infer(settings, examined, chosen, targets_for(settings, target, examined.kernels)))
+    found = asyncio.run(_infer(settings, examined, chosen, targets_for(settings, target, chosen)))
     try:
         with path.open("x", encoding="utf-8") as written:
             written.write(found.text)

@@ -114,15 +114,18 @@ def request_for(
     target: str | None = None,
     kernels: tuple[str, ...] = (),
     timeline: bool = False,
+    among_others: bool = False,
 ) -> ProfileRequest:
-    """Return the question to ask about a file under its settings."""
+    """Return the question to ask about a file under its settings. ``among_others``: ``target`` may be meant for other
+    files alone."""
     from accelopt_profiling.examination import examine
     from accelopt_profiling.profiler import ProfileRequest
 
     examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
+    asked = [k for k in examined.kernels if not kernels or k.name in kernels]
     return ProfileRequest(
         examined,
-        targets_for(settings, target, examined.kernels),
+        targets_for(settings, target, asked, ("triton", "nki") if among_others else None),
         kernels=kernels or None,
         limits=settings.job_limits,
         timeline=timeline,

@@ -71,7 +71,7 @@ def record(
         Path.cwd(),
         local_python(settings),
         RecordOptions(files=tuple(str(f) for f in files), max_shapes=max_shapes),
-        targets_for(settings, target)["triton"],
+        targets_for(settings, target, dialects=["triton"])["triton"],
         seconds,
         settings.env,
     )

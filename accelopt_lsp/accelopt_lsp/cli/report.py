@@ -16,7 +16,7 @@ from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import answer, measured, remember_receipts, request_for
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.resources import open_host, read_source, settings_for
+from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
@@ -50,9 +50,10 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
     settings = settings_for(Path.cwd(), {"host": host})
     texts = {file: read_source(file) for file in files}
     requests = [
-        request_for(file, text, settings_for(file, {"host": host}), target, timeline=True)
+        request_for(file, text, settings_for(file, {"host": host}), target, timeline=True, among_others=True)
         for file, text in texts.items()
     ]
+    targets_for(settings, target, [k for request in requests for k in request.file.kernels])
     found = asyncio.run(_profile_all(settings, requests))
     measurements = [dataclasses.replace(m, file=str(f)) for f, m in zip(texts, found, strict=True)]
     try:

@@ -15,7 +15,7 @@ from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import request_for
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.resources import open_host, read_source, settings_for
+from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def watch(folder: Path, target: str | None, host: str | None, once: bool, as_jso
     watcher = Watcher(folder.resolve(), settings, target)
     if once:
         asyncio.run(watcher.run(forever=False))
+        targets_for(settings, target, dialects={k.dialect for m in watcher.shown() for k in m.kernels})
         if as_json:
             from accelopt_lsp.cli.shapes import file_object
 
@@ -143,7 +144,8 @@ class Watcher:
             self.measurements.pop(path, None)
             return
         settings = settings_for(path, {"host": self._settings.host})
-        async with aclosing(profile(host, request_for(path, text, settings, self._target))) as growing:
+        request = request_for(path, text, settings, self._target, among_others=True)
+        async with aclosing(profile(host, request)) as growing:
             async for measurement in growing:
                 if measurement.kernels or measurement.findings:
                     self.measurements[path] = measurement

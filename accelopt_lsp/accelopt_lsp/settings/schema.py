@@ -27,7 +27,8 @@ class Setting:
     """One setting. ``name`` is dotted; ``NAME`` in it stands for the name of a host.
 
     A ``sensitive`` one names a host, a command, a file to write or a model: a workspace that is not trusted
-    cannot give it. A ``personal`` one no project gives, trusted or not.
+    cannot give it. A ``personal`` one no project gives, trusted or not. ``hardware`` is the kind of target that it
+    names.
     """
 
     name: str
@@ -38,6 +39,7 @@ class Setting:
     sensitive: bool = False
     personal: bool = False
     pattern: str | None = None
+    hardware: str | None = None
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
@@ -80,6 +82,18 @@ class Setting:
             raise InvalidValueError(f"must be one of {', '.join(map(repr, self.choices))}, not {value!r}")
         if value != self.default and self.pattern and not re.fullmatch(self.pattern, value):
             raise InvalidValueError(f"cannot be {value!r}; write something like {self.example}")
+
+        if value != self.default and self.hardware:
+            from accelopt_profiling.targets.target import UnknownTargetError, load_target, target_names
+
+            try:
+                fits = load_target(value).kind == self.hardware
+            except UnknownTargetError:
+                fits = False
+            if not fits:
+                raise InvalidValueError(
+                    f"must be one of {', '.join(target_names(self.hardware))}, not {value!r}"
+                )
 
     def _check_number(self, value: Any) -> Any:
         whole = self.type == "integer"
