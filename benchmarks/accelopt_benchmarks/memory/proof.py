@@ -72,7 +72,7 @@ class RecordedKernel:
 
     def time_of(self, text: str) -> float | None:
         found = self.measured.get(text)
-        return None if found is None or found.correctness.status == "failed" else found.latency.us
+        return None if found is None else found.latency.us
 
     def pairs(self, *, person: bool = False) -> list[Pair]:
         """Return the rewrites of the original that are worth keeping, as accepted pairs; as a ``person``'s nothing
