@@ -122,15 +122,19 @@ def cost_findings(answer: TimeEstimate) -> list[Finding]:
 
 def _no_room(answer: TimeEstimate) -> list[Finding]:
     residency = answer.schedule.residency
-    findings = []
     moved = max(1, answer.schedule.read_bytes + answer.schedule.write_bytes)
-    for line, size in sorted(residency.spilled.items()):
-        if size >= _WORTH * moved:
-            message = (
-                f"Tiles made here do not fit in SBUF together with what else is alive: {_bytes(size)} are written out "
-                f"and read back, {size / moved:.0%} of all bytes moved. Use them sooner or make them smaller."
-            )
-            findings.append(Finding("capacity", line, "warning", message))
+    findings = [
+        Finding(
+            "capacity", line, "warning",
+            f"Tiles made here do not fit in SBUF together with what else is alive: by estimate {_bytes(size)} are "
+            f"{what}, {size / moved:.0%} of all bytes moved. Use them sooner or make them smaller.",
+        )
+        for sizes, what in (
+            (residency.spilled, "written out and read back"), (residency.loaded_again, "loaded once more"),
+        )
+        for line, size in sorted(sizes.items())
+        if size >= _WORTH * moved
+    ]  # fmt: skip
     return [*findings, *crowded_banks(residency)]
 
 

@@ -77,8 +77,8 @@ def overflow(instructions: list[TracedInstruction], limits: CoreLimits) -> Findi
         parts.append(f"{rest} more")
     message = (
         f"{_bytes(usage.peak)} per partition are alive in SBUF here, which has {_bytes(limits.sbuf_bytes)}: the "
-        f"compiler writes tiles out and reads them back. Alive are {', '.join(parts)}. Use tiles sooner, or make them "
-        "smaller."
+        "compiler has to write tiles out and read them back, or load them again. Alive are "
+        f"{', '.join(parts)}. Use tiles sooner, or make them smaller."
     )
     return Finding("capacity", usage.line, "warning", message)
 

@@ -106,11 +106,11 @@ class _Value:
         self.same: Hashable = None  # equal for tiles with equal content; None: not known to repeat
 
 
-def share(steps: list[ScheduledStep], room: int) -> tuple[list[ScheduledStep], int]:
+def share(steps: list[ScheduledStep], room: int) -> tuple[list[ScheduledStep], dict[int, int]]:
     """Drop steps that compute again what a tile already holds, and let readers use that tile.
 
-    ``room``: usable bytes of SBUF per partition. Returns the steps that are left and the bytes of loads that were
-    dropped.
+    ``room``: usable bytes of SBUF per partition. Returns the steps that are left, and the bytes of loads that were
+    dropped by the ``ident`` of the tile that is used instead; 0 where nothing reads what was loaded.
     """
     sharing = _Sharing(steps)
     sharing.number_values()
@@ -221,19 +221,20 @@ class _Sharing:
             return "row" if step.reads and _is_broadcast(self.writers[step.reads[0][0]]) else None
         return step.opcode if step.opcode in ("load", "tensor_tensor") else None
 
-    def apply(self) -> tuple[list[ScheduledStep], int]:
+    def apply(self) -> tuple[list[ScheduledStep], dict[int, int]]:
         instead = self.instead
-        if not instead:
-            return self.steps, 0
         left: list[ScheduledStep] = []
-        saved = 0
+        dropped: dict[int, int] = defaultdict(int)
+        if not instead:
+            return self.steps, dropped
         needed: set[BlockInfo] = set()
         for step in reversed(self.steps):
             on_chip = [p for p, _ in step.writes if p.memory is not MemorySpace.HBM]
             repeats = on_chip and all(p in instead for p in on_chip)
             unread = on_chip and step.opcode == "load" and all(p not in needed for p in on_chip)
             if repeats or (unread and len(on_chip) == len(step.writes)):
-                saved += step.bytes if step.opcode == "load" else 0
+                if step.opcode == "load":
+                    dropped[instead[on_chip[0]].ident if repeats else 0] += step.bytes
                 continue
             for block, _ in step.reads:
                 if (
@@ -245,4 +246,4 @@ class _Sharing:
             needed.update(p for p, _ in step.reads)
             left.append(step)
         left.reverse()
-        return left, saved
+        return left, dropped

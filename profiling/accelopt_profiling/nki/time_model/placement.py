@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil, prod
@@ -43,6 +43,9 @@ class Residency:
 
     ``peak`` is the most that is alive at once, from a tile's first use to its last, in bytes per partition, and
     ``peak_line`` the line where it is. ``predecessor`` maps a tile to the one whose buffer it takes over.
+    Saved and reloaded is what was computed on the chip; what was loaded and not changed is loaded again instead, which
+    counts as far as the kernel does not load it as often by itself. ``spilled`` and ``loaded_again`` have the bytes of
+    both by the line where the tile was made.
     """
 
     order: list[ScheduledStep] = field(default_factory=list)
@@ -51,7 +54,8 @@ class Residency:
     saved_bytes: int = 0
     reloaded_bytes: int = 0
     reused_bytes: int = 0
-    spilled: dict[int, int] = field(default_factory=dict)  # line where the tile was made -> bytes moved
+    spilled: dict[int, int] = field(default_factory=dict)
+    loaded_again: dict[int, int] = field(default_factory=dict)
     banks: int = 8
     crowded: dict[int, int] = field(default_factory=dict)  # line -> PSUM banks alive at once, where too many
     predecessor: dict[BlockInfo, BlockInfo] = field(default_factory=dict)
@@ -61,7 +65,8 @@ class _Tile:
     """A tile's uses in program order, and where it is now."""
 
     __slots__ = (
-        "at", "backed", "bytes", "info", "last", "leaves", "loaded", "resident", "seen", "streamed", "uses", "writes",
+        "at", "backed", "bytes", "info", "last", "leaves", "loaded", "resident", "saved", "seen", "streamed", "uses",
+        "writes",
     )  # fmt: skip
 
     def __init__(self, block: BlockInfo, size: int) -> None:
@@ -69,24 +74,35 @@ class _Tile:
         self.uses: list[int] = []
         self.writes = self.at = 0
         self.last = -1  # position of its last step in the final order
-        self.loaded = self.resident = self.seen = self.backed = self.leaves = self.streamed = False
+        self.loaded = self.resident = self.seen = self.backed = self.leaves = self.streamed = self.saved = (
+            False
+        )
 
     def next_use(self) -> int:
         return self.uses[self.at] if self.at < len(self.uses) else _NEVER
 
 
-def place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Residency:
-    """Find room for every tile, and add spills and reloads of tiles that find none."""
+def place(
+    steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware, own_loads: Mapping[int, int] | None = None
+) -> Residency:
+    """Find room for every tile, and add spills and reloads of tiles that find none.
+
+    ``own_loads`` are the bytes that the kernel loads again into tiles that are kept instead, by the tile's ``ident``.
+    """
+    own = dict(own_loads or {})
     cores = {step.core for step in steps}
     if len(cores) > 1:  # each has its own memory
         parts = [
-            _place([step for step in steps if step.core == core], kinds, hardware) for core in sorted(cores)
+            _place([step for step in steps if step.core == core], kinds, hardware, own)
+            for core in sorted(cores)
         ]
         return _side_by_side(parts)
-    return _place(steps, kinds, hardware)
+    return _place(steps, kinds, hardware, own)
 
 
-def _place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Residency:
+def _place(
+    steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware, own_loads: dict[int, int]
+) -> Residency:
     placing = _Placing(steps, hardware, kinds.compiler)
     if kinds.compiler.spills and placing.overflows and cut_into_pieces(steps):
         whole, placing = placing, _Placing(steps, hardware, kinds.compiler)
@@ -94,7 +110,7 @@ def _place(steps: list[ScheduledStep], kinds: Kinds, hardware: Hardware) -> Resi
     result = placing.result
     if kinds.compiler.spills and placing.choose_what_leaves():
         placing.rotate(_NEVER)  # whether there is room is found out on the way
-        steps = placing.spill(kinds)
+        steps = placing.spill(kinds, own_loads)
     else:
         placing.rotate(max(0, placing.room - result.peak[MemorySpace.SBUF]))
     _give_banks(steps, hardware, result)
@@ -119,8 +135,9 @@ def _side_by_side(parts: Sequence[Residency]) -> Residency:
                 result.peak[memory], result.peak_line[memory] = size, part.peak_line[memory]
         result.saved_bytes += part.saved_bytes
         result.reloaded_bytes += part.reloaded_bytes
-        for line, size in part.spilled.items():
-            result.spilled[line] = result.spilled.get(line, 0) + size
+        for total, sizes in ((result.spilled, part.spilled), (result.loaded_again, part.loaded_again)):
+            for line, size in sizes.items():
+                total[line] = total.get(line, 0) + size
         for line, banks in part.crowded.items():
             result.crowded[line] = max(banks, result.crowded.get(line, 0))
         result.predecessor |= part.predecessor
@@ -219,9 +236,9 @@ class _Placing:
             for earlier, later in zip(tiles, tiles[at_once + extra :], strict=False):
                 self.result.predecessor[later.info] = earlier.info
 
-    def spill(self, kinds: Kinds) -> list[ScheduledStep]:
+    def spill(self, kinds: Kinds, own_loads: dict[int, int]) -> list[ScheduledStep]:
         """Return the steps with spills and reloads in between."""
-        return _Spilling(self, kinds).run()
+        return _Spilling(self, kinds, own_loads).run()
 
 
 def _tiles(steps: list[ScheduledStep], bank_bytes: int) -> dict[BlockInfo, _Tile]:
@@ -259,7 +276,8 @@ def _most_alive(tiles: list[_Tile]) -> int:
 class _Spilling:
     """Walk through the program with a full SBUF."""
 
-    def __init__(self, placing: _Placing, kinds: Kinds) -> None:
+    def __init__(self, placing: _Placing, kinds: Kinds, own_loads: dict[int, int]) -> None:
+        self.own_loads = own_loads
         self.steps = placing.steps
         self.tiles = placing.tiles
         self.result = placing.result
@@ -285,6 +303,7 @@ class _Spilling:
                 if block.memory is MemorySpace.SBUF:
                     tile = self.tiles[block]
                     tile.backed = step.opcode == "load" and tile.loaded and tile.writes == 1
+                    tile.saved = False
             position = len(self.order)
             self.order.append(step)
             for tile in touched:
@@ -320,8 +339,8 @@ class _Spilling:
                 kept.append(entry)
                 continue
             if not other.backed:
+                other.backed = other.saved = True
                 self._move(self.kinds.transfer(SPILL, other.info, step), other)
-                other.backed = True
             self._leave(other)
         for entry in kept:
             heapq.heappush(self.leaving, entry)
@@ -351,12 +370,16 @@ class _Spilling:
     def _move(self, transfer: ScheduledStep, tile: _Tile) -> None:
         tile.last = len(self.order)
         self.order.append(transfer)
-        if transfer.loads:
-            self.result.reloaded_bytes += transfer.bytes
+        line, size, moved = tile.info.line, transfer.bytes, self.result.spilled
+        if not transfer.loads:
+            self.result.saved_bytes += size
+        elif tile.saved:
+            self.result.reloaded_bytes += size
         else:
-            self.result.saved_bytes += transfer.bytes
-        line = tile.info.line
-        self.result.spilled[line] = self.result.spilled.get(line, 0) + transfer.bytes
+            own = min(size, self.own_loads.get(tile.info.ident, 0))
+            self.own_loads[tile.info.ident] = self.own_loads.get(tile.info.ident, 0) - own
+            size, moved = size - own, self.result.loaded_again
+        moved[line] = moved.get(line, 0) + size
 
     def _needed(self, tile: _Tile, number: int) -> float:
         """Return the share of a tile that is read before it leaves again."""

@@ -98,15 +98,16 @@ def prepare(
     """Apply the compiler model to a trace; ``compiler`` defaults to that of the hardware's usual dialect."""
     compiler = compiler or hardware.compiler
     kinds = Kinds(compiler)
-    steps, reused = kinds.of(instructions), 0
+    steps = kinds.of(instructions)
+    dropped: dict[int, int] = {}
     if compiler.rotates_overwritten:
         tell_versions_apart(steps)
     if compiler.psum_operands:
         steps = operands_in_psum(steps, kinds, hardware.limits.psum_bank_bytes)
     if compiler.shares_values:
-        steps, reused = share(steps, hardware.sbuf_usable)
-    residency = place(steps, kinds, hardware)
-    residency.reused_bytes = reused
+        steps, dropped = share(steps, hardware.sbuf_usable)
+    residency = place(steps, kinds, hardware, dropped)
+    residency.reused_bytes = sum(dropped.values())
     return Program(compiler, kinds, residency, find_loops([step.key for step in residency.order]))
 
 

@@ -229,6 +229,43 @@ def test_room_held_back_lets_transfers_run_ahead() -> None:
     assert some.total < none.total
 
 
+REPEATED = """
+out = nl.ndarray((4, 128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+{kept}
+for i in nl.affine_range(4):
+    total = nl.zeros((128, 512), dtype=nl.float32, buffer=nl.psum)
+    for k in nl.affine_range(64):
+        total += nisa.nc_matmul({one}[:, 0:128], {one})
+        total += nisa.nc_matmul({other}[:, 0:128], {other})
+    nl.store(out[i], nl.copy(total))
+return out
+"""
+KEPT = """
+x = nl.ndarray((64, nl.par_dim(128), 512), dtype=a.dtype, buffer=nl.sbuf)
+y = nl.ndarray((64, nl.par_dim(128), 512), dtype=a.dtype, buffer=nl.sbuf)
+for k in nl.affine_range(64):
+    x[k] = nl.load(a[k])
+    y[k] = nl.load(b[k])
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "again"),
+    [
+        ({"kept": "", "one": "nl.load(a[k])", "other": "nl.load(b[k])"}, False),
+        ({"kept": KEPT, "one": "x[k]", "other": "y[k]"}, True),
+    ],
+)
+def test_what_a_kernel_loads_for_each_use_is_no_spill(names: dict[str, str], again: bool) -> None:
+    """256 KiB of operands do not stay in 192: loaded again they are, but nothing is written out; and where the kernel
+    loads them for each use by itself, nothing is to be told."""
+    found = plan(REPEATED.format(**names), (64, 128, 512), (64, 128, 512))
+    residency = found.residency
+    assert found.read_bytes > 2 * 64 * 128 * 512 * 4
+    assert (residency.saved_bytes, residency.reloaded_bytes, residency.spilled) == (0, 0, {})
+    assert bool(sum(residency.loaded_again.values())) == again
+
+
 def test_of_equal_allocations_the_first_ones_leave() -> None:
     """The estimate of one trace must not depend on the hashes of names, which Python draws anew in each process."""
     size, tiles = 8192, 9  # 32 KiB per partition each, of 192 KiB
