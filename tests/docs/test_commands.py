@@ -14,6 +14,7 @@ NEEDS = {"network", "host", "cluster", "gpu", "trainium", "model", "display", "d
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.minutes
 @pytest.mark.parametrize("page", [p for p in PAGES if any(b.runs for b in blocks(p))], ids=lambda p: p.stem)
 def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
@@ -47,6 +48,13 @@ def test_packages_are_installed_within_the_bounds_of_the_project(page: Path) -> 
     """``pip install torch triton`` takes versions that nobody has tried."""
     shown = re.findall(r"(?:pip|uv tool|uv) install ([^#\n]*)", page.read_text(encoding="utf-8"))
     assert [line for line in shown if re.search(r"(?:^| )(?:torch|triton)(?: |$)", line)] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
+def test_the_sample_of_an_editor_sets_no_target(page: Path) -> None:
+    """Whoever copies it would see every kernel on that hardware."""
+    samples = [block for block in blocks(page) if block.language in ("lua", "toml", "elisp")]
+    assert [block.line for block in samples if re.search(r"\btarget\b", block.text)] == []
 
 
 @pytest.mark.parametrize(

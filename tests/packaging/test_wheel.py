@@ -2,49 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import venv
 import zipfile
 from pathlib import Path
 
 import pytest
+from support.installation import ROOT, empty_environment, install, run
 
-ROOT = Path(__file__).parents[2]
-
-pytestmark = pytest.mark.slow
-
-
-def run(folder: Path, *command: object, expected: int = 0) -> subprocess.CompletedProcess[str]:
-    """Run a command in ``folder`` with an environment that names no checkout, and an empty home."""
-    home = folder / "home"
-    home.mkdir(exist_ok=True)
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "ACCELOPT", "XDG"))}
-    environment |= {"HOME": str(home), "COLUMNS": "160"}
-    done = subprocess.run(
-        [str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True, timeout=540
-    )  # fmt: skip
-    assert done.returncode == expected, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
-    return done
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("wheel")
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT], check=True)
-    return next(folder.glob("*.whl"))
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")
 def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of the scripts of an environment that has the wheel and what it depends on, nothing else."""
-    folder = tmp_path_factory.mktemp("installed")
-    venv.create(folder / "venv", with_pip=True)
-    scripts = folder / "venv" / "bin"
-    pip = [scripts / "python", "-m", "pip", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--quiet", wheel], check=True, timeout=540)
+    """The folder of the programs of an environment that has the wheel and what it depends on, nothing else."""
+    scripts = empty_environment(tmp_path_factory.mktemp("installed"))
+    install(scripts, wheel)
     return scripts
 
 

@@ -194,7 +194,7 @@ class Editor:
         return await self._client.workspace_execute_command_async(asked)
 
     async def until(
-        self, what: str, condition: Callable[[list[str]], bool], uri: str, seconds: float
+        self, what: str, condition: Callable[[list[str]], bool], uri: str, seconds: float = 600
     ) -> list[str]:
         """Ask for the lenses until ``condition`` holds for their titles.
 

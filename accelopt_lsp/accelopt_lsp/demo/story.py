@@ -1,4 +1,4 @@
-"""Runs the tour: the cost of a kernel, a proved faster version accepted and reused on another, a Triton kernel."""
+"""Runs the tour: an NKI kernel made faster, what that teaches for another, and a Triton kernel made faster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
 
 FIRST, SECOND = "nki_silu.py", "nki_gelu_gate.py"
-TRITON, TRITON_PROBLEM = "triton_softmax.py", "triton_softmax_problem.py"
+TRITON, TRITON_PROBLEM = "triton_add.py", "triton_add_problem.py"
 FILES = (FIRST, SECOND, TRITON, TRITON_PROBLEM)
 #: What a Triton kernel needs besides what the tour itself needs, by import name.
 _TRITON_PACKAGES = ("torch", "triton")
@@ -64,7 +64,7 @@ async def tell(console: Console, examples: Path) -> None:
             without = await _search(editor, folder / SECOND, folder / "empty.db")
         async with _editor(folder, database) as editor:
             await _second_kernel(console, editor, folder, database, without)
-            await _triton_kernel(console, editor, folder)
+            await _triton_kernel(console, editor, folder, database)
     console.print(
         f"\nThe tour took {time.monotonic() - started:.0f} s. Nothing was written outside {name}, which is gone."
     )
@@ -87,42 +87,35 @@ async def _first_kernel(console: Console, editor: Editor, folder: Path, database
     uri = editor.open(path)
     editor.save(uri)
     clock = time.monotonic()
-    titles = await editor.until("The first numbers", _has_time, uri, 60)
+    titles = await editor.until("The first numbers", _has_time, uri)
     console.print(
         f"First numbers {time.monotonic() - clock:.2f} s after the save. The lens above {kernel.name}:\n"
     )
     _line(console, (titles[0], "cyan"))
-    titles = await editor.until("The check against the reference", _is_settled, uri, 60)
+    titles = await editor.until("The check against the reference", _is_settled, uri)
     console.print(f"\nWith the result checked, {time.monotonic() - clock:.2f} s after the save:\n")
     await _show(console, editor, uri, titles)
 
     console.rule("[bold]2. Code actions, and the search for faster versions")
     for action in await editor.actions(uri, kernel.line):
         _line(console, action.title)
-    search = await _optimize(editor, uri, kernel.line, database)
+    search = await _optimize(editor, uri, kernel.line, database, to_its_end=True)
     console.print(f"\nAfter the search ({search.candidates} candidates to the first proved one):\n")
-    actions = await editor.actions(uri, kernel.line)
-    for action in actions:
+    for action in await editor.actions(uri, kernel.line):
         if action.kind == _SUGGESTION:
             _line(console, (action.title, "green"))
 
     console.rule("[bold]3. The best suggestion")
-    action = await editor.resolve(next(a for a in actions if a.kind == _SUGGESTION))
-    assert action.edit is not None
-    assert action.command is not None
-    before = editor.text(uri)
-    editor.apply(action.edit)
-    after = editor.text(uri)
-    _diff(console, before, after)
+    command = await _apply_best(console, editor, uri, kernel.line)
     _numbers(console, search.best)
 
     console.rule("[bold]4. Accept")
-    await editor.execute(action.command)
+    await editor.execute(command)
     editor.save(uri)
     pair = await _saved_pair(editor, uri, database)
     console.print(f"The memory, {Path(database).name}, now has this row:\n")
     _row(console, pair)
-    titles = await editor.until("Numbers for the accepted version", _is_settled, uri, 60)
+    titles = await editor.until("Numbers for the accepted version", _is_settled, uri)
     console.print("\nThe lens, after saving the accepted version:\n")
     _line(console, (titles[0], "cyan"))
 
@@ -151,7 +144,7 @@ async def _second_kernel(
     _numbers(console, with_memory.best)
 
 
-async def _triton_kernel(console: Console, editor: Editor, folder: Path) -> None:
+async def _triton_kernel(console: Console, editor: Editor, folder: Path, database: Path) -> None:
     console.rule(f"[bold]6. A Triton kernel: {TRITON}")
     missing = [name for name in _TRITON_PACKAGES if find_spec(name) is None]
     if missing:
@@ -164,30 +157,50 @@ async def _triton_kernel(console: Console, editor: Editor, folder: Path) -> None
     uri = editor.open(path)
     editor.save(uri)
     clock = time.monotonic()
-    titles = await editor.until("The check against PyTorch", _is_settled, uri, 180)
+    titles = await editor.until("The check against PyTorch", _is_settled, uri)
     console.print(
         f"Emulated and checked against {TRITON_PROBLEM}, {time.monotonic() - clock:.1f} s after the save:\n"
     )
     await _show(console, editor, uri, titles)
+    kernel = find_kernels(path.read_text()).kernels[0]
+    search = await _optimize(editor, uri, kernel.line, database)
+    console.print(f"\nThe first proved faster version, {search.seconds:.1f} s after Optimize:\n")
+    await _apply_best(console, editor, uri, kernel.line)
+    _numbers(console, search.best)
+
+
+async def _apply_best(console: Console, editor: Editor, uri: str, line: int) -> types.Command:
+    """Apply the best suggestion, unsaved, and show it. Returns the command that accepts it."""
+    actions = await editor.actions(uri, line)
+    action = await editor.resolve(next(a for a in actions if a.kind == _SUGGESTION))
+    assert action.edit is not None
+    assert action.command is not None
+    before = editor.text(uri)
+    editor.apply(action.edit)
+    _diff(console, before, editor.text(uri))
+    return action.command
 
 
 async def _search(editor: Editor, path: Path, database: Path) -> Search:
     uri = editor.open(path)
-    await editor.until("Numbers", _is_settled, uri, 90)
+    await editor.until("Numbers", _is_settled, uri)
     kernel = find_kernels(path.read_text()).kernels[0]
     return await _optimize(editor, uri, kernel.line, database)
 
 
-async def _optimize(editor: Editor, uri: str, line: int, database: Path) -> Search:
+async def _optimize(
+    editor: Editor, uri: str, line: int, database: Path, *, to_its_end: bool = False
+) -> Search:
+    """Search until the first suggestion, or ``to_its_end``."""
     action = next(a for a in await editor.actions(uri, line) if a.kind == _OPTIMIZE)
     assert action.command is not None
     clock = time.monotonic()
     await editor.execute(action.command)
-    await editor.until("A proved faster version", lambda titles: any("proved" in t for t in titles), uri, 120)
+    await editor.until("A proved faster version", lambda titles: any("proved" in t for t in titles), uri)
     seconds = time.monotonic() - clock
-    await editor.until(
-        "The end of the search", lambda titles: not any("cancel" in t for t in titles), uri, 120
-    )
+    if not to_its_end:
+        await editor.execute(types.Command("Cancel", "accelopt.server.cancel", arguments=[uri]))
+    await editor.until("The end of the search", lambda titles: not any("cancel" in t for t in titles), uri)
     offered = [a for a in await editor.actions(uri, line) if a.kind == _SUGGESTION and a.data]
     return _read_search(database, offered[0], seconds)
 
@@ -220,7 +233,7 @@ async def _saved_pair(editor: Editor, uri: str, database: Path) -> Pair:
         with Memory.open(database, read_only=True) as memory:
             return bool(memory.pairs())
 
-    await editor.until("The row in the memory", saved, uri, 20)
+    await editor.until("The row in the memory", saved, uri)
     with Memory.open(database, read_only=True) as memory:
         return memory.pairs()[0]
 
@@ -230,7 +243,7 @@ def _has_time(titles: list[str]) -> bool:
 
 
 def _is_settled(titles: list[str]) -> bool:
-    return _has_time(titles) and "profiling" not in titles[0] and "not checked" not in titles[0]
+    return _has_time(titles) and "..." not in titles[0] and "not checked" not in titles[0]
 
 
 async def _show(console: Console, editor: Editor, uri: str, titles: list[str]) -> None:

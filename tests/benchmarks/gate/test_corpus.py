@@ -36,6 +36,7 @@ def judged() -> Iterator[Judge]:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_the_gate_judges_a_case_rightly(

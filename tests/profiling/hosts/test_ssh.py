@@ -18,8 +18,8 @@ from accelopt_profiling.hosts.ssh import SshHost
 from accelopt_profiling.hosts.worker_connection import WorkerConnection
 from accelopt_profiling.profiler import ProfileRequest, profile
 
-#: ``make check`` runs on a machine without an SSH server; ``make test`` installs one.
-pytestmark = pytest.mark.slow
+#: ``make test`` runs on a machine without an SSH server; ``make test-all`` installs one.
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.fixture(scope="module")

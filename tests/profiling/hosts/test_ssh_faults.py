@@ -15,7 +15,7 @@ from accelopt_profiling.hosts.archive import worker_archive
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError, JobInterruptedError
 from accelopt_profiling.hosts.retrying_host import RetryingHost
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 #: Runs until a file is there: as long as it takes to cut it.
 LONG = "import os, time\nwhile not os.path.exists({until!r}): time.sleep(0.02)\nx = 1\n"

@@ -88,7 +88,7 @@ class Rewriting(ABC):
         if changed is None:
             return None
         self.changed = True
-        kept: Array = np.where(np.isfinite(array) & ~_outside_triangle(array), changed, array)
+        kept: Array = np.where(np.isfinite(array) & np.logical_not(_outside_triangle(array)), changed, array)
         return np.sort(kept, axis=-1) if _ascending(array) else kept
 
 
