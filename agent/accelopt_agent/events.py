@@ -14,7 +14,7 @@ from accelopt_profiling.measurement import KernelMeasurement, Latency
 #: faster, which may be noise; it is clearly faster and may go through the gate.
 CandidateOutcome = Literal["failed", "slower", "unclear", "faster"]
 
-#: How a run ended: by itself, by a limit of its budget, or by a person or a signal.
+#: How a run ended: with its last candidate, early by the time of its budget, or by a person or a signal.
 Ended = Literal["done", "early", "stopped"]
 
 
@@ -104,7 +104,7 @@ class KernelSkipped(ProgressText):
 class Finished:
     """The end of the run: its reason (one line), its use and the ledger of its model calls.
 
-    A run that did not end by itself can be continued. ``unchecked`` are the versions that are faster by their cost and
+    One that ended early or was stopped can be continued. ``unchecked`` are the versions that are faster by their cost and
     have no verdict, the fastest first.
     """
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -47,20 +47,20 @@ from accelopt_agent.search.control import (
 )
 from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
+from accelopt_agent.search.paid import PaidWork, run_content
 from accelopt_agent.search.proposer import Proposer
-from accelopt_agent.search.recorder import BASELINE, PROCESS, RESUMES, Recorder
-from accelopt_agent.search.resume import ResumedResults, resumed_results
+from accelopt_agent.search.recorder import BASELINE, CONTENT, PROCESS, RESUMES, Recorder
 from accelopt_agent.search.search_run import SearchRun
 from accelopt_agent.search.strategies import LEARNING, strategy_named
 from accelopt_agent.transfer.proposer import MemoryProposer
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunStatus
-from accelopt_profiling.hosts.host import Host, HostUnreachableError
+from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import NO_TIME, OWN_FAULTS, FileMeasurement, KernelMeasurement
 from accelopt_profiling.problem_inference import infer_problem
 from accelopt_profiling.problems.inference.inferred import InferredProblem, lacks_problem
-from accelopt_profiling.waiting import within
+from accelopt_profiling.waiting import interruptible, within
 
 #: So many causes of failures are told, and so much of a cause tells it from others.
 CAUSES_SHOWN, CAUSE_CHARACTERS = 5, 60
@@ -197,6 +197,7 @@ async def optimize(
         control,
         asks_a_model=model is not None,
         meter=meter,
+        facts=host.facts,
     )
     async with aclosing(events):
         async for event in events:
@@ -275,21 +276,24 @@ async def drive(
     control: SearchControl | None = None,
     asks_a_model: bool = True,
     meter: Meter | None = None,
+    facts: Callable[[], Awaitable[HostFacts]] | None = None,
 ) -> AsyncGenerator[Event, None]:
-    """Run ``optimize`` with the given evaluators and proposers; needs no host."""
+    """Run ``optimize`` with the given evaluators and proposers; needs no host. ``facts`` are those of the one that
+    ``host`` names."""
     recorder, control, end = Recorder(memory), control or SearchControl(), _End()
     meter = meter or Meter(request.budget)
+    meter.paid = PaidWork(recorder, request, host, facts)
     kernels = _launched(request)
     summary = RunSummary(kernels, asks_a_model)
 
     async def begun() -> AsyncGenerator[Event, None]:
-        known = await _begin(request, kernels, recorder, host)
-        if known.run:
+        await _begin(request, kernels, recorder, host)
+        if request.resume:
             yield ProgressText(
-                f"Going on with the run {known.run}: its {len(known.costs) + len(known.failures)} measured versions "
-                "are taken over and cost nothing; the budget begins anew."
+                "What earlier searches measured, checked and asked for the same texts and conditions is taken over; "
+                "the budget begins anew."
             )
-        shared = SearchRun(request, cost, gate, recorder, meter, recorder.run, host, known, control)
+        shared = SearchRun(request, cost, gate, recorder, meter, recorder.run, host, control)
         async with aclosing(_all_kernels(shared, kernels, proposers)) as events:
             async for event in events:
                 yield event
@@ -301,8 +305,8 @@ async def drive(
                 yield event
         end = _End("finished", summary.text())
     except (BudgetExhaustedError, OutOfTimeError) as spent:
-        found = summary.text("early" if meter.seconds_left == 0.0 else "done")
-        end = _End("finished", f"{found}: {meter.spent() or spent}", "early")
+        ended: Ended = "early" if meter.seconds_left == 0.0 else "done"
+        end = _End("finished", f"{summary.text(ended)}: {meter.spent() or spent}", ended)
     except SearchStoppedError as stop:
         end = _End("cancelled", f"{summary.text('stopped')}: {stop}", "stopped")
     except (EvaluatorLostError, CostUnavailableError) as error:
@@ -328,31 +332,19 @@ async def drive(
     yield Finished(recorder.run, end.reason, meter.usage, tuple(meter.calls), end.ended, unchecked)
 
 
-async def _begin(
-    request: OptimizeRequest, kernels: Sequence[Kernel], recorder: Recorder, host: str
-) -> ResumedResults:
-    """Begin the run in the memory, and return what an interrupted one had paid for."""
-    first = kernels[0] if kernels else None
+async def _begin(request: OptimizeRequest, kernels: Sequence[Kernel], recorder: Recorder, host: str) -> None:
+    """Begin the run in the memory."""
+    name, content = (kernels[0].name, kernels[0].content_hash) if kernels else ("", "")
     options: dict[str, Any] = {
         "budget": request.budget,
         "depth": request.depth,
         "strategy": request.strategy,
         "instructions": request.instructions,
         PROCESS: os.getpid(),
+        RESUMES: request.resume,
+        CONTENT: await interruptible(run_content, request),
     }
-    known = ResumedResults()
-    if request.resume and first is not None:
-        known = await resumed_results(recorder, first.content_hash, request.target, host)
-        options |= {RESUMES: known.run} if known.run else {}
-    await recorder.start(
-        str(request.path),
-        first.name if first else "",
-        first.content_hash if first else "",
-        request.target,
-        host,
-        options,
-    )
-    return known
+    await recorder.start(str(request.path), name, content, request.target, host, options)
 
 
 async def _all_kernels(

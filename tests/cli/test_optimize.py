@@ -152,3 +152,18 @@ def test_a_model_is_asked_only_when_configured(home: Path) -> None:
         "m",
         "ACCELOPT_MODEL_KEY",
     )
+
+
+@pytest.mark.slow
+def test_resume_takes_over_what_holds_for_the_same_problem_only(
+    accelopt: Command, home: Path, searched: dict[str, object]
+) -> None:
+    again = accelopt("optimize", "silu.py", "--no-model", "--budget", "1", "--resume", "--json").object
+    assert again["usage"]["remembered"] >= searched["tried"]  # type: ignore[operator]
+    larger = SILU.replace("(256, 1024)", "(1024, 1024)")
+    (home / "silu.py").write_text(larger)
+    other = accelopt("optimize", "silu.py", "--no-model", "--budget", "1", "--resume", "--json").object
+    assert other["usage"]["remembered"] == 0
+    assert other["baseline"]["us"] > 2 * again["baseline"]["us"]
+    for suggestion in other["suggestions"]:
+        assert suggestion["latency"]["us"] * suggestion["speedup"]["value"] > 0.5 * other["baseline"]["us"]

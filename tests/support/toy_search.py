@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
@@ -15,8 +16,8 @@ from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
+from accelopt_agent.search.paid import PaidWork
 from accelopt_agent.search.proposer import Proposer, ProposerError
-from accelopt_agent.search.transcript import Transcript
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import find_kernels
@@ -76,6 +77,9 @@ class ToyCost:
     async def baseline(self) -> FileMeasurement:
         return FileMeasurement("k.py", [measurement(self.text, correct=self.correct)], complete=True)
 
+    def way(self, kernel: str) -> Any:
+        return None
+
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
         self.seen.append(text)
         self.running += 1
@@ -133,18 +137,20 @@ class ToyModel(ABC):
 
     name = "model"
 
+    #: Set by ``start`` to that of the run.
+    paid = PaidWork()
+
     @abstractmethod
     def write(self, node: Node) -> str | None:
         """Return a version of the file; None for an answer that cannot be read."""
 
     async def propose(self, node: Node) -> list[Candidate]:
-        return await self.propose_with(node, Transcript())
+        count = node.asked.get("model", 0)
 
-    async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
-        text = transcript.replay("coder", node)
-        if text is None:
-            text = self.write(node) or ""
-            await transcript.add("coder", node, text)
+        async def written() -> str:
+            return self.write(node) or ""
+
+        text, _ = await self.paid("answer", str, (node.text, "kernel"), [count], written)
         if not text:
             raise ProposerError("The answer cannot be read.")
         return [Candidate("kernel", text, "model:toy", "write it in another way")]
@@ -177,6 +183,9 @@ def start(
     asked = asked or request()
 
     def make(meter: Meter) -> Sequence[Proposer]:
+        for proposer in proposers:
+            if isinstance(proposer, ToyModel):
+                proposer.paid = meter.paid
         return proposers
 
     return drive(asked, cost or ToyCost(asked.text), gate or ToyGate(), memory, "toy", make)

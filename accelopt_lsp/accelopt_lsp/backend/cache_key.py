@@ -1,36 +1,35 @@
-"""Compute the cache key of a file's results: its text, its problem, the modules that they import, and the settings."""
+"""Collect what the results for a file come from besides its texts."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accelopt_profiling import __version__
-from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.plain import to_plain
 
 if TYPE_CHECKING:
-    from accelopt_lsp.settings.load import Settings  # the process that computes keys has no use for it
+    from accelopt_lsp.settings.load import Settings
 
 
 def run_conditions(settings: Settings) -> list[Any]:
-    """Return what results come from besides texts, as plain data: targets, host, Python, and this program's version."""
-    return [to_plain(settings.target), [settings.host, settings.interpreter.path, settings.env], __version__]
+    """Return targets, host, limits, Python and this program's version, as plain data."""
+    host = to_plain(settings.hosts.get(settings.host))
+    place = [settings.host, host, settings.interpreter.path, settings.env]
+    return [to_plain(settings.target), place, to_plain(settings.job_limits), __version__]
 
 
-def content_key(examined: KernelFile, conditions: list[Any]) -> str:
-    """Return a hash of everything that results come from: the file, its problem, the project's modules that they
-    import, and the ``run_conditions``."""
-    source = examined.source(ship_imports=True)
-    sources = {**source.files, "problem": json.dumps(to_plain(examined.problem.ref))}
-    parts = json.dumps([sources, *conditions], sort_keys=True)
-    return "profile:" + hashlib.sha256(parts.encode()).hexdigest()
-
-
-def depends_on_any(examined: KernelFile, paths: Iterable[str]) -> bool:
-    """Return whether any of the files at ``paths`` is among what the results for a file come from."""
-    used = {(examined.root / name).resolve() for name in examined.source(ship_imports=True).files}
-    return any(Path(path).resolve() in used for path in paths)
+def installed(python: str) -> list[str]:
+    """Return the packages of an interpreter with their versions, by the names of their folders; nothing is run."""
+    if not python:
+        return []
+    prefix = Path(os.path.abspath(python)).parent.parent
+    folders = [*prefix.glob("lib*/python3*/site-packages"), *prefix.glob("lib*/python3*/dist-packages")]
+    names = {
+        name
+        for folder in folders
+        for name in os.listdir(folder)
+        if name.endswith((".dist-info", ".egg-info"))
+    }
+    return sorted(names)

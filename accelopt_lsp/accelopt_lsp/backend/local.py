@@ -14,17 +14,18 @@ from typing import TYPE_CHECKING, Any
 from accelopt_agent.model.editor_request import Complete, no_models
 from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.history import interrupted, past_runs
+from accelopt_agent.search.paid import content_of
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.accept import notice_undone
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
-from accelopt_lsp.backend.cache_key import depends_on_any
 from accelopt_lsp.backend.memory_executor import MemoryExecutor
 from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.models import resolve_team
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
+from accelopt_profiling.content_key import depends_on_any
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.inference.inferred import InferredProblem
@@ -66,7 +67,8 @@ class LocalBackend:
         def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
             notice_undone(memory, file.path, hashes, file.read_at, opened=not saved)
             stored = memory.suggestions(file=file.path, state="offered")
-            runs = (interrupted(memory, k, target, file.settings.host) for k, target in hashes.items())
+            host, content = file.settings.host, content_of(file.examined)
+            runs = (interrupted(memory, k, target, host, content) for k, target in hashes.items())
             return [s.body for s in stored], [run for run in runs if run is not None]
 
         try:

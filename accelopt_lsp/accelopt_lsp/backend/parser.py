@@ -67,6 +67,7 @@ class ParserProcess:
             "root": str(root) if root else None,
             "problem": dict(problem) if isinstance(problem, Mapping) else problem,
             "conditions": run_conditions(settings),
+            "python": settings.interpreter.path if settings.host == "local" else "",
             "database": str(settings.memory_path),
         }
 

@@ -11,10 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from accelopt_lsp.backend.cache_key import content_key
+from accelopt_lsp.backend.cache_key import installed
 from accelopt_memory.connection import Connection
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.profile_cache import ProfileCache
+from accelopt_profiling.content_key import content_key
 from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain, to_plain
@@ -51,7 +52,7 @@ def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
         root = Path(request["root"]) if request["root"] else None
         path = Path(request["path"])
         examined = examine(path, request["text"], project_root=root, problem=request["problem"])
-        key = content_key(examined, request["conditions"])
+        key = content_key("profile", examined, [request["conditions"], installed(request["python"])])
         return {
             "file": to_plain(replace(examined, text="")),  # who asks has the text
             "key": key,

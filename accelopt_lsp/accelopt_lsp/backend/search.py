@@ -24,6 +24,7 @@ from accelopt_agent.optimize import optimize
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.control import SearchControl, SearchStoppedError
 from accelopt_agent.search.history import interrupted
+from accelopt_agent.search.paid import content_of
 from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.backend.host_profiles import HostProfiles
 from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchProgress, SearchRequest
@@ -102,7 +103,7 @@ def _earlier_instructions(memory: Memory, file: FileText, kernel: str, target: s
     """Return what the person asked for in the run that is gone on with."""
     content = next(k.content_hash for k in file.found.kernels if k.name == kernel)
     try:
-        before = interrupted(memory, content, target, file.settings.host)
+        before = interrupted(memory, content, target, file.settings.host, content_of(file.examined))
     except MemoryUnavailableError:
         return ""  # the search itself will say what is wrong with the memory
     return before.instructions if before is not None else ""

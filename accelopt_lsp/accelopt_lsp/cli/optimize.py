@@ -73,7 +73,7 @@ _BUDGET = {
     help="Such as 60, 5m, or candidates=60,minutes=5,tokens=100000. The search ends with the first that is used up.",
 )
 @click.option(
-    "--resume", is_flag=True, help="Go on with the last run if it was interrupted, paying nothing twice."
+    "--resume", is_flag=True, help="Take over what earlier searches paid for under the same conditions."
 )
 @search_options
 @click.option(

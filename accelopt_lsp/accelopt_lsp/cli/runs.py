@@ -75,7 +75,7 @@ def _object(past: PastRun) -> dict[str, Any]:
         "started": run.started,
         "finished": run.finished or None,
         "reason": run.result.get("reason"),
-        "resumes": run.options.get("resumes"),
+        "resumes": bool(run.options.get("resumes")),
         "tried": past.tried,
         "suggestions": list(past.suggestions),
         "ledger": accounts(past.calls),

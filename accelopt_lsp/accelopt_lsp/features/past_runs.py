@@ -57,8 +57,8 @@ def _about(past: PastRun) -> Iterator[str]:
     said = options.get("instructions")
     if isinstance(said, str) and said:
         yield f"Instructions: {escaped(said)}"
-    if isinstance(before := options.get("resumes"), str):
-        yield f"It went on with the run `{before}`."
+    if options.get("resumes"):
+        yield "It took over what earlier runs had paid for."
     if isinstance(reason := result.get("reason"), str):
         yield f"Ended: {escaped(reason)}."
     if line := ledger_line(past.calls):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
@@ -36,6 +36,9 @@ class CostEvaluator(Protocol):
 
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
         """Measure ``kernel`` in ``text`` as cheaply as allows a comparison with the baseline's latency."""
+
+    def way(self, kernel: str) -> Any:
+        """Return how versions of ``kernel`` are measured since the baseline was, as plain data."""
 
 
 class GateEvaluator(Protocol):

@@ -105,6 +105,9 @@ class HostCost:
         except CostUnavailableError:
             return None
 
+    def way(self, kernel: str) -> Any:
+        return [self._extents.get(kernel), self._launches.get(kernel), self._slow.get(kernel)]
+
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
         if not await asyncio.to_thread(self._alone, text, kernel):
             return await self._whole_cost(text, kernel)

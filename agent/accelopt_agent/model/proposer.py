@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.experience.source import ExperienceSource
@@ -33,7 +35,7 @@ from accelopt_agent.model.team import ModelTeam, Role, same_for_all
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
-from accelopt_agent.search.transcript import Transcript
+from accelopt_agent.search.recorder import TRANSCRIPT_ENTRY
 from accelopt_agent.syntax.fingerprint import file_fingerprint
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
@@ -70,6 +72,7 @@ class ModelProposer:
         self._experience = experience or ExperienceSource(None, target)
         self._known_bounds: dict[str, Bounds] = {}
         self._questions: Counter[str] = Counter()  # by version
+        self._asked_before: Counter[str] = Counter()  # by model and prompt
         self._unusable: list[str] = []  # what became of plans and answers that led to no version
 
     async def lesson(self, slow: Node, fast: Node) -> str:
@@ -80,7 +83,7 @@ class ModelProposer:
         """
         user = lesson_user(slow, fast, self._team.summarizer.share)
         try:
-            return (await self._ask("summarizer", fast, user, Transcript())).strip()
+            return (await self._ask("summarizer", fast, user)).strip()
         except ModelCallError as fault:
             raise ProposerError(str(fault), final=fault.final) from fault
 
@@ -90,33 +93,35 @@ class ModelProposer:
         Raises:
             ProposerError: there is none, with the reason; the run goes on.
         """
-        return await self.propose_with(node, Transcript())
-
-    async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
-        """``propose``, without asking for what was ``transcript`` already."""
         try:
             if node.failure is not None:
-                return [await self._repair(node, transcript)]
-            return await self._carry_out_plan(node, transcript)
+                return [await self._repair(node)]
+            return await self._carry_out_plan(node)
         except ModelCallError as fault:
             raise ProposerError(str(fault), final=fault.final) from fault
         except InvalidAnswerError as bad:
             raise ProposerError(f"The answer of {self._team.coder.model} is left out: {bad}.") from bad
 
-    async def _carry_out_plan(self, node: Node, transcript: Transcript) -> list[Candidate]:
+    async def _carry_out_plan(self, node: Node) -> list[Candidate]:
         bounds = self._bounds(node)
-        known = await self._experience.of(node)
-        briefing = self._briefing(node, bounds, self._experience.planner_text(known))
-        plan = await self._plan(node, bounds, briefing, transcript)
+        briefing = await self._briefing(node, bounds)
+        plan = await self._plan(node, bounds, briefing)
         share = self._team.coder.share
         found: list[Candidate] = []
         bad: InvalidAnswerError | None = None
-        example = await interruptible(self._experience.coder_text, known, node, plan.instruction)
+
+        async def nearest() -> str:
+            known = await self._experience.of(node)
+            return await interruptible(self._experience.coder_text, known, node, plan.instruction)
+
+        example, _ = await self._meter.paid(
+            "example", str, _about(node), [briefing.attack, plan.instruction], nearest
+        )
         for _ in range(self._team.samples):
             user = coder_user(node, plan, share, example, briefing)
-            answer = await self._ask("coder", node, user, transcript)
+            answer = await self._ask("coder", node, user)
             try:
-                text = await self._apply_or_repair(node, plan, bounds, briefing, answer, transcript)
+                text = await self._apply_or_repair(node, plan, bounds, briefing, answer)
             except InvalidAnswerError as error:
                 bad = error
                 self._unusable.append(f"{_summary(plan.instruction)}: its answer was left out, {error}")
@@ -126,7 +131,7 @@ class ModelProposer:
             raise bad
         return found
 
-    async def _plan(self, node: Node, bounds: Bounds, told: Briefing, transcript: Transcript) -> Plan:
+    async def _plan(self, node: Node, bounds: Bounds, told: Briefing) -> Plan:
         """Ask the planner; tell it once what is wrong with a plan that cannot be carried out. A coder that is alone is
         told what the planner would know."""
         if self._team.alone:
@@ -135,7 +140,7 @@ class ModelProposer:
             )
             return Plan(render("alone", digest=digest(node.measurement), more=more))
         user = planner_user(node, self._team.planner, told)
-        answer = await self._ask("planner", node, user, transcript)
+        answer = await self._ask("planner", node, user)
         try:
             return self._parsed(answer, node, bounds)
         except InvalidAnswerError as bad:
@@ -145,7 +150,7 @@ class ModelProposer:
             first = str(bad)
         again = planner_again_user(user, answer, first)
         try:
-            return self._parsed(await self._ask("planner", node, again, transcript, first), node, bounds)
+            return self._parsed(await self._ask("planner", node, again, first), node, bounds)
         except InvalidAnswerError as bad:
             both = f"{first}, and so again" if str(bad) == first else f"{bad}; before that, {first}"
             raise InvalidAnswerError(both) from bad
@@ -153,18 +158,25 @@ class ModelProposer:
     def _parsed(self, answer: str, node: Node, bounds: Bounds) -> Plan:
         return parse_plan(answer, node.text, bounds, visible_lines(node, self._team.planner.share))
 
-    def _briefing(self, node: Node, bounds: Bounds, experience: str) -> Briefing:
-        """Return what this question says besides the version; each question takes another line of attack."""
+    async def _briefing(self, node: Node, bounds: Bounds) -> Briefing:
+        """Return what this question says besides the version; each question takes another line of attack. What it is
+        told of the memory and of earlier answers is stored with it: both change while a search runs."""
         key = node.fingerprint or node.text
         count = self._questions[key]
         self._questions[key] += 1
+
+        async def told() -> _Told:
+            experience = self._experience.planner_text(await self._experience.of(node))
+            return _Told(experience, tuple(self._unusable))
+
+        paid, _ = await self._meter.paid("told", _Told, _about(node), [self._wishes, count], told)
         line = attack(node.kernel.dialect, node.measurement.bound, count)
         return Briefing(
             self._problem(bounds),
-            experience,
+            paid.experience,
             line,
             self._wishes,
-            tuple(self._unusable),
+            paid.unusable,
             hidden_lines(node.text, bounds),
         )
 
@@ -182,7 +194,7 @@ class ModelProposer:
         return self._known_bounds[root.kernel.name]
 
     async def _apply_or_repair(
-        self, node: Node, plan: Plan, bounds: Bounds, told: Briefing, answer: str, transcript: Transcript
+        self, node: Node, plan: Plan, bounds: Bounds, told: Briefing, answer: str
     ) -> str:
         """Apply ``answer`` to the file; where it is invalid, let the debugger correct it."""
         for left in range(self._team.repairs, -1, -1):
@@ -193,42 +205,62 @@ class ModelProposer:
                     raise
                 error = str(bad)
             user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share, told)
-            answer = await self._ask("debugger", node, user, transcript, error)
+            answer = await self._ask("debugger", node, user, error)
         raise AssertionError("unreachable")
 
-    async def _repair(self, node: Node, transcript: Transcript) -> Candidate:
+    async def _repair(self, node: Node) -> Candidate:
         bounds = self._bounds(node)
         told = Briefing(self._problem(bounds), hidden=hidden_lines(node.text, bounds))
         user = debugger_user(node, self._team.debugger, told)
         cause = f"the version fails with {node.failure.code}" if node.failure else ""
-        answer = await self._ask("debugger", node, user, transcript, cause)
+        answer = await self._ask("debugger", node, user, cause)
         text = checked(node, bounds, apply_answer(node.text, Plan(""), answer, bounds))
         return self._candidate(node, text, f"repaired: {node.failure.code if node.failure else ''}")
 
-    async def _ask(self, role: Role, node: Node, user: str, transcript: Transcript, because: str = "") -> str:
-        """Return the answer, of ``transcript`` where it has it. ``because`` tells the person what was wrong before."""
-        if (before := transcript.replay(role, node)) is not None:
-            return before
-        settings = self._team.of(role)
-        if spent := self._meter.model_spent():
-            raise ModelCallError(f"The model is not asked any more: {spent}.", final=True)
-        system = system_prompt(role, node, self._target)
-        tokens = round(estimated_tokens(len(system) + len(user)), -2)
-        cause = f": {because}" if because else ""
-        self._meter.tell(f"asking the {role} (about {tokens:,} tokens){cause}")
-        text, call = await query_booked(
-            self._asked, role, settings, system, user, self._meter.book, self._backoff
-        )
-        about = "~" if call.estimated else ""
-        self._meter.tell(
-            f"the {role} answered after {call.seconds:.1f} s "
-            f"({about}{call.tokens_in:,} tokens read, {about}{call.tokens_out:,} written)"
-        )
-        await transcript.add(role, node, text)
+    async def _ask(self, role: Role, node: Node, user: str, because: str = "") -> str:
+        """Return the answer, the stored one where it was paid for. ``because`` tells the person what was wrong
+        before."""
+        settings, system = self._team.of(role), system_prompt(role, node, self._target)
+
+        async def answer() -> str:
+            if spent := self._meter.model_spent():
+                raise ModelCallError(f"The model is not asked any more: {spent}.", final=True)
+            tokens = round(estimated_tokens(len(system) + len(user)), -2)
+            cause = f": {because}" if because else ""
+            self._meter.tell(f"asking the {role} (about {tokens:,} tokens){cause}")
+            text, call = await query_booked(
+                self._asked, role, settings, system, user, self._meter.book, self._backoff
+            )
+            about = "~" if call.estimated else ""
+            self._meter.tell(
+                f"the {role} answered after {call.seconds:.1f} s "
+                f"({about}{call.tokens_in:,} tokens read, {about}{call.tokens_out:,} written)"
+            )
+            return text
+
+        model = [settings.base_url, settings.model, settings.temperature, settings.answer_tokens]
+        question = json.dumps([model, system, user])
+        number = self._asked_before[question]
+        self._asked_before[question] += 1
+        text, before = await self._meter.paid("answer", str, _about(node), [question, number], answer)
+        if not before:
+            await self._meter.paid.event(TRANSCRIPT_ENTRY, {"turn": {"role": role}})
         return text
 
     def _candidate(self, node: Node, text: str, plan: str) -> Candidate:
         return Candidate(node.kernel.name, text, f"model:{self._team.coder.model}", _summary(plan))
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What a question says of the memory, and of earlier answers that could not be used."""
+
+    experience: str
+    unusable: tuple[str, ...]
+
+
+def _about(node: Node) -> tuple[str, str]:
+    return node.text, node.kernel.name
 
 
 def checked(node: Node, bounds: Bounds, text: str) -> str:

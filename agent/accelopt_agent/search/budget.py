@@ -9,6 +9,7 @@ from contextlib import contextmanager
 
 from accelopt_agent.events import ModelCall, Usage
 from accelopt_agent.request import Budget
+from accelopt_agent.search.paid import PaidWork
 
 #: The share of a run's time that is kept for a proof before one has shown how long it takes, and the most that is kept.
 PROOF_SHARE, MOST_FOR_PROOF = 0.25, 0.5
@@ -19,7 +20,7 @@ class BudgetExhaustedError(Exception):
 
 
 class Meter:
-    """The use of one run against its budget. ``clock`` gives seconds."""
+    """The use of one run against its budget. ``clock`` gives seconds; ``paid`` stores what was paid for."""
 
     def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = budget
@@ -27,6 +28,7 @@ class Meter:
         self.candidates = self.judged = self.skipped = self.remembered = 0
         self.calls: list[ModelCall] = []
         self._longest_proof, self._rests = 0.0, False
+        self.paid = PaidWork()
         self._news: list[str] = []
         self._told: asyncio.Event | None = None
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, GateEvaluator, SideBySideTimer
@@ -35,16 +34,10 @@ class ValidationResult:
 
 
 class CandidateValidator:
-    """Asks the gate about each version once. ``known`` are the verdicts of an interrupted run by fingerprint."""
+    """Asks the gate about each version once."""
 
-    def __init__(
-        self, gate: GateEvaluator, recorder: Recorder, meter: Meter, known: Mapping[str, Verdict]
-    ) -> None:
-        self._gate, self._recorder, self._meter, self._known = gate, recorder, meter, known
-
-    def knows(self, node: Node) -> bool:
-        """Return whether the interrupted run has a verdict on ``node``."""
-        return node.fingerprint in self._known
+    def __init__(self, gate: GateEvaluator, recorder: Recorder, meter: Meter) -> None:
+        self._gate, self._recorder, self._meter = gate, recorder, meter
 
     async def validate(self, node: Node) -> ValidationResult:
         """Get the gate's verdict on ``node``; time an accepted one that seems faster beside the original, in one
@@ -54,7 +47,8 @@ class CandidateValidator:
             CostUnavailableError: the gate gave no verdict.
             EvaluatorLostError: the host is gone.
         """
-        verdict = self._known.get(node.fingerprint) or await self._check(node)
+        about = node.text, node.kernel.name
+        verdict, _ = await self._meter.paid("verdict", Verdict, about, [], lambda: self._check(node))
         if not (verdict.accepted and node.clearly_faster and isinstance(self._gate, SideBySideTimer)):
             return ValidationResult(verdict)
         try:
@@ -64,6 +58,8 @@ class CandidateValidator:
 
     async def _check(self, node: Node) -> Verdict:
         """Run the gate and store its receipt before the verdict is used."""
+        if node.candidate is not None:
+            self._meter.tell(f"proving that it is right: {node.candidate.last_step}")
         verdict, receipt = await self._gate.check(node.text, node.kernel.name)
         self._meter.judged += 1
         await self._recorder.receipt(receipt)

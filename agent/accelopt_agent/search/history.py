@@ -11,11 +11,11 @@ from accelopt_agent.search.recorder import (
     BASELINE,
     CANDIDATE_JUDGED,
     CANDIDATE_TRIED,
+    CONTENT,
     PROCESS,
     TRANSCRIPT_ENTRY,
 )
 from accelopt_agent.search.resumable_run import ResumableRun
-from accelopt_agent.search.resume import chain, interrupted_run
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Run, RunEvent
 from accelopt_profiling.measurement import Latency
@@ -38,7 +38,7 @@ class PastStep:
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run and its steps. ``tried`` counts the candidates that it measured or took over from the run it resumed."""
+    """A run and its steps. ``tried`` counts the candidates that it measured or took over from earlier runs."""
 
     run: Run
     steps: tuple[PastStep, ...]
@@ -52,6 +52,11 @@ class PastRun:
         return "running" if _alive(self.run.options.get(PROCESS)) else "interrupted"
 
     @property
+    def can_continue(self) -> bool:
+        """Whether it ended before it was done: by its time, a person, a lost host or the end of its process."""
+        return self.state in ("interrupted", "cancelled", "failed") or self.run.result.get("ended") == "early"
+
+    @property
     def tried(self) -> int:
         return sum(step.what.startswith("tried") for step in self.steps)
 
@@ -60,28 +65,24 @@ class PastRun:
         return tuple(step.suggestion for step in self.steps if step.suggestion)
 
 
-def interrupted(memory: Memory, kernel_hash: str, target: str, host: str) -> ResumableRun | None:
-    """Return the run for this kernel, target and host that can be resumed; None if there is none or it has no result
-    yet.
+def interrupted(
+    memory: Memory, kernel_hash: str, target: str, host: str, content: str
+) -> ResumableRun | None:
+    """Return the last run for this kernel, target and host if it can be continued: it did not end by itself, runs in no
+    process any more, has tried something, and began with the texts of ``content`` (``paid.run_content``).
 
     Raises:
         MemoryUnavailableError: the memory cannot be read.
     """
-    last = interrupted_run(memory, kernel_hash, target, host)
-    if last is None:
+    runs = [r for r in memory.run_log.runs(kernel_hash) if (r.target, r.host) == (target, host)]
+    if not runs or runs[0].options.get(CONTENT) != content:
         return None
-    keys = {
-        e.key
-        for run in chain(memory, last)
-        for e in memory.run_log.events(run.id)
-        if e.kind == CANDIDATE_TRIED
-    }
-    if not keys:
+    last = past_run(memory, runs[0])
+    if not last.can_continue or not last.tried:
         return None
-    instructions = last.options.get("instructions")
-    return ResumableRun(
-        last.id, last.kernel, kernel_hash, len(keys), instructions if isinstance(instructions, str) else ""
-    )
+    instructions = last.run.options.get("instructions")
+    wished = instructions if isinstance(instructions, str) else ""
+    return ResumableRun(last.run.id, last.run.kernel, kernel_hash, last.tried, wished)
 
 
 def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[PastRun]:

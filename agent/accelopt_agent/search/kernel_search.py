@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,16 +21,15 @@ from accelopt_agent.search.candidate_validator import CandidateValidator, Valida
 from accelopt_agent.search.control import LAST_PROOF
 from accelopt_agent.search.known_rewrites import KnownRewrites
 from accelopt_agent.search.node import Failure, Node
+from accelopt_agent.search.paid import PaidCost
 from accelopt_agent.search.proposer import Proposer, ProposerError
 from accelopt_agent.search.recorder import (
     CANDIDATE_JUDGED,
     CANDIDATE_TRIED,
     CONTINUED,
     PAUSED,
-    TRANSCRIPT_ENTRY,
     VERDICT_KEY,
 )
-from accelopt_agent.search.resume import answer_key
 from accelopt_agent.search.scheduler import Concurrency, StepScheduler
 from accelopt_agent.search.search_run import SearchRun
 from accelopt_agent.search.strategies.strategy import (
@@ -44,7 +43,6 @@ from accelopt_agent.search.strategies.strategy import (
     TryCandidate,
     ValidateNode,
 )
-from accelopt_agent.search.transcript import Transcript, TranscriptEntry, TranscriptProposer
 from accelopt_agent.search.trial import Trial, VersionTexts, repeats
 from accelopt_agent.search.trial_result import (
     candidate_outcome,
@@ -82,11 +80,12 @@ class KernelSearch:
         self.shared, self.request, self.root, self.strategy = run, run.request, root, strategy
         self._proposers = {p.name: p for p in proposers}
         self._cost, self._recorder, self._meter = run.cost, run.recorder, run.meter
-        self._resumed, self._control = run.resumed, run.control
-        self._validator = CandidateValidator(run.gate, run.recorder, run.meter, run.resumed.verdicts)
+        self._paid, self._control = run.meter.paid, run.control
+        self._validator = CandidateValidator(run.gate, run.recorder, run.meter)
         self._texts = texts or VersionTexts(root.text, root.kernel.name)
         self._known = KnownRewrites(root, self._texts)
         self._taught: list[Pair] = []
+        self._traps: set[str] = set()  # rewrites that earlier searches tried in vain
         self._gone: set[str] = set()  # proposers that answer nothing any more
         self._told_faults: set[str] = set()
         self._offered: dict[str, Suggestion] = {}
@@ -109,8 +108,7 @@ class KernelSearch:
                         yield event
                     raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
                 if not self._control.on:
-                    for event in self._begin():
-                        yield event
+                    self._begin()
                 if not len(self._scheduler):
                     if not self._control.on:
                         break
@@ -141,8 +139,7 @@ class KernelSearch:
         work past the limit, and ``control.until_stopped`` ends it after ``LAST_PROOF`` seconds."""
         await self._scheduler.cancel_all(but=ValidateNode)
         if not len(self._scheduler) and (node := self.strategy.unproved()) is not None:
-            for event in self._start(ValidateNode(node)):
-                yield event
+            self._start(ValidateNode(node))
         if len(self._scheduler):
             yield ProgressText(
                 f"{self.root.kernel.name}: the time is up; the last check has {LAST_PROOF:g} s to end"
@@ -160,7 +157,7 @@ class KernelSearch:
         await self._recorder.event(CONTINUED, {})
         yield ProgressText(f"{self.root.kernel.name}: going on")
 
-    def _begin(self) -> Iterator[Event]:
+    def _begin(self) -> None:
         """Start all steps that there is capacity for. When only the budget of candidates is spent, or no more time is
         left than the proof of the best version may need, measured ones are still validated."""
         while True:
@@ -173,20 +170,14 @@ class KernelSearch:
             step = self.strategy.choose(replace(free, candidates=self._meter.tries_left - running))
             if step is None:
                 return
-            yield from self._start(step)
+            self._start(step)
 
-    def _start(self, step: SearchStep) -> Iterator[Event]:
+    def _start(self, step: SearchStep) -> None:
         if isinstance(step, AskProposer):
-            count = step.node.asked.get(step.proposer, 0)
-            self._scheduler.start(step, lambda: self._propose(step, count))
+            self._scheduler.start(step, lambda: self._propose(step))
         elif isinstance(step, TryCandidate):
             self._scheduler.start(step, lambda: self._cost_of(step.trial))
         else:
-            candidate = step.node.candidate
-            if candidate is not None and not self._validator.knows(step.node):
-                yield ProgressText(
-                    f"{step.node.kernel.name}: proving that it is right: {candidate.last_step}"
-                )
             self._scheduler.start(step, lambda: self._proof_of(step.node))
 
     async def _take(self, step: SearchStep, task: asyncio.Task[Any]) -> list[Event]:
@@ -213,31 +204,25 @@ class KernelSearch:
         no_rejections: list[Rejection] = []
         traps = await self._recorder.read(lambda m: m.traps(kernel_hash), no_traps)
         rejected = await self._recorder.read(lambda m: m.rejected(kernel_hash), no_rejections)
-        refused = [t.candidate_id for t in traps if t.target == target] + [r.candidate_id for r in rejected]
-        self._known.never_again.update(r for r in refused if not self._resumed.knows(r))
+        self._known.never_again.update(r.candidate_id for r in rejected)
+        self._traps = {t.candidate_id for t in traps if t.target == target}
+        if not self.request.resume:
+            self._known.never_again |= self._traps
 
     # Calls
 
-    async def _propose(self, step: AskProposer, count: int) -> list[Trial]:
+    async def _propose(self, step: AskProposer) -> list[Trial]:
         """Return the rewrites of an answer that are not known yet. Raises ProposerError."""
-        node, proposer = step.node, self._proposers[step.proposer]
-        key = answer_key(node.fingerprint, proposer.name, count)
-        if isinstance(proposer, TranscriptProposer):
-            transcript = Transcript(
-                self._resumed.transcripts.get(key, ()), lambda entry: self._store_entry(key, entry)
-            )
-            candidates = await proposer.propose_with(node, transcript)
-        else:
-            candidates = await proposer.propose(node)
+        node = step.node
+        candidates = await self._proposers[step.proposer].propose(node)
         if len(candidates) > FEW:
             trials = await interruptible(self._known.new_trials, candidates, node)
         else:
             trials = self._known.new_trials(candidates, node)
+        if self.request.resume:  # what was tried in vain is taken over, and not tried again
+            trials = [t for t in trials if t.fingerprint not in self._traps or await self._is_paid(t)]
         self._meter.skipped += len(candidates) - len(trials)
         return trials
-
-    async def _store_entry(self, key: str, entry: TranscriptEntry) -> None:
-        await self._recorder.event(TRANSCRIPT_ENTRY, {"answer": key, "turn": entry})
 
     async def _take_proposals(self, step: AskProposer, task: asyncio.Task[list[Trial]]) -> list[Event]:
         """Pass an answer on to the strategy. The same fault is told once, however often it is met."""
@@ -265,14 +250,23 @@ class KernelSearch:
     # Costs
 
     async def _cost_of(self, trial: Trial) -> tuple[KernelMeasurement | CostUnavailableError, bool]:
-        """Return the trial's measurement or why there is none, and whether the interrupted run had paid for it."""
-        known = self._resumed.costs.get(trial.fingerprint) or self._resumed.failures.get(trial.fingerprint)
-        if known is not None:
-            return known, True
-        try:
-            return await self._cost.cost(trial.candidate.text, self.root.kernel.name), False
-        except CostUnavailableError as error:
-            return error, False
+        """Return the trial's measurement or why there is none, and whether an earlier run had paid for it."""
+
+        async def measured() -> PaidCost:
+            try:
+                return PaidCost(await self._cost.cost(trial.candidate.text, self.root.kernel.name))
+            except CostUnavailableError as error:
+                return PaidCost(None, error.code, str(error), error.lasting)
+
+        paid, before = await self._paid("cost", PaidCost, *self._paid_key(trial), measured)
+        return paid.result, before
+
+    def _paid_key(self, trial: Trial) -> tuple[tuple[str, str], list[Any]]:
+        kernel = self.root.kernel.name
+        return (trial.candidate.text, kernel), [self._cost.way(kernel)]
+
+    async def _is_paid(self, trial: Trial) -> bool:
+        return await self._paid.knows("cost", *self._paid_key(trial))
 
     async def _take_measurement(
         self, step: TryCandidate, task: asyncio.Task[tuple[KernelMeasurement | CostUnavailableError, bool]]
@@ -301,9 +295,7 @@ class KernelSearch:
             "origin": composed.origin, "steps": composed.steps, "summary": trial.candidate.summary,
             "outcome": outcome, "latency": node.measurement.latency, "detail": detail, "number": number,
         }  # fmt: skip
-        if isinstance(measured, CostUnavailableError):
-            data["failure"] = {"code": measured.code, "lasting": measured.lasting}
-        else:
+        if isinstance(measured, KernelMeasurement):
             data["measurement"] = measured
         await self._recorder.event(CANDIDATE_TRIED, data, key=trial.fingerprint)
         await self._recorder.outcome(outcome_of(trial, node, self.root, self.request.target))

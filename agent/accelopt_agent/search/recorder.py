@@ -25,9 +25,8 @@ from accelopt_profiling.waiting import in_thread
 
 T = TypeVar("T")
 
-#: The kinds of a run's events. ``BASELINE`` holds the measurement of the original. ``CANDIDATE_TRIED``,
-#: ``CANDIDATE_JUDGED`` and ``TRANSCRIPT_ENTRY``, one call of a paid answer, hold what a resumed run does not pay for
-#: again.
+#: The kinds of a run's events. ``BASELINE`` holds the measurement of the original, ``TRANSCRIPT_ENTRY`` the role that
+#: a model answered in.
 BASELINE = "baseline"
 CANDIDATE_TRIED, CANDIDATE_JUDGED = "candidate tried", "candidate judged"
 TRANSCRIPT_ENTRY = "said"
@@ -36,8 +35,8 @@ PAUSED, CONTINUED = "paused", "went on"
 #: The start of the key of a ``CANDIDATE_JUDGED`` event; the rewrite's fingerprint follows.
 VERDICT_KEY = "judged "
 
-#: The option of a run that names the interrupted run it resumes.
-RESUMES = "resumes"
+#: The option of a run that takes over what earlier ones paid for, and that with the key of the texts it began with.
+RESUMES, CONTENT = "resumes", "content"
 #: The option of a run with the process that searches; a run that is "running" in none was interrupted.
 PROCESS = "process"
 
@@ -98,6 +97,14 @@ class Recorder:
             plain = to_plain(result)
             await self._write(lambda m: m.run_log.finish(run, status, plain), None)
             await self._write(tidy, Forgotten())
+
+    async def stored(self, key: str) -> Any:
+        """Return the plain value that is stored under a key; None where none is."""
+        return await self.read(lambda m: m.profile_cache.get(key), None)
+
+    async def store(self, key: str, value: Any) -> None:
+        plain = to_plain(value)
+        await self._write(lambda m: m.profile_cache.put(key, plain), False)
 
     async def receipt(self, receipt: Receipt) -> None:
         await self._write(lambda m: m.add_receipt(receipt), "")

@@ -9,13 +9,12 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.recorder import Recorder
-from accelopt_agent.search.resume import ResumedResults
 
 
 @dataclass(frozen=True)
 class SearchRun:
     """What the kernels of one run share: who says what a version costs and whether it is right, the limits, and where
-    it is recorded. ``host`` names where costs and verdicts come from; ``resumed`` is what an interrupted run knew."""
+    it is recorded. ``host`` names where costs and verdicts come from."""
 
     request: OptimizeRequest
     cost: CostEvaluator
@@ -24,5 +23,4 @@ class SearchRun:
     meter: Meter
     id: str
     host: str
-    resumed: ResumedResults = field(default_factory=ResumedResults)
     control: SearchControl = field(default_factory=SearchControl)

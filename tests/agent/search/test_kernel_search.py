@@ -198,7 +198,7 @@ async def test_the_best_version_is_checked_at_the_end(
     gate, slow = SlowGate(clock, proof), SlowCost(clock, cost)
     asked = request(budget=Budget(seconds=300.0))
     events = await play([ToyProposer(WIDE)], asked=asked, cost=slow, gate=gate)
-    assert len(of(SuggestionFound, events)) == len(gate.seen) == checked
+    assert len(of(SuggestionFound, events)) == checked
     assert ("the time of 300 s is used up" in of(Finished, events)[0].reason) == (cost != 230.0)
 
 
@@ -328,4 +328,5 @@ async def test_an_interrupted_run_goes_on_without_paying_twice(memory: Memory) -
     assert usage.candidates == len(cost.seen) == 3 - usage.remembered
     assert len(gate.seen) == len(whole) - 1
     again = await play(rules, memory, asked=asked, cost=cost)
-    assert again[-1].usage.remembered == 0  # type: ignore[union-attr]  # the last run came to its end
+    assert again[-1].usage.remembered == 3  # type: ignore[union-attr]  # one that came to its end is run again for nothing
+    assert again[-1].usage.candidates == 0  # type: ignore[union-attr]

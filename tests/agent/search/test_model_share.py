@@ -14,7 +14,6 @@ from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.events import CandidateTried, SuggestionFound
 from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
-from accelopt_agent.search.transcript import Transcript
 from accelopt_memory.memory import Memory
 from accelopt_profiling.measurement import KernelMeasurement
 
@@ -87,9 +86,9 @@ async def test_what_failed_is_mended_wherever_it_stands() -> None:
     """Of two samples one fails and the other is faster: the repair is not of anything below the fastest version."""
 
     class Twice(Author):
-        async def propose_with(self, node: Node, transcript: Transcript) -> list[Candidate]:
+        async def propose(self, node: Node) -> list[Candidate]:
             if node.failure is not None or self.asked:
-                return await super().propose_with(node, transcript)
+                return await super().propose(node)
             texts = [
                 node.text.replace("return x", "raise ValueError"),
                 node.text.replace("time_us = 100", "time_us = 60"),

@@ -10,7 +10,6 @@ from random import Random
 
 import pytest
 
-from accelopt_agent.search.recorder import CANDIDATE_JUDGED, CANDIDATE_TRIED, TRANSCRIPT_ENTRY
 from accelopt_memory.memory import Memory
 
 TESTS = Path(__file__).parents[2]
@@ -50,10 +49,9 @@ def paid(folder: Path) -> Counter[str]:
 
 def written(folder: Path) -> int:
     """How many costs, verdicts and answers the memory has."""
-    with Memory.open(folder / "memory.db") as memory:
-        events = [e for run in memory.run_log.runs() for e in memory.run_log.events(run.id)]
-    results = {e.key for e in events if e.key and e.kind in (CANDIDATE_TRIED, CANDIDATE_JUDGED)}
-    return len(results) + len({e.data["answer"] for e in events if e.kind == TRANSCRIPT_ENTRY})
+    with Memory.open(folder / "memory.db") as memory, memory.connection.reading() as db:
+        (count,) = db.execute("SELECT count(*) FROM profile_cache").fetchone()
+    return int(count)
 
 
 @pytest.mark.slow

@@ -68,7 +68,7 @@ async def host() -> AsyncIterator[LocalHost]:
 
 async def search(host: LocalHost, path: Path, memory: Memory | None) -> list[Event]:
     request = OptimizeRequest(
-        path, path.read_text(), "trn1", root=path.parent, budget=Budget(candidates=24, seconds=90)
+        path, path.read_text(), "trn1", root=path.parent, budget=Budget(candidates=24, seconds=600)
     )
     events = [event async for event in optimize(request, host, memory)]
     assert isinstance(events[-1], Finished)

@@ -8,14 +8,9 @@ from pathlib import Path
 
 import pytest
 from support.played_model import Reply, playing, says
-from support.toy_search import TEXT, measurement
 
-from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.history import past_runs
-from accelopt_agent.search.node import Node
-from accelopt_agent.search.transcript import Transcript, TranscriptEntry
 from accelopt_memory.memory import Memory
-from accelopt_profiling.kernels import find_kernels
 
 TESTS = Path(__file__).parents[2]
 
@@ -56,13 +51,3 @@ def test_no_request_is_sent_again_after_a_kill_between_planner_and_coder(tmp_pat
         steps = [step.what for run in past_runs(memory) for step in run.steps]
     assert steps.count("heard the planner") == 1
     assert steps.count("heard the coder") == 1
-
-
-def test_what_was_said_about_another_text_is_not_taken_for_an_answer() -> None:
-    kernel = next(k for k in find_kernels(TEXT).kernels if k.name == "kernel")
-    node = Node(TEXT, kernel, measurement(TEXT), Candidate("kernel", TEXT, "model:toy", "x"))
-    said = Transcript(
-        [TranscriptEntry("planner", "another", "LINES 1-1"), TranscriptEntry("coder", "another", "x")]
-    )
-    assert said.replay("planner", node) is None
-    assert said.replay("coder", node) is None
