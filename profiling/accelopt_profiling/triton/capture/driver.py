@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import math
 import re
-import subprocess
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import torch
-import triton
 
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.capture.launch import with_constants
+from accelopt_profiling.triton.compilation.compiled import cubin_resources, cuda_tool
 from accelopt_profiling.triton_adapter.runtime import current_driver, loaded_kernel
 
 Record = Callable[[Any, Any, Any, tuple[int, int, int], tuple[Any, ...]], None]
@@ -51,15 +48,8 @@ def _resources(binary: bytes, backend: str) -> tuple[int, int]:
         text = re.sub(rb"[^\x20-\x7e]", b" ", binary)
         found = re.search(rb"\.vgpr_count\W+(\d+)", text)
         return (int(found.group(1)) if found else 0), 0
-    tool = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
-    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
-        file.write(binary)
-        file.flush()
-        out = subprocess.run(
-            [tool, "-res-usage", file.name], capture_output=True, text=True, check=True
-        ).stdout
-    usage = {key: int(value) for key, value in re.findall(r"(REG|STACK):(\d+)", out)}
-    return usage.get("REG", 0), usage.get("STACK", 0)
+    resources = cubin_resources(binary, "", cuda_tool("cuobjdump"))
+    return resources.registers, resources.stack_bytes
 
 
 class StandInDriver:

@@ -28,6 +28,7 @@ from accelopt_profiling.triton.compilation.compiled import (
     CompileProblem,
     amdgcn_resources,
     cubin_resources,
+    cuda_tool,
     occupancy,
 )
 from accelopt_profiling.triton.compilation.instructions import Listing
@@ -288,14 +289,6 @@ def versions(target: GpuTarget) -> dict[str, str]:
 
         found["ptxas"] = ptxas(int(target.arch))[1]
     return found
-
-
-def cuda_tool(name: str) -> str:
-    """Return the path of "cuobjdump" or "nvdisasm", as Triton finds it (its wheel, or ``TRITON_<NAME>_PATH``)."""
-    import triton
-
-    wheel = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
-    return os.environ.get(f"TRITON_{name.upper()}_PATH") or str(wheel)
 
 
 _MARK = "accelopt-"

@@ -9,10 +9,12 @@ one of its compute units: waves per SIMD from vector registers, workgroups from 
 from __future__ import annotations
 
 import math
+import os
 import re
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from accelopt_profiling.quantity import Quantity, compiled
 from accelopt_profiling.targets import GpuTarget
@@ -39,6 +41,14 @@ class Resources:
     stack_bytes: int
     spill_bytes: int
     scalar_registers: int | None = None
+
+
+def cuda_tool(name: str) -> str:
+    """Return the path of "cuobjdump" or "nvdisasm", as Triton finds it (its wheel, or ``TRITON_<NAME>_PATH``)."""
+    import triton
+
+    wheel = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / name
+    return os.environ.get(f"TRITON_{name.upper()}_PATH") or str(wheel)
 
 
 def cubin_resources(cubin: bytes, ptx: str, cuobjdump: str, *, timeout: float = 20.0) -> Resources:
