@@ -152,14 +152,23 @@ def crowded_banks(residency: Residency) -> list[Finding]:
 
 def _small_transfers(answer: TimeEstimate) -> list[Finding]:
     plan = answer.schedule
+    transposing = {
+        s.line for s in plan.residency.order if s.engine == DMA and s.instruction and s.instruction.transpose
+    }
     findings = []
     for line, size in plan.line_bytes.items():
         piece = size / max(1, plan.line_descriptors.get(line, 1))
         busy = plan.lines[line].get(DMA, 0.0) / plan.total if plan.total else 0.0
         if piece < _GOOD_PIECE and busy >= _WORTH:
+            advice = (
+                "It transposes, so a larger tile changes nothing: load the tile as it lies in HBM and use "
+                "nisa.nc_transpose. From trn2 on nisa.dma_transpose is fast for types of two bytes."
+                if line in transposing
+                else "Pieces of 2 KiB or more use them well: make the free dimension of the tile larger."
+            )
             message = (
                 f"This transfer moves pieces of {_bytes(piece)} and keeps the DMA engines busy for {busy:.0%} of the "
-                f"time; pieces of 2 KiB or more use them well. Make the free dimension of the tile larger."
+                f"time. {advice}"
             )
             severity: Severity = "warning" if busy >= _WORTH_A_WARNING else "information"
             findings.append(Finding("small-dma", line, severity, message))

@@ -195,7 +195,10 @@ def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused:
     machine.executor.check_range(tile, None)
     if mask is not None or tile.out_of_range:
         machine.fault("unsupported", "nl.load_transpose2d with a mask is not emulated.")
-    return machine.transfers.load(swapped, data_type_or_none(dtype), None)
+    result = machine.transfers.load(swapped, data_type_or_none(dtype), None)
+    assert result.producer is not None
+    result.producer.transpose = True
+    return result
 
 
 def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:

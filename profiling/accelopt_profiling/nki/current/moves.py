@@ -96,7 +96,7 @@ def dma_transpose(
             "out-of-bounds", f"The transpose of {source.shape} has the shape {wanted}, dst {target.shape}."
         )
     machine.transfers.transfer(
-        target, [source], lambda x: x.transpose(order), oob_mode is OobMode.skip, element=True
+        target, [source], lambda x: x.transpose(order), oob_mode is OobMode.skip, transposes=True
     )
 
 

@@ -80,11 +80,12 @@ class Transfers:
         sources: Sequence[Tile],
         function: Callable[..., Array],
         skip: bool,
-        element: bool = False,
+        transposes: bool = False,
     ) -> None:
         """Issue one DMA that writes ``function`` of the sources' values to ``target``, element by element in order.
 
-        ``skip`` leaves out positions beyond a tensor's end; ``element`` moves single elements, as a transpose does.
+        ``skip`` leaves out positions beyond a tensor's end; what ``transposes`` moves single elements, but for types of
+        two bytes from trn2 on, for which the DMA engines have a mode of their own (trainium2_arch, DMA transpose).
         """
         if target.block.info.constant:
             self._diagnostics.fault(
@@ -95,8 +96,8 @@ class Transfers:
         )
         dram = target if target.block.info.memory is MemorySpace.HBM else sources[0]
         instruction = self._dma("load" if outside else "store", dram, None)
-        if element:
-            instruction.descriptors = dram.size
+        if transposes and (dram.dtype.itemsize != 2 or self._executor.rules.limits.generation < 3):
+            instruction.transpose, instruction.descriptors = True, dram.size
         inputs: list[Any] = []
         for tile in (*sources, target):
             index = getattr(tile, "index", None)

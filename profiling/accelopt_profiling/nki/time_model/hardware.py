@@ -77,6 +77,7 @@ class Hardware:
     matmul_overhead: float
     semaphore_ns: float
     gpsimd_overhead: float
+    vector_transpose_cycles: float
     reciprocal_cycles: float
     fp32_passes: float
     fp32_onezero_passes: float
@@ -133,6 +134,7 @@ def hardware(name: str) -> Hardware:
         scalar_overhead=value("cost", "scalar_overhead_cycles"),
         matmul_overhead=value("cost", "matmul_overhead_cycles"), semaphore_ns=value("cost", "semaphore_ns"),
         gpsimd_overhead=value("cost", "gpsimd_overhead_cycles"),
+        vector_transpose_cycles=value("cost", "vector_transpose_cycles"),
         reciprocal_cycles=value("cost", "reciprocal_cycles_per_element"), fp32_passes=value("cost", "fp32_passes"),
         fp32_onezero_passes=value("cost", "fp32_onezero_passes"),
         transfer_ns=value("dma", "transfer_ns"), launch_ns=value("cost", "launch_ns"),

@@ -161,6 +161,9 @@ def _cycles(i: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: 
             factor = hardware.reciprocal_cycles + 2.0
         case "bn_aggr":
             factor = 13.0 / 3.0
+        case "nc_transpose" if max(i.partitions, i.free) > 32:
+            blocks = -(-i.partitions // 32) * -(-i.free // 32)
+            return blocks * hardware.vector_transpose_cycles + hardware.vector_overhead
         case "memset":
             factor = 0.5 if i.itemsize == 2 else 1.0
         case _:
