@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 
 from accelopt_profiling.measurement import Finding, Severity
-from accelopt_profiling.triton.capture.session import LaunchExecution, describe
+from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, describe
 from accelopt_profiling.triton.check_size import CheckSize
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
@@ -31,11 +31,12 @@ def execution_findings(execution: LaunchExecution) -> list[Finding]:
     return found
 
 
-def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Finding | None:
+def own_run_finding(failed: StepFailedError, session: CaptureSession, line: int) -> Finding | None:
     """Return the finding for a file that runs itself and broke off after its launches.
 
-    A failed check is an error, any other end a warning: the launches before it keep their cost. Either is information
-    where only a sample of some launch's programs ran: what the others would have written is NaN.
+    A failed check is an error, any other end a warning: the launches before it keep their cost. Either is a warning
+    where only a sample of some launch's programs ran, unless a comparison of torch's failed by what those wrote: what
+    the others would have written is NaN.
     """
     error = failed.error
     if error.code != "user-error":
@@ -43,10 +44,20 @@ def own_run_finding(failed: StepFailedError, sampled: bool, line: int) -> Findin
     check = isinstance(failed.__cause__, AssertionError)
     what = "The file's own check failed" if check else "The file's own run broke off after these launches"
     said = f"{what}: {error.message.removesuffix('.')}."
-    if sampled:
+    unsure = session.coverage.sampled and not session.own_failure
+    if unsure:
         said += " Not all programs were run, which may be why."
-    severity: Severity = "information" if sampled else "error" if check else "warning"
+    severity: Severity = "error" if check and not unsure else "warning"
     return Finding("kernel-raised", error.line or line, severity, said)
+
+
+def own_checks(session: CaptureSession) -> str:
+    """Return how much of what a file compares itself could be compared; "" where it compares nothing in part."""
+    if not session.own_checks:
+        return ""
+    compared, of = (sum(column) for column in zip(*session.own_checks, strict=True))
+    where = ", those that a sample of the programs wrote" if compared else ""
+    return f"The file's own checks compared {compared:,} of {of:,} elements{where}"
 
 
 def smaller_check_finding(size: CheckSize, smaller: str, line: int, referenced: bool) -> Finding:

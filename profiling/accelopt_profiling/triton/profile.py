@@ -41,7 +41,7 @@ from accelopt_profiling.triton.check_size import CheckSize, check_size
 from accelopt_profiling.triton.compilation.compile import compile_launch, compile_with_machine_code
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
-from accelopt_profiling.triton.findings import own_run_finding, smaller_check_finding
+from accelopt_profiling.triton.findings import own_checks, own_run_finding, smaller_check_finding
 from accelopt_profiling.triton.interpreter import coverage
 from accelopt_profiling.triton.kernel_results import KernelResults
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -312,8 +312,11 @@ class _Profile:
                 if not session.launches:
                     raise
                 first = next(iter(self.known.values())).kernel
-                self._broke_off = own_run_finding(failed, session.coverage.sampled, first.line)
+                self._broke_off = own_run_finding(failed, session, first.line)
         self._take(session)
+        for known in self.known.values():
+            if known.executions:
+                known.correctness = Correctness("not checked", own_checks(session))
         self._emit("executed")
 
     def _loaded(self) -> tuple[ModuleType, Problem]:

@@ -278,6 +278,30 @@ def test_a_file_that_runs_itself_does_not_wait_for_large_products():
         assert (a[:64] @ b)[0, 0] == 1024
 
 
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (torch, "allclose"),
+        (torch, "equal"),
+        (torch.testing, "assert_close"),
+        (triton.testing, "assert_close"),
+    ],
+)
+@pytest.mark.parametrize("off", [0.0, 1.0])
+def test_a_files_own_comparison_is_made_of_what_a_sample_of_the_programs_wrote(owner, name, off):
+    with emulated("h100", sample=4, lenient=True) as session:
+        x, y, out = launch_add(1 << 14)
+        failed = False
+        try:
+            failed = getattr(owner, name)(out, x + y + off) is False
+        except AssertionError:
+            failed = True
+    assert session.coverage.sampled
+    assert (failed, session.own_failure) == (bool(off), bool(off))
+    ((compared, of),) = session.own_checks
+    assert (compared, of) == (5 * 256, 1 << 14)
+
+
 def test_code_that_asks_torch_for_its_accelerator_meets_the_gpu():
     before = torch.get_device_module()
     with emulated("h100"):

@@ -92,6 +92,11 @@ class CaptureSession:
     observe: Callable[[LaunchExecution], None] | None = None
     plan: InterpretationPlan | None = None
     tuners: dict[int, Any] = field(default_factory=dict)
+    uncomputed: bool = False  # something large was left uncomputed, so that zeros may stand for anything
+    own_checks: list[tuple[int, int]] = field(
+        default_factory=list
+    )  # elements that the user's code compared, of all
+    own_failure: bool = False  # one of its comparisons failed by elements that are known
     _spent: float = 0.0
 
     @property
@@ -103,6 +108,10 @@ class CaptureSession:
     def launches(self) -> list[CapturedLaunch]:
         """The launches of the user's code, without the autotuner's tries."""
         return [e.launch for e in self.executions if not e.tuning]
+
+    def skip(self) -> None:
+        """Note that something large is not computed."""
+        self.uncomputed = self.coverage.sampled = True
 
     def forget_choices(self) -> None:
         """Let autotuners try their configurations anew, at other sizes or in another session that sees the module."""
