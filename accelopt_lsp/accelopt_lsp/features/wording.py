@@ -169,9 +169,9 @@ def change(before: KernelMeasurement | None, now: KernelMeasurement) -> LatencyC
     """Return how ``now`` compares with ``before`` by the rule that offers follow too; None where they cannot
     be compared.
 
-    Only like with like: the same target and host, known in the same way.
+    Only like with like: the same target and host and the same tensors, known in the same way.
     """
-    if before is None or (before.target, before.host) != (now.target, now.host):
+    if before is None or (before.target, before.host, before.case) != (now.target, now.host, now.case):
         return None
     old, new = before.latency, now.latency
     if old.known is not new.known or not old.us or not new.us:

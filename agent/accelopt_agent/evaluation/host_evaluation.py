@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
-from accelopt_agent.evaluation.whole_time import whole
+from accelopt_agent.evaluation.whole_time import launch_count, same_amount, together_known, whole
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.speedup import direction
 from accelopt_agent.syntax.kernel_change import only_kernel_changed
@@ -51,6 +51,7 @@ class HostCost:
         self._extents: dict[str, Extent] = {}
         self._launches: dict[str, tuple[int, int]] = {}  # of which of how many the original's time is
         self._slow: dict[str, tuple[str, ...]] = {}  # configurations of the original's autotuner
+        self._originals: dict[str, KernelMeasurement] = {}  # measured as candidates are
         self._original_launches = False  # known once the original was measured
         self._rests: dict[
             str, list[KernelMeasurement]
@@ -69,6 +70,7 @@ class HostCost:
                 f"{self._host.name} gave no measurement of {request.path.name}; look at its log."
             )
         self._original_launches = any(k.launchable.status == "yes" for k in last.kernels)
+        self._originals = {k.name: k for k in last.kernels if k.latency.us is not None}
         if request.proved:
             return last
         wanted = {request.kernel} if request.kernel is not None else {k.name for k in last.kernels}
@@ -88,6 +90,7 @@ class HostCost:
             again = await self._cost_or_none(measured.name)
         if again is None:
             return measured
+        self._originals[measured.name] = again
         self._slow[measured.name] = again.slow_configurations
         if again.launch is not None and (count := again.quantities.get("launches")) is not None:
             self._launches[measured.name] = again.launch, int(count.value or 0)
@@ -134,12 +137,25 @@ class HostCost:
         last = await self._profiled(text, kernel, None, self._extents.get(kernel, "cost"))
         launched = _launched(last)
         self._refuse(last, launched)
+        original = self._originals.get(kernel)
+        for measured in launched:
+            compares = original is None or measured.name != kernel or same_amount(original, measured)
+            if not compares and not (together_known(measured) and original and together_known(original)):
+                message = (
+                    f"It launches {kernel} {launch_count(measured)} times for other parts of the output than the "
+                    f"original, which launches it {launch_count(original or measured)} times, and the time of all "
+                    "launches together is not known."
+                )
+                raise CostUnavailableError("not-measured", message, lasting=False)
         return whole(launched, kernel, self._rests[kernel])
 
     async def _kernel_cost(self, text: str, kernel: str) -> KernelMeasurement:
         last = await self._profiled(text, kernel, [kernel], self._extents.get(kernel, "cost"))
         measured = [k for k in (last.kernels if last else []) if k.name == kernel]
         self._refuse(last, measured)
+        original = self._originals.get(kernel)
+        if original is not None and not same_amount(original, measured[0]):
+            return await self._whole_cost(text, kernel)
         return measured[0]
 
     def _refuse(self, measurement: FileMeasurement | None, kernels: Sequence[KernelMeasurement]) -> None:

@@ -13,6 +13,8 @@ AT_SCALE, ALL_LAUNCHES = "time_at_scale", "all_launches_time"
 #: Quantities of a version that is compared as a whole: the time of what the original launches besides the kernel.
 REST, REST_AT_SCALE = "other_kernels_time", "other_kernels_time_at_scale"
 
+#: Launches that write as much, as far as a sample of their programs tells.
+_SAME_AMOUNT = 0.05
 _WORST = (Known.MEASURED, Known.EXECUTED, Known.COMPILED, Known.ESTIMATED, Known.NOT_MEASURED)
 
 
@@ -42,11 +44,40 @@ def time_of(measurement: KernelMeasurement) -> Latency:
 
 
 def at_scale(measurement: KernelMeasurement) -> Latency:
-    """Return the kernel's time as a part of a larger launch; that of the launch where it is not known."""
+    """Return the time of all launches of a kernel as parts of larger ones; that of the launches where it is not
+    known."""
     share = measurement.quantities.get(AT_SCALE)
     if share is None or share.value is None:
         return time_of(measurement)
+    each = [launch.at_scale for launch in measurement.launches if launch is not None]
+    if launch_count(measurement) > 1 and len(each) == launch_count(measurement):
+        return total(each)
     return Latency(share.value, share.low, share.high, share.known)
+
+
+def launch_count(measurement: KernelMeasurement) -> int:
+    """Return how often the problem launches a kernel that is measured by launch; 1 where all are measured as one."""
+    count = measurement.quantities.get("launches")
+    return 1 if count is None or count.value is None else int(count.value)
+
+
+def same_amount(before: KernelMeasurement, after: KernelMeasurement) -> bool:
+    """Tell whether one launch of a version computes as much as one of another: where a problem launches a kernel as
+    often, and where that is several times, the launch that is stated writes as much."""
+    if launch_count(before) != launch_count(after):
+        return False
+    old, new = (m.quantities.get("store_bytes") for m in (before, after))
+    if launch_count(before) == 1 or old is None or new is None or not old.value or not new.value:
+        return True
+    return abs(old.value - new.value) <= _SAME_AMOUNT * old.value
+
+
+def together_known(measurement: KernelMeasurement) -> bool:
+    """Tell whether the time of all launches of a kernel is known, and not that of one alone."""
+    if launch_count(measurement) == 1:
+        return True
+    scaled = AT_SCALE not in measurement.quantities or None not in (measurement.launches or (None,))
+    return ALL_LAUNCHES in measurement.quantities and scaled
 
 
 def whole(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.whole_time import AT_SCALE, REST, REST_AT_SCALE, time_of, total
+from accelopt_agent.evaluation.whole_time import AT_SCALE, REST, REST_AT_SCALE, at_scale, time_of, total
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known
@@ -103,7 +103,9 @@ class Node:
     @property
     def together(self) -> Latency:
         """The time that stands beside one of all that is launched: that of all launches of the kernel."""
-        return self.compared if self.changes_more or self.compared_at_scale else time_of(self.measurement)
+        if self.changes_more:
+            return self.compared
+        return at_scale(self.measurement) if self.compared_at_scale else time_of(self.measurement)
 
     def original_compared(self, plain: bool = False) -> Latency:
         """Return the original's time that ``compared`` stands beside: of the kernel, or of all that is launched;
@@ -113,7 +115,7 @@ class Node:
         rest = self.measurement.quantities.get(REST_AT_SCALE if scaled else REST)
         if rest is None:
             return root.measurement.latency if plain else root.compared
-        own = root.compared if scaled else time_of(root.measurement)
+        own = at_scale(root.measurement) if scaled else time_of(root.measurement)
         return total([own, Latency(rest.value, rest.low, rest.high, rest.known)])
 
     @property

@@ -84,11 +84,12 @@ def _clearly_faster(node: Node, target: str) -> bool:
 
 def _launch_pairs(node: Node) -> list[tuple[LaunchTime, LaunchTime]]:
     """Return the times of each launch of the run, before and after, as far as both are known. None are where the runs
-    made different numbers of launches."""
+    made different numbers of launches, or with other tensors."""
     before, after = node.root.measurement.launches, node.measurement.launches
-    if len(before) != len(after):
+    known = [(o, n) for o, n in zip(before, after, strict=False) if o is not None and n is not None]
+    if len(before) != len(after) or any(old.case != new.case for old, new in known):
         return []
-    return [(o, n) for o, n in zip(before, after, strict=True) if o is not None and n is not None]
+    return known
 
 
 def _slower_launches(node: Node, target: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
-from accelopt_agent.evaluation.host_evaluation import HostGate
+from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
 from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressText
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import OptimizeRequest
@@ -17,7 +17,7 @@ from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError, JobFa
 from accelopt_profiling.jobs import Job, StepError
 from accelopt_profiling.measurement import KernelMeasurement, Latency
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.quantity import Known
+from accelopt_profiling.quantity import Known, estimated, executed
 
 TEXT = """\
 import neuronxcc.nki as nki
@@ -117,6 +117,30 @@ async def test_a_time_that_depends_on_the_inputs_is_compared_on_the_inputs(tmp_p
     base = next(e for e in events if isinstance(e, BaselineMeasured))
     assert base.measurement.latency.us == 98.0
     assert extents(host)[:3] == ["all", "cost", "cost on inputs"]
+
+
+@pytest.mark.parametrize(("count", "known"), [(2, True), (2, False)])
+async def test_a_version_launched_for_parts_of_the_output_is_never_compared_by_one_launch(
+    tmp_path: Path, count: int, known: bool
+) -> None:
+    def launched(times: int, us: float) -> KernelMeasurement:
+        made = measured(us, "compiled")
+        made.quantities["launches"] = executed(times, "launches")
+        if known:
+            made.quantities["all_launches_time"] = estimated(times * us, us, 9 * us, "us")
+        return made
+
+    host = PlayedHost([launched(1, 100.0)], [launched(1, 100.0)], [launched(count, 50.0)])
+    path = tmp_path / "k.py"
+    path.write_text(TEXT)
+    cost = HostCost(host, OptimizeRequest(path, TEXT, "trn1", root=tmp_path))
+    await cost.baseline()
+    asked = cost.cost(TEXT + "\nPARTS = 2\n", "kernel")
+    if known:
+        assert (await asked).latency.us == 100.0
+    else:
+        with pytest.raises(CostUnavailableError, match="2 times"):
+            await asked
 
 
 async def test_an_original_that_is_proved_is_not_checked_again(tmp_path: Path) -> None:

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.evaluation.whole_time import ALL_LAUNCHES, REST, time_of, total, whole
+from accelopt_agent.evaluation.whole_time import (
+    ALL_LAUNCHES,
+    AT_SCALE,
+    REST,
+    at_scale,
+    same_amount,
+    time_of,
+    together_known,
+    total,
+    whole,
+)
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.trial import Trial, VersionTexts
 from accelopt_agent.search.trial_result import candidate_outcome, lasting_steps, net_summary, node_of_trial
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
-from accelopt_profiling.quantity import Known, estimated
+from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency, LaunchTime
+from accelopt_profiling.quantity import Known, estimated, executed
 
 HEAD = "import triton\n\n\n"
 KERNEL = "@triton.jit\ndef {name}(x):\n    pass\n\n\n"
@@ -60,6 +72,45 @@ def test_a_fused_version_is_compared_with_all_that_it_stands_for(us: float, outc
     assert narrow.us == 21.0
     assert [t.us for t in narrow.beside(node)] == [21.0, us]
     assert [t.us for t in narrow.beside(root)] == [5.0, 10.0]
+
+
+def launched(counts: int, us: float, stored: float, each_known: bool = True) -> KernelMeasurement:
+    """A kernel that the problem launches so often, the stated launch taking ``us`` and writing ``stored`` bytes."""
+    made = measured("a", us)
+    made.quantities["launches"] = executed(counts, "launches")
+    made.quantities["store_bytes"] = estimated(stored, stored, stored, "bytes")
+    made.quantities[AT_SCALE] = estimated(us / 2, us / 4, us, "us")
+    if not each_known:
+        return made
+    if counts > 1:
+        made.quantities[ALL_LAUNCHES] = estimated(counts * us, us, 4 * counts * us, "us")
+    share = Latency(us / 2, us / 4, us, Known.ESTIMATED)
+    return replace(made, launches=(LaunchTime("x 4x4", made.latency, share),) * counts)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "same"),
+    [
+        ((1, 8.0, 1000.0), (1, 4.0, 500.0), True), ((2, 8.0, 1000.0), (2, 4.0, 1000.0), True),
+        ((1, 8.0, 1000.0), (2, 4.0, 500.0), False), ((2, 8.0, 1000.0), (1, 9.0, 2000.0), False),
+        ((2, 8.0, 1000.0), (2, 4.0, 500.0), False),
+    ],
+)  # fmt: skip
+def test_launches_that_compute_other_amounts_are_compared_all_together(
+    before: tuple[int, float, float], after: tuple[int, float, float], same: bool
+) -> None:
+    base = text_of("a")
+    old, new = launched(*before), launched(*after)
+    assert same_amount(old, new) is same
+    assert together_known(old)
+    assert together_known(new)
+    root = Node(base, find_kernels(base).kernels[0], old)
+    trial = Trial(Candidate("a", base + "# parts\n", "model:x", "Parts"), root, "f")
+    node = node_of_trial(trial, whole([new], "a", []), root, VersionTexts(base, "a"), "h100")
+    assert node.compared.us == after[0] * after[1]
+    assert node.original_compared().us == before[0] * before[1]
+    assert at_scale(new).us == after[0] * after[1] / 2
+    assert not together_known(launched(2, 4.0, 500.0, each_known=False))
 
 
 def test_all_launches_of_a_kernel_stand_beside_all_that_is_launched() -> None:
