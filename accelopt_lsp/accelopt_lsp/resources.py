@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -77,6 +78,57 @@ def open_memory(
         for file in memory.refresh():
             _say_once(f"Not read: {file}")
     return memory
+
+
+def memory_with(
+    entry: str, flags: Mapping[str, Any] | None = None, *, read_only: bool = False, to_keep: bool = False
+) -> tuple[Memory, Settings]:
+    """Open the memory that has an entry of this id, or beginning of one: that of the working folder, else the person's
+    or a project's. With it come the settings for the file that the entry is about.
+
+    Where none has it, that is the memory of the working folder. Raises as ``open_memory``.
+    """
+    here = settings_for(Path.cwd(), flags)
+    for path in _memories(here):
+        file = _file_of(entry, path)
+        if file is not None:
+            about = settings_for(Path(file), flags) if Path(file).is_file() else here
+            settings = about if about.memory_path == path else _with_memory(about, path)
+            return open_memory(settings, read_only=read_only, to_keep=to_keep), about
+    return open_memory(here, read_only=read_only, to_keep=to_keep), here
+
+
+def _memories(settings: Settings) -> list[Path]:
+    """Return the databases that an id may be in, the likeliest first."""
+    from accelopt_memory.location import NOWHERE, all_paths, default_path
+
+    if settings.memory_path == NOWHERE:
+        return []
+    named = Path(settings.memory.path).expanduser().absolute() if settings.memory.path else default_path()
+    found = [settings.memory_path, *all_paths(named), *all_paths(default_path())]
+    return [path for path in dict.fromkeys(found) if path.is_file()]
+
+
+def _file_of(entry: str, database: Path) -> str | None:
+    """Return the file that an entry is about, "" where it is about none; None where the database has no such entry."""
+    from accelopt_memory.errors import MemoryUnavailableError
+    from accelopt_memory.memory import Memory
+
+    try:
+        with Memory.open(database, read_only=True) as memory:
+            found = memory.entries(entry)
+            if not found:
+                return None
+            record = memory.entry(*found[0])
+    except MemoryUnavailableError:
+        return None
+    body: dict[str, Any] = getattr(record, "body", {})
+    source = body.get("source") or {}
+    return str(getattr(record, "file", "") or body.get("file") or source.get("path") or "")
+
+
+def _with_memory(settings: Settings, database: Path) -> Settings:
+    return replace(settings, memory=replace(settings.memory, mode="local", path=str(database)))
 
 
 def open_host(settings: Settings) -> Host:

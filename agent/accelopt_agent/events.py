@@ -104,8 +104,8 @@ class KernelSkipped(ProgressText):
 class Finished:
     """The end of the run: its reason (one line), its use and the ledger of its model calls.
 
-    One that ended early or was stopped can be continued. ``unchecked`` are the versions that are faster by their cost and
-    have no verdict, the fastest first.
+    One that ended early or was stopped can be continued. ``unchecked`` are the versions that are faster by their cost
+    and have no verdict, the fastest first.
     """
 
     run: str

@@ -27,3 +27,8 @@ def project_path(root: Path, personal: Path) -> Path:
 
     name = f"{root.name}-{hashlib.sha256(os.fsencode(root)).hexdigest()[:8]}.db"
     return personal.parent / "projects" / name
+
+
+def all_paths(personal: Path) -> list[Path]:
+    """Return the paths of the ``personal`` database and of those of projects beside it, as far as they exist."""
+    return [path for path in [personal, *sorted(personal.parent.glob("projects/*.db"))] if path.is_file()]

@@ -7,7 +7,10 @@ import pytest
 from support.command import Command
 from support.nki_kernels import SILU, WRONG
 
+from accelopt_lsp.backend.host_profiles import HostProfiles
 from accelopt_lsp.cli.report import page
+from accelopt_lsp.settings.load import Settings
+from accelopt_profiling.hosts.host import Host, HostUnreachableError
 from accelopt_profiling.measurement import (
     Correctness,
     FileMeasurement,
@@ -79,3 +82,25 @@ def test_nothing_of_a_kernel_becomes_markup() -> None:
 
 def test_a_file_without_kernels_says_so() -> None:
     assert "no Triton or NKI kernel" in read(page([FileMeasurement("k.py")], [""])).text
+
+
+def test_each_file_is_profiled_on_the_host_of_its_project(
+    accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The working folder says nothing about files of other projects."""
+    hosts: list[str] = []
+
+    async def connected(self: HostProfiles, settings: Settings, name: str | None = None) -> Host:
+        hosts.append(settings.host)
+        raise HostUnreachableError(f"{settings.host} is out of reach.")
+
+    monkeypatch.setattr(HostProfiles, "connected", connected)
+    (home / "user.toml").write_text('[hosts.box]\nssh = "box.example"\n')
+    project = home / "project"
+    (project / ".git").mkdir(parents=True)
+    (project / "k.py").write_text(SILU)
+    (project / "accelopt.toml").write_text('host = "box"\n')
+    assert accelopt("trust", project, "--yes").code == 0
+    ended = accelopt("report", project / "k.py")
+    assert (ended.code, hosts) == (3, ["box"])
+    assert "box is out of reach" in ended.err

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,11 @@ import pytest
 from support.editor import Editor
 from support.scripted_kernels import KERNELS
 
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.server.limit_fix import LimitFix
+from accelopt_lsp.settings.load import load_settings
+from accelopt_lsp.state.jobs import JobRegistry
+from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.discovery.template import problem_template
 
@@ -256,3 +262,67 @@ async def test_only_own_files_are_answered_for(editor: Editor, tmp_path: Path) -
     assert await editor.titles(uri) == []
     assert await editor.actions(uri, 1) == []
     assert editor.diagnostics.get(uri, []) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "name", "layer", "says"),
+    [
+        (60.0, "seconds", "", "accelopt.toml was written: `seconds = 240`"),
+        (40_000.0, "seconds", "", "accelopt.toml was written: `seconds = 86400`"),
+        (86_400.0, "seconds", "", "is 86400, and no more than that can be set"),
+        (1 << 21, "memory_mb", "", "accelopt.toml was written: `memory_mb = 4194304`"),
+        (
+            60.0,
+            "seconds",
+            "the editor's settings",
+            "Set `limits.seconds = 240` (60 now) in the editor's settings",
+        ),
+        (60.0, "seconds", "the environment", "Set `limits.seconds = 240` (60 now) in the environment"),
+        (60.0, "seconds", "your settings (/u.toml)", "accelopt.toml was written: `seconds = 240`"),
+    ],
+)
+async def test_a_limit_is_raised_to_what_can_be_set_and_where_it_holds(
+    tmp_path: Path, before: float, name: str, layer: str, says: str
+) -> None:
+    (tmp_path / ".git").mkdir()
+    loaded = load_settings(tmp_path, environ={})
+    settings = replace(
+        loaded,
+        limits=replace(loaded.limits, **{name: before}),
+        origins={f"limits.{name}": layer} if layer else {},
+    )
+    file = FileText(examine(tmp_path / "k.py", KERNELS), settings)
+    told: list[str] = []
+
+    class Files:
+        async def read(self, uri: str) -> FileText:
+            return file
+
+    class Says:
+        shows_files = False
+
+        def say(self, line: str) -> None:
+            told.append(line)
+
+    fix = LimitFix(Says(), JobRegistry(), Files())  # type: ignore[arg-type]
+    await fix._run("file:///k.py", name)
+    assert [says in line for line in told] == [True]
+    written = tmp_path / "accelopt.toml"
+    assert written.exists() == ("was written" in says)
+    if written.exists():
+        again = load_settings(tmp_path, environ={})
+        assert (again.complaints, getattr(again.limits, name) > before) == ((), True)
+
+
+@pytest.mark.slow
+async def test_files_of_one_name_have_a_page_each(editor: Editor, tmp_path: Path) -> None:
+    await editor.begin("vscode", tmp_path, pages=True)
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        editor.open(tmp_path / folder / "softmax.py", KERNELS)
+        await editor.execute("showRuns", (tmp_path / folder / "softmax.py").as_uri())
+
+    async def both() -> bool:
+        return len(set(editor.shown)) == 2
+
+    await editor.until(both, "two pages")

@@ -11,7 +11,7 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.resources import open_memory
+from accelopt_lsp.resources import memory_with
 from accelopt_lsp.stderr import printable, say
 from accelopt_memory.whole_file import whole_file
 
@@ -29,7 +29,7 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
     from accelopt_agent.suggestions.accept import accept as remember
     from accelopt_lsp.features.wording import times
 
-    with open_memory() as memory:
+    with memory_with(suggestion_id)[0] as memory:
         suggestion = suggestion_named(memory, suggestion_id)
         changed = False if no_apply else _apply(suggestion)
         try:
@@ -59,7 +59,7 @@ def reject(suggestion_id: str, reason: str, undo: bool, as_json: bool) -> None:
     from accelopt_agent.suggestions.accept import reject as remember
     from accelopt_agent.suggestions.accept import unreject
 
-    with open_memory() as memory:
+    with memory_with(suggestion_id)[0] as memory:
         suggestion = suggestion_named(memory, suggestion_id)
         rejection = None
         if undo:

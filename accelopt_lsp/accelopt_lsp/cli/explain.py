@@ -12,7 +12,7 @@ import click
 from accelopt_lsp.cli.accept import suggestion_named
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json, print_markdown
-from accelopt_lsp.resources import open_memory, settings_for
+from accelopt_lsp.resources import memory_with, settings_for
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
     from accelopt_lsp.models import resolve_team
     from accelopt_profiling.plain import to_plain
 
-    with open_memory() as memory:
+    with memory_with(suggestion_id)[0] as memory:
         suggestion = suggestion_named(memory, suggestion_id)
         file = Path(suggestion.file)
         team, why_not = (None, "No model was asked.") if no_model else resolve_team(settings_for(file), file)

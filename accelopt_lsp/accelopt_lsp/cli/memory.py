@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json
-from accelopt_lsp.resources import memory_path, open_memory, settings_for
+from accelopt_lsp.resources import memory_path, memory_with, open_memory, settings_for
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def show(entry_id: str, as_json: bool) -> None:
     if not entry_id:
         _show_learned(as_json)
         return
-    with open_memory(read_only=True) as opened:
+    with memory_with(entry_id, read_only=True)[0] as opened:
         kind, full = _the_one(opened, entry_id)
         record = opened.entry(kind, full)
         shown: dict[str, Any] = {"kind": kind, "id": full, "entry": record}
@@ -141,8 +142,10 @@ def _show_learned(as_json: bool) -> None:
 def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
     """Delete entries for good, with evidence only they have."""
     forgotten: list[dict[str, str]] = []
-    with open_memory(to_keep=True) as opened:
-        for kind, full in [_the_one(opened, entry_id) for entry_id in entry_ids]:
+    with ExitStack() as stack:
+        memories = [stack.enter_context(memory_with(entry_id, to_keep=True)[0]) for entry_id in entry_ids]
+        found = [(m, *_the_one(m, entry_id)) for m, entry_id in zip(memories, entry_ids, strict=True)]
+        for opened, kind, full in found:
             opened.forget(full)
             forgotten.append({"kind": kind, "id": full})
     if as_json:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from contextlib import aclosing
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,7 +12,7 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option
 from accelopt_lsp.cli.terminal import out, print_json
-from accelopt_lsp.resources import open_host, open_memory, settings_for
+from accelopt_lsp.resources import memory_with, open_host
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -50,8 +49,8 @@ def replay(receipt_id: str, host: str | None, as_json: bool) -> int:
     gate, the same seeds must draw the same inputs, and the verdict, its reasons and each case's outcome must be the
     same.
     """
-    settings = settings_for(Path.cwd(), {"host": host})
-    with open_memory(settings, read_only=True) as memory:
+    opened, settings = memory_with(receipt_id, {"host": host}, read_only=True)
+    with opened as memory:
         receipt = memory.receipt(receipt_id)
     if receipt is None:
         raise CommandError(Exit.NO, f"The memory has no receipt {receipt_id!r}.")

@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from accelopt_lsp.backend.host_profiles import HostProfiles
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import answer, measured, remember_receipts, request_for
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
+from accelopt_lsp.resources import read_source, settings_for, targets_for
+from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
@@ -47,21 +49,21 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
     Exit code 1: a kernel's result is wrong, or a file has no kernel. 2: one could not be run.
     """
 
-    settings = settings_for(Path.cwd(), {"host": host})
     texts = {file: read_source(file) for file in files}
+    settings = [settings_for(file, {"host": host}) for file in texts]
     requests = [
-        request_for(file, text, settings_for(file, {"host": host}), target, timeline=True, among_others=True)
-        for file, text in texts.items()
+        request_for(file, text, own, target, timeline=True, among_others=True)
+        for (file, text), own in zip(texts.items(), settings, strict=True)
     ]
-    targets_for(settings, target, [k for request in requests for k in request.file.kernels])
+    targets_for(settings[0], target, [k for request in requests for k in request.file.kernels])
     found = asyncio.run(_profile_all(settings, requests))
     measurements = [dataclasses.replace(m, file=str(f)) for f, m in zip(texts, found, strict=True)]
     try:
         output.write_text(page(measurements, list(texts.values())), encoding="utf-8")
     except OSError as error:
         raise wrong_input(f"{output} cannot be written: {error.strerror}.") from None
-    for measurement in measurements:
-        remember_receipts(settings, measurement)
+    for own, measurement in zip(settings, measurements, strict=True):
+        remember_receipts(own, measurement)
     if as_json:
         print_json({"path": str(output), "files": len(files), "kernels": sum(len(m.kernels) for m in found)})
     else:
@@ -69,12 +71,18 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
     return max((answer(measurement) for measurement in measurements), default=Exit.NO)
 
 
-async def _profile_all(settings: Settings, requests: list[ProfileRequest]) -> list[FileMeasurement]:
-    host = open_host(settings)
+async def _profile_all(
+    settings: Sequence[Settings], requests: Sequence[ProfileRequest]
+) -> list[FileMeasurement]:
+    """Profile each file on the host of its settings."""
+    hosts = HostProfiles(lambda reason: None, say)
     try:
-        return [await measured(host, request) for request in requests]
+        return [
+            await measured(await hosts.connected(own), request)
+            for own, request in zip(settings, requests, strict=True)
+        ]
     finally:
-        await host.close()
+        await hosts.close()
 
 
 STYLE = """

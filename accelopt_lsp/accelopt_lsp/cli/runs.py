@@ -10,7 +10,7 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json, print_markdown
-from accelopt_lsp.resources import open_memory
+from accelopt_lsp.resources import memory_with, open_memory, settings_for
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def runs(what: str | None, limit: int, as_json: bool) -> int:
 
     Exit code 1: there is none.
     """
-    with open_memory(read_only=True) as memory:
+    with _memory_for(what) as memory:
         found = _found(memory, what, limit)
     if as_json:
         print_json({"runs": [_object(past) for past in found]})
@@ -46,6 +46,15 @@ def runs(what: str | None, limit: int, as_json: bool) -> int:
             printable(f"No search in {what} is in the memory." if what else "The memory has no search.")
         )
     return Exit.DONE if found else Exit.NO
+
+
+def _memory_for(what: str | None) -> Memory:
+    """Open the memory that holds the searches in a file, or the search of that id."""
+    if what is None:
+        return open_memory(read_only=True)
+    if Path(what).is_file():
+        return open_memory(settings_for(Path(what)), read_only=True)
+    return memory_with(what, read_only=True)[0]
 
 
 def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:

@@ -59,7 +59,9 @@ class Explanations:
             text = ""
             async for newest in growing:
                 if self._pages.grow:
-                    await self._pages.show(name, title, newest, newest, newer=bool(text))
+                    await self._pages.show(name, suggestion.file, title, newest, newest, newer=bool(text))
                 text = newest
             if text and not self._pages.grow:
-                await self._pages.show(name, title, text, text.partition(CHANGE_HEADING)[0].strip())
+                await self._pages.show(
+                    name, suggestion.file, title, text, text.partition(CHANGE_HEADING)[0].strip()
+                )

@@ -10,11 +10,14 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.settings.schema import all_settings
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_profiling.source_text import UnreadableFileError, read_text
 
 #: So many times what a limit was is proposed.
 STEP = 4
+#: Layers of settings that a file does not change.
+OVER_FILES = ("the environment", "the editor's settings", "the command line")
 
 
 class LimitFix:
@@ -32,8 +35,18 @@ class LimitFix:
 
     async def _run(self, uri: str, name: str) -> None:
         file = await self._files.read(uri)
-        now = getattr(file.settings.limits, name)
-        line = f"{name} = {now * STEP:g}" if name == "seconds" else f"{name} = {now * STEP}"
+        now, layer = getattr(file.settings.limits, name), file.settings.origins.get(f"limits.{name}", "")
+        most = all_settings()[f"limits.{name}"].maximum
+        raised = now * STEP if most is None else min(now * STEP, most)
+        if raised <= now:
+            self._editor.say(f"limits.{name} is {now:g}, and no more than that can be set.")
+            return
+        line = f"{name} = {raised:g}" if name == "seconds" else f"{name} = {raised:.0f}"
+        if layer in OVER_FILES:
+            self._editor.say(
+                f"Set `limits.{line}` ({now:g} now) in {layer}: it stands there, over every file."
+            )
+            return
         path, new = await asyncio.to_thread(_settings_file, file, line)
         if self._editor.shows_files:
             await self._editor.show_file(path, take_focus=True)

@@ -51,7 +51,7 @@ class MemoryView:
     async def _show(self, job: BackgroundJob, args: Arguments) -> None:
         if args.query.strip():
             settings = await self._settings(job.uri)
-            text = await self._backend.memory_with_words(args.query, settings)
+            text, about = await self._backend.memory_with_words(args.query, settings), args.query
         else:
             file = await self._files.read(job.uri)
             names = kernels_meant(file, args.kernel, args.line)
@@ -59,8 +59,9 @@ class MemoryView:
             kernel = state.kernel(names[0]) if state is not None else None
             bound = kernel.shown.bound if kernel is not None and kernel.shown is not None else None
             text = await self._backend.memory_for_kernel(file, names[0], bound)
+            about = f"{names[0]} in {file.path}"
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])
-        await self._pages.show("remembered-changes", "Remembered changes", text, brief)
+        await self._pages.show("remembered-changes", about, "Remembered changes", text, brief)
 
     async def _forget(self, uri: str, pair: str) -> None:
         if self._editor.asks:

@@ -7,6 +7,7 @@ notification ``accelopt/show``; others get a file in the user's cache folder, an
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import re
 from collections import OrderedDict
@@ -24,6 +25,9 @@ SCHEME = "accelopt-page"
 
 #: The notification that asks the client to show a page: ``{"uri", "title"}``.
 SHOW = "accelopt/show"
+
+#: So many characters of a page's name are in that of its file.
+LONGEST_NAME = 80
 
 #: So many pages are kept; an older one is to be asked for again.
 KEPT = 50
@@ -52,10 +56,14 @@ class Pages:
         """Whether a page may be shown before it is complete: this client's is written anew where it stands."""
         return self._editor.client.pages and self._editor.shows_own_documents
 
-    async def show(self, name: str, title: str, text: str, brief: str, *, newer: bool = False) -> None:
-        """Show the page ``name``; ``newer`` text of one that was just shown appears where the person left it.
-        ``brief`` is for a message."""
-        name = re.sub(r"[^\w.-]+", "-", name) + ".md"
+    async def show(
+        self, name: str, about: str, title: str, text: str, brief: str, *, newer: bool = False
+    ) -> None:
+        """Show the page ``name`` about something, a file's path for instance, of which each has a page of its own.
+        ``newer`` text of one that was just shown appears where the person left it. ``brief`` is for a message."""
+        whole = hashlib.sha256(f"{name} {about}".encode(errors="surrogatepass")).hexdigest()[:8]
+        short = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
+        name = f"{short}-{whole}.md"
         shown = name in self._texts
         self._texts[name] = text
         self._texts.move_to_end(name)

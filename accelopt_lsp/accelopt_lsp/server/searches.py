@@ -176,7 +176,7 @@ class Searches:
         text = await self._backend.past_runs(path, await self._configuration.of(path))
         name = PurePath(path).stem
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])
-        await self._pages.show(f"searches-in-{name}", f"Searches in {PurePath(path).name}", text, brief)
+        await self._pages.show(f"searches-in-{name}", path, f"Searches in {PurePath(path).name}", text, brief)
 
 
 def kernels_meant(file: FileText, kernel: str | None, line: int | None) -> list[str]:
