@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from accelopt_memory.export_masks import masked
+from accelopt_memory.export_masks import holds_secret, masked
 from accelopt_memory.features import check_features
 from accelopt_memory.memory import TABLES, Memory
 from accelopt_memory.records import Pair, RecordKind, Rejection, Trap, content_id
@@ -95,8 +95,8 @@ def import_file(memory: Memory, path: Path) -> dict[str, int]:
     none.
 
     Raises:
-        MemoryImportError: a line is too long, is not JSON, has another shape, or its id is not that of its
-            content.
+        MemoryImportError: a line is too long, is not JSON, has another shape, its id is not that of its content, or
+            a source in it looks as if it held a secret.
         OSError: the file cannot be read.
     """
     with memory.transaction():
@@ -183,6 +183,10 @@ def _checked(path: Path, number: int, line: dict[str, Any]) -> Any:
         raise MemoryImportError(path, number, f"not a {line['kind']} ({error})") from None
     if not sound:
         raise MemoryImportError(path, number, "its id is not that of its content")
+    if isinstance(record, Pair) and holds_secret(record.slow_text + record.fast_text):
+        raise MemoryImportError(
+            path, number, "a source of the pair looks as if it held a secret; take it out"
+        )
     return record if cls is Receipt else dataclasses.replace(record, imported=True)
 
 

@@ -63,10 +63,11 @@ def sketch(features: KernelFeatures) -> bytes:
 
 @dataclass
 class _Sketches:
-    """The rows of one dialect: their numbers, ascending, the words of their sketches, how many bits each field has, the
-    words of the calls folded into one, how many bits that has, and the packed features (``feature_pack.fixed_row``)
-    unless there are too many."""
+    """The rows of one dialect: their numbers, ascending, with their ids (SQLite gives the number of a deleted row
+    again), the words of their sketches, how many bits each field has, the words of the calls folded into one, how many
+    bits that has, and the packed features (``feature_pack.fixed_row``) unless there are too many."""
 
+    ids: list[tuple[int, str]]
     numbers: np.ndarray[Any, Any]
     words: np.ndarray[Any, Any]
     sizes: np.ndarray[Any, Any]
@@ -79,6 +80,7 @@ class _Sketches:
         import numpy as np
 
         return _Sketches(
+            self.ids + later.ids,
             np.concatenate([self.numbers, later.numbers]),
             np.concatenate([self.words, later.words]),
             np.concatenate([self.sizes, later.sizes]),
@@ -174,7 +176,9 @@ class PairIndex:
             places = places[np.argpartition(scores, -count)[-count:]]
         return np.sort(places)
 
-    def _gathered(self, rows: Sequence[tuple[int, bytes, bytes]], count: int) -> _Sketches:
+    def _gathered(
+        self, ids: list[tuple[int, str]], rows: Sequence[tuple[int, bytes, bytes]], count: int
+    ) -> _Sketches:
         import numpy as np
 
         numbers = np.array([row[0] for row in rows], dtype=np.int64)
@@ -182,7 +186,7 @@ class PairIndex:
         folded = _folded(words)
         fixed = [fixed_row(row[2]) for row in rows] if count <= MOST_ROWS else None
         sizes = self._comparison.field_sizes(words)
-        return _Sketches(numbers, words, sizes, folded, _ones(folded).astype(np.float32), fixed)
+        return _Sketches(ids, numbers, words, sizes, folded, _ones(folded).astype(np.float32), fixed)
 
     def _read(self, db: Database, dialect: str) -> _Sketches:
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
@@ -190,15 +194,14 @@ class PairIndex:
         known = self._dialects.get(dialect)
         if known is not None and known.state == state:
             return known
-        count = _count(db, dialect)
-        if known is None or known.state[0] != state[0]:
-            known = self._gathered([], count)
-        last = int(known.numbers[-1]) if len(known.numbers) else -1
-        added = _rows(db, dialect, last, packed=known.rows is not None and count <= MOST_ROWS)
-        if len(known.numbers) + len(added) != count:  # some were deleted
-            known, added = self._gathered([], count), _rows(db, dialect, -1, packed=count <= MOST_ROWS)
+        ids = _ids(db, dialect)
+        count = len(ids)
+        if known is None or known.ids != ids[: len(known.ids)]:
+            known = self._gathered([], [], count)
+        added = ids[len(known.ids) :]
         if added:
-            known += self._gathered(added, count)
+            rows = _rows(db, dialect, added[0][0], packed=known.rows is not None and count <= MOST_ROWS)
+            known += self._gathered(added, rows, count)
         known.state = state
         self._dialects[dialect] = known
         return known
@@ -235,16 +238,16 @@ def _coarse(known: _Sketches, own: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]
     return np.concatenate(near)
 
 
-def _rows(db: Database, dialect: str, after: int, *, packed: bool) -> list[tuple[int, bytes, bytes]]:
-    """Return number, sketch and packed features of the rows above ``after``; of rows that an older version stored they
-    are made here. Not ``packed``: the last is empty."""
+def _rows(db: Database, dialect: str, first: int, *, packed: bool) -> list[tuple[int, bytes, bytes]]:
+    """Return number, sketch and packed features of the rows from ``first`` on; of rows that an older version stored
+    they are made here. Not ``packed``: the last is empty."""
     query = (
         f"SELECT number, sketch, {'packed' if packed else 'NULL'}, "
         "CASE WHEN packed IS NULL OR sketch IS NULL THEN features_json END FROM pairs "
-        "WHERE dialect = ? AND number > ? ORDER BY number"
+        "WHERE dialect = ? AND number >= ? ORDER BY number"
     )
     found = []
-    for number, stored, packed_features, text in db.execute(query, [dialect, after]):
+    for number, stored, packed_features, text in db.execute(query, [dialect, first]):
         if text is not None:
             features = from_plain(KernelFeatures, json.loads(text))
             stored, packed_features = sketch(features), pack(features)[0]
@@ -265,8 +268,10 @@ def _packed(db: Database, numbers: np.ndarray[Any, Any]) -> dict[int, bytes]:
     }
 
 
-def _count(db: Database, dialect: str) -> int:
-    return int(db.execute("SELECT count(*) FROM pairs WHERE dialect = ?", [dialect]).fetchone()[0])
+def _ids(db: Database, dialect: str) -> list[tuple[int, str]]:
+    """Return number and id of every row, ascending: what tells whether rows that were read are still those."""
+    query = "SELECT number, id FROM pairs WHERE dialect = ? ORDER BY number"
+    return [(number, name) for number, name in db.execute(query, [dialect])]
 
 
 def _ones(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:

@@ -14,6 +14,7 @@ from accelopt_memory import export_file
 from accelopt_memory.export_file import MemoryImportError, export_memory, import_file
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair, Rejection, Trap
+from accelopt_profiling.plain import to_plain
 from accelopt_profiling.receipt import Receipt
 
 
@@ -105,6 +106,29 @@ def test_a_wrong_file_is_refused_whole(
             import_file(other, bad)
         assert f"line {max(len(lines), 1)}" in str(caught.value)
         assert (other.stats().pairs, other.stats().traps, other.stats().receipts) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("mode", ["local", "project"])
+def test_a_pair_that_looks_like_a_secret_is_refused_with_the_reason(
+    mode: str, make_pair: Callable[..., Pair], tmp_path: Path
+) -> None:
+    """In a project's memory it has no file, so it would be gone at the next refresh."""
+    pair = make_pair()
+    pair = dataclasses.replace(pair, fast_text=f'{pair.fast_text}\nAPI_KEY = "abcdef0123456789"\n')
+    lines = [
+        {"format": "accelopt-memory", "version": 1},
+        {"kind": "pair", "id": pair.id, "data": to_plain(pair)},
+    ]
+    wrong = tmp_path / "wrong.jsonl"
+    wrong.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    project = tmp_path if mode == "project" else None
+    with Memory.open(tmp_path / "m.db", project=project) as memory:
+        with pytest.raises(
+            MemoryImportError, match="line 2: a source of the pair looks as if it held a secret"
+        ):
+            import_file(memory, wrong)
+        memory.refresh()
+        assert memory.pairs() == []
 
 
 def test_sizes_are_bounded(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from accelopt_memory import feature_pack, features, pair_index
 from accelopt_memory.feature_pack import fixed_row, pack, similarities, unpack
 from accelopt_memory.features import KernelFeatures
+from accelopt_memory.location import NOWHERE
 from accelopt_memory.memory import Memory
 from accelopt_memory.pair_index import SHORTLIST, WORDS, sketch
 from accelopt_memory.records import Pair
@@ -111,3 +114,20 @@ def test_a_row_of_a_version_that_kept_more_shingles_is_compared_by_as_many_as_no
     assert len(packed) > len(pack(now)[0])
     assert fixed_row(packed) == fixed_row(pack(now)[0])
     assert unpack("triton", packed, names) == now
+
+
+@given(steps=st.lists(st.tuples(st.sampled_from(["add", "withdraw"]), st.integers(0, 5)), max_size=30))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_the_index_knows_the_pairs_that_are_there_whatever_numbers_they_have(
+    steps: list[tuple[str, int]], make_pair: Callable[..., Pair]
+) -> None:
+    kernels = [KernelFeatures("nki", {CALLS[k]: 3, f"own.{k}": 2}, (f"{k:08x}",)) for k in range(len(CALLS))]
+    pairs = [make_pair(k, features=kernels[k], proved=True) for k in range(6)]
+    there: set[int] = set()
+    with Memory.open(NOWHERE) as memory:
+        for step, k in steps:
+            memory.add_pair(pairs[k]) if step == "add" else memory.withdraw_proved(pairs[k].id)
+            (there.add if step == "add" else there.discard)(k)
+            for n, features_of in enumerate(kernels[:6]):
+                found = [m.pair.id for m in memory.similar(features_of, 8, 0.9)]
+                assert found == ([pairs[n].id] if n in there else []), (step, k)

@@ -207,16 +207,20 @@ def import_(file: Path, as_json: bool) -> None:
 
 def _add_foreign(opened: Memory, path: Path, settings: Settings) -> tuple[dict[str, int], tuple[str, ...]]:
     from accelopt_agent.suggestions.foreign_pairs import ForeignFormatError, read_foreign
+    from accelopt_memory.export_masks import holds_secret
 
     try:
         found = read_foreign(path, lambda kernel: settings.targets([kernel])[kernel.dialect])
     except ForeignFormatError as error:
         raise wrong_input(f"{error}.") from None
-    before = opened.stats().pairs
+    before, left_out = opened.stats().pairs, list(found.left_out)
     with opened.transaction():
         for pair in found.pairs:
-            opened.add_pair(pair)
-    return {"pair": opened.stats().pairs - before}, found.left_out
+            if holds_secret(pair.slow_text + pair.fast_text):
+                left_out.append(f"{pair.summary}: a source looks as if it held a secret")
+            else:
+                opened.add_pair(pair)
+    return {"pair": opened.stats().pairs - before}, tuple(left_out)
 
 
 @memory.command()
