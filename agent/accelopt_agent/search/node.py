@@ -24,8 +24,8 @@ _NEAR = frozenset({"wrong-result", "uninitialised-read"})
 _BEYOND_REPAIR = frozenset(
     {"timeout", "memory", "out-of-memory", "too-much-output", "missing-package", "not-measured", "bad-answer",
      "gate-failed", "incomplete", "not-judged", "not-run", "refused", "patches", "reads-the-gate", "native-code",
-     "background-work", "obfuscated", "ends-the-process", "reads-files", "writes-outside", "reaches-out",
-     "tampered", "mode-branch"}
+     "background-work", "obfuscated", "ends-the-process", "reads-files", "reads-environment", "writes-outside",
+     "reaches-out", "tampered", "mode-branch"}
 )  # fmt: skip
 
 

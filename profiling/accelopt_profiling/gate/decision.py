@@ -273,6 +273,9 @@ class _Decision:
             self.notes += noted
         elif not self.refusals:
             self.refusals.append(Reason("incomplete", "The host ended the check without an answer."))
+        if evidence.unsettled and self.refusals:
+            message = f"It is near the limit, and further draws could not be compared: {evidence.unsettled}"
+            self.refusals.append(Reason("near-limit", f"{message.rstrip('.')}."))
         if self.partly:
             least = min(self.partly, key=lambda v: v.checked)
             cases = "1 case" if len(self.partly) == 1 else f"{len(self.partly)} cases"

@@ -25,7 +25,7 @@ class Evidence:
     """The findings in the candidate's text, the numbers that it compares sizes with (``limits``), and the results of
     the steps. ``running`` is the case that the candidate's process was last in, ``output_digests`` are those of its
     outputs by case and folder, sent when they were written. ``complete`` tells that the judge has answered,
-    ``invalid_problem`` that the problem itself failed.
+    ``invalid_problem`` that the problem itself failed, ``unsettled`` why a case near the limit was not drawn again.
     """
 
     reasons: list[Reason] = field(default_factory=list)
@@ -43,6 +43,7 @@ class Evidence:
     output_digests: dict[tuple[int, str], str] = field(default_factory=dict)
     complete: bool = False
     invalid_problem: bool = False
+    unsettled: str = ""
     steps: dict[str, float] = field(default_factory=dict)
 
 

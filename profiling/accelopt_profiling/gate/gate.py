@@ -21,7 +21,7 @@ from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fau
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.inputs.cases import cases_beyond, plan_cases
 from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
-from accelopt_profiling.gate.reading.read import limits_of_sizes, read
+from accelopt_profiling.gate.reading.read import limits_of_sizes, read, uses_files
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
 from accelopt_profiling.gate.step_schemas import (
@@ -83,14 +83,18 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
-    await _run(host, await asyncio.to_thread(_job, request, cases, facts), cases, evidence)
+    seed = cases[0].seed
+    await _run(host, await asyncio.to_thread(_job, request, cases, facts, seed), cases, evidence)
     near = near_cases(evidence, decide(evidence, _kernels(request))[1])
     if near:
         again, further = Evidence(), further_draws(cases, near)
-        await _run(host, await asyncio.to_thread(_job, request, further, facts, True), further, again)
+        await _run(host, await asyncio.to_thread(_job, request, further, facts, seed, True), further, again)
         right, reasons, _ = decide(again, _kernels(request))
-        if right or {r.code for r in reasons} == {"wrong-result"}:
+        other = next((r for r in reasons if r.code != "wrong-result"), None)
+        if right or other is None:
             settle(evidence, near, cases, again)
+        else:
+            evidence.unsettled = other.message
     return _conclude(request, facts, cases, evidence)
 
 
@@ -163,9 +167,9 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
     return [Step("gate.device", runtime_of(request), to_plain(params), limits, device=True)]
 
 
-def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bool = False) -> Job:
-    """Return the steps of a check. With ``measured`` the original runs in every case, so that its own error
-    is known."""
+def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, measured: bool = False) -> Job:
+    """Return the steps of a check whose first case has this ``seed``. With ``measured`` the original runs in every
+    case, so that its own error is known."""
     candidate = without_problem(request)
     runtime = runtime_of(request)
     whole = replace(request.limits, seconds=BUSY * ALL_CASES * request.limits.seconds)
@@ -173,13 +177,13 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, measured: bo
     options = request.options
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,
-        options.large_bytes, options.input_bytes, options.result_bytes, _limits(request)
+        seed, options.shapes, options.large_bytes, options.input_bytes, options.result_bytes, _limits(request)
     )  # fmt: skip
     running = RunParams(
         request.dialect, request.target, len(cases),
         hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_work,
         options.interpret_work, request.limits.seconds, _derived_seed("loops", cases),
-        unchanged_files(request) if _rewritten(request) else [],
+        unchanged_files(request) if _rewritten(request) else [], _original_uses_files(request),
     )  # fmt: skip
     planning = PlanParams(
         request.original,
@@ -230,6 +234,13 @@ def _planned(request: GateRequest) -> bool:
 def _rewritten(request: GateRequest) -> bool:
     """Check whether the original is run beside the candidate; of a file that runs itself it is the reference."""
     return request.problem.kind != "selfrun" and _differs(request)
+
+
+def _original_uses_files(request: GateRequest) -> bool:
+    """Check whether there is an original, and it, or what it imports of its project, reads or writes files."""
+    known = request.problem.kind == "selfrun" or _differs(request)
+    files = request.original.files.items()
+    return known and any(uses_files(text) for name, text in files if name != request.problem.path)
 
 
 def _differs(request: GateRequest) -> bool:

@@ -47,7 +47,7 @@ def _is_near(verdict: CaseVerdict) -> bool:
 def further_draws(cases: list[Case], near: list[int]) -> list[Case]:
     """Return the cases to draw: other seeds, which follow from those of ``cases``, so that a replay draws the same."""
     return [
-        replace(cases[n], name=f"{cases[n].name}, draw {k + 2}", seed=_seed(cases[n].seed, k))
+        replace(cases[n], name=f"{cases[n].name}, draw {k + 2}", seed=_seed(cases[n].seed, k), again=True)
         for n in near
         for k in range(DRAWS)
     ]
@@ -57,15 +57,20 @@ def _seed(seed: int, number: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {number}".encode()).digest()[:7], "big")
 
 
-def settle(evidence: Evidence, near: list[int], cases: list[Case], further: Evidence) -> bool:
-    """Take back what speaks against the ``near`` cases if nearly all their further draws are right."""
+def settle(evidence: Evidence, near: list[int], cases: list[Case], further: Evidence) -> None:
+    """Take back what speaks against the ``near`` cases if nearly all their further draws are right; where one was not
+    made, ``evidence`` tells why."""
     verdicts = {v.index: v for v in further.verdicts}
+    left_out = {drawn.index: drawn.left_out for drawn in further.drawn}
     for at in range(len(near)):
-        drawn = [verdicts.get(n) for n in range(at * DRAWS, (at + 1) * DRAWS)]
-        if any(v is None for v in drawn) or sum(bool(v and v.reasons) for v in drawn) > _BEYOND:
-            return False
+        numbers = range(at * DRAWS, (at + 1) * DRAWS)
+        missing = [n for n in numbers if n not in verdicts]
+        if missing:
+            evidence.unsettled = left_out.get(missing[0]) or "the problem does not draw it again"
+            return
+        if sum(bool(verdicts[n].reasons) for n in numbers) > _BEYOND:
+            return
     evidence.verdicts = [_without(v, cases) if v.index in near else v for v in evidence.verdicts]
-    return True
 
 
 def _without(verdict: CaseVerdict, cases: list[Case]) -> CaseVerdict:

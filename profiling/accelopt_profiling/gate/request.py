@@ -47,7 +47,9 @@ class Case:
     the shapes that the gate derives from the axes of a problem: there a candidate has to do what the
     original does. A ``movable`` case may be drawn at a further shape instead when the main one is large. A ``reduced``
     one is drawn at smaller sizes of the main shape where that is large: it stands for what cannot be interpreted.
-    ``beyond`` picks one of the shapes on the other side of numbers that the candidate compares sizes with.
+    ``beyond`` picks one of the shapes on the other side of numbers that the candidate compares sizes with. One that is
+    drawn ``again`` has other values, even where the problem seeds its generators itself. ``alters`` is the seed of the
+    case of integers that one of ``ALTERED`` rearranges.
     """
 
     name: str
@@ -58,6 +60,8 @@ class Case:
     derived: int | None = None
     reduced: bool = False
     beyond: int | None = None
+    again: bool = False
+    alters: int | None = None
 
 
 @dataclass(frozen=True)

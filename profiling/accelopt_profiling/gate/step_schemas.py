@@ -17,7 +17,8 @@ from accelopt_profiling.problems.ref import ProblemRef
 @dataclass(frozen=True)
 class DrawParams:
     """``source`` holds the original kernel file and the problem's files: never anything of a candidate but for
-    ``limits``, the numbers that it compares sizes with.
+    ``limits``, the numbers that it compares sizes with. ``seed`` is that of the check's first case, ``shapes`` bounds
+    the further shapes that are tried: each case follows from these and itself, whatever ``cases`` are drawn with it.
     """
 
     problem: ProblemRef
@@ -25,6 +26,8 @@ class DrawParams:
     dialect: GateDialect
     target: str
     cases: list[Case]
+    seed: int
+    shapes: int
     large_bytes: int
     input_bytes: int
     result_bytes: int
@@ -122,7 +125,8 @@ class RunParams:
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
     ``repeats`` and ``repeat_work`` bound the further calls on data seen before, ``case_seconds`` each case.
     ``interpret_work`` is as for ``PlanParams``; ``loop_order`` draws the order of the iterations of NKI's loops that
-    promise to take any. ``unchanged`` are the job's files that the original has too.
+    promise to take any. ``unchanged`` are the job's files that the original has too, ``uses_files`` tells that it reads
+    or writes files.
     """
 
     dialect: GateDialect
@@ -136,6 +140,7 @@ class RunParams:
     case_seconds: float = 60.0
     loop_order: int = 0
     unchanged: list[str] = field(default_factory=list)
+    uses_files: bool = False
 
 
 #: Circumstances that a call is repeated under, by the folder of its outputs, in words.

@@ -50,20 +50,23 @@ def first_element(seed: int) -> float:
     return float(np.float32(np.random.normal(size=(20, 30))[0, 0]))
 
 
-def cases_whose_first_draw_stands_out() -> tuple[list[Case], float]:
-    """Return cases of which the first one's first element is larger than that of all other draws, and a number
+def cases_one_of_which_stands_out(at: int) -> tuple[list[Case], float]:
+    """Return cases of which the one ``at`` has a first element larger than that of all other draws, and a number
     between.
     """
     for seed in count(1):
         cases = [Case("original", seed), Case("draw 2", 1000 + seed, movable=True)]
-        first, *others = [first_element(c.seed) for c in [*cases, *further_draws(cases, [0])]]
-        if first > max(others) + 0.1:
+        chosen = first_element(cases.pop(at).seed)
+        others = [first_element(c.seed) for c in cases]
+        cases = [Case("original", seed), Case("draw 2", 1000 + seed, movable=True)]
+        others += [first_element(c.seed) for c in further_draws(cases, [at])]
+        if chosen > max(others) + 0.1:
             return cases, max(others) + 0.05
     raise AssertionError
 
 
-def verdict_of(checker: Checker, cases: list[Case], least: float) -> Verdict:
-    files = {"problem_of_k.py": PROBLEM}
+def verdict_of(checker: Checker, cases: list[Case], least: float, problem: str = PROBLEM) -> Verdict:
+    files = {"problem_of_k.py": problem}
     request = GateRequest(
         Source("k.py", {"k.py": CANDIDATE.replace("FROM", repr(least)), **files}),
         Source("k.py", {"k.py": ORIGINAL, **files}), ProblemRef("module", "problem_of_k.py", "kernel"), "kernel",
@@ -73,12 +76,30 @@ def verdict_of(checker: Checker, cases: list[Case], least: float) -> Verdict:
     return verdict
 
 
-def test_a_draw_beyond_the_limit_is_weighed_against_three_more(checker: Checker) -> None:
-    cases, least = cases_whose_first_draw_stands_out()
+@pytest.mark.parametrize("at", [0, 1])
+def test_a_draw_beyond_the_limit_is_weighed_against_three_more(at: int, checker: Checker) -> None:
+    cases, least = cases_one_of_which_stands_out(at)
     kept = verdict_of(checker, cases, least)
     assert kept.accepted, kept.reasons
     assert codes(kept) == ["near-limit", "one-size"]
-    assert "'original'" in kept.reasons[0].message
+    assert repr(cases[at].name) in kept.reasons[0].message
     refused = verdict_of(checker, cases, -100.0)
     assert not refused.accepted
     assert set(codes(refused)) == {"wrong-result"}
+
+
+def test_further_draws_that_cannot_be_made_are_told(checker: Checker) -> None:
+    cases, least = cases_one_of_which_stands_out(1)
+    fails = PROBLEM.replace(
+        "    return [", "    if np.random.get_state()[1][0] == FIRST: raise ValueError('no')\n    return ["
+    )
+    again = further_draws(cases, [1])[0].seed
+    refused = verdict_of(checker, cases, least, fails.replace("FIRST", str(first_state(again))))
+    assert codes(refused) == ["wrong-result", "near-limit"]
+    assert "could not be compared: The problem cannot be used" in refused.reasons[1].message
+
+
+def first_state(seed: int) -> int:
+    """Return the first number of NumPy's global state after a seed."""
+    seed_everything(seed)
+    return int(np.random.get_state()[1][0])  # type: ignore[index]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator
 
 import pytest
@@ -39,6 +40,14 @@ TRICKS = {
     "open('/proc/self/environ').read()": "reads-files",
     "open('/tmp/somewhere', 'w').write('x')": "writes-outside",
     "import os; os.listdir('..')": "reads-files",
+    "import os; os.path.isdir('~') or os.scandir(os.path.expanduser('~'))": "reads-files",
+    "import pathlib; pathlib.Path.home().joinpath('.ssh').exists() or list(pathlib.Path.home().iterdir())":
+        "reads-files",
+    "import tempfile; tempfile.NamedTemporaryFile('w', delete=False).write('x')": "writes-outside",
+    "import os, tempfile; os.open(os.path.join(tempfile.gettempdir(), 'x'), os.O_CREAT | os.O_WRONLY)":
+        "writes-outside",
+    "import os; os.makedirs(os.path.expanduser('~/.cache/own'))": "writes-outside",
+    "x.tofile('here')": "writes-outside",
     "np.allclose = lambda *a: True": "patches",
     "import json; json.load = print": "patches",
     "import time\n    if time.monotonic() > kernel.__dict__.setdefault('end', time.monotonic() + 3600): x = x * 0":
@@ -52,6 +61,7 @@ TRICKS = {
 
 HONEST = {
     "a scratch file": "import tempfile\n    with tempfile.TemporaryFile() as file: file.write(b'x')",
+    "a folder for scratch files": "import tempfile; tempfile.gettempdir()",
     "its own text": "assert 'def kernel' in open(__file__).read()",
     "a named tuple": "import collections; collections.namedtuple('Shape', 'm n')(*x.shape)",
     "a data class": "import dataclasses; dataclasses.make_dataclass('C', ['m'])(1)",
@@ -84,6 +94,28 @@ def test_honest(checker: Checker, name: str) -> None:
     text = KERNEL.replace("HERE", HONEST[name])
     verdict, _ = checker.numpy(text, PROBLEM, text, QUICK)
     assert verdict.accepted, verdict.reasons
+
+
+HOST_MATTERS = {
+    "lists a folder": "import os; os.path.isdir('/usr/lib') and os.listdir('/usr/lib')",
+    "keeps a file": "import tempfile\n    with tempfile.NamedTemporaryFile('w') as file: file.write('x')",
+    "keeps a folder": "import os; os.makedirs(os.path.expanduser('~/.cache/own'), exist_ok=True)",
+    "asks the environment": "import os; os.environ.get('HOME')",
+    "has a lock": "import threading; threading.Lock()",
+    "looks at modules": "import sys; sys.modules.get('torch')",
+}
+
+
+@pytest.mark.parametrize("line", HOST_MATTERS.values(), ids=HOST_MATTERS)
+def test_a_rewrite_does_no_more_on_the_host_than_the_original(checker: Checker, line: str) -> None:
+    quiet, busy = (KERNEL.replace("HERE", done) for done in ("pass", line))
+    options = dataclasses.replace(QUICK, reading=True)
+    refused, _ = checker.numpy(busy, PROBLEM, quiet, options)
+    assert not refused.accepted
+    assert set(codes(refused)) <= {"background-work", "reads-environment", "reads-files", "reads-the-gate"}
+    assert all("The original does not." in reason.message for reason in refused.reasons)
+    kept, _ = checker.numpy(busy + "# changed\n", PROBLEM, busy, options)
+    assert kept.accepted, kept.reasons
 
 
 RUNS_A_PROGRAM = "import subprocess\n\ndef run():\n    subprocess.run(['true'])\n"

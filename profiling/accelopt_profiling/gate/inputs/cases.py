@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Mapping
 from math import prod
 
-from accelopt_profiling.gate.request import DISTRIBUTIONS, Case, CaseOptions
+from accelopt_profiling.gate.request import ALTERED, DISTRIBUTIONS, Case, CaseOptions
 
 
 def plan_cases(options: CaseOptions) -> list[Case]:
@@ -22,9 +22,11 @@ def plan_cases(options: CaseOptions) -> list[Case]:
     cases += [Case(f"shape {n + 1}", _seed(), shape_index=n) for n in range(options.shapes)]
     for number in range(1, max(options.seeds, 1)):
         cases.append(Case(f"draw {number + 1}", _seed(), movable=True))
+    integers = _seed()
     for name in DISTRIBUTIONS[1:]:
         if name in options.distributions:
-            cases.append(Case(name, _seed(), name, movable=True))
+            seed, alters = integers if name == "integers" else _seed(), integers if name in ALTERED else None
+            cases.append(Case(name, seed, name, movable=True, alters=alters))
     cases.append(Case("smaller sizes", _seed(), reduced=True))
     if options.shapes:
         cases += [Case(f"derived shape {n + 1}", _seed(), derived=n) for n in range(DERIVED)]

@@ -67,20 +67,24 @@ def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
 
 
 class _Drawing:
+    """Draws cases, each as it would be drawn alone: what they share follows from the check's first seed."""
+
     def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
         self.context, self.problem, self.params = context, problem, params
         self.shapes = list(problem.shapes)
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.result_sizes: dict[int | None, int] = {}  # bytes of what the reference returns
-        self.first: list[Any] | None = None
-        self.integers: list[Any] | None = None
-        self.effects: dict[str, Effects] = {}
-        self.work = HostWork()  # what the reference computes
         self.used = self.results = 0
         self.doubled = False
         self.main = ProblemSizes(problem)
         if params.dialect == "triton":
             fitting(self.main, params.target, params.input_bytes, params.large_bytes)
+        self.own_reference = bool(getattr(problem, "float64", True))  # not the original kernel
+        with self.main.applied():
+            self.first = self._inputs(params.seed, None)
+            self.size = byte_count(self.first)
+            self.effects: dict[int | None, Effects] = {}  # by shape index
+            self._effects_at(None)
 
     @cached_property
     def derived(self) -> list[dict[str, int]]:
@@ -88,9 +92,35 @@ class _Drawing:
         inputs has are sizes.
         """
         sizes = ProblemSizes(self.problem)
-        axes = {n for _, array in arrays_of(self.first or []) for n in array.shape}
+        axes = {n for _, array in arrays_of(self.first) for n in array.shape}
         full = {name: size for name, size in sizes.full.items() if not sizes.fixed or size in axes}
         return derive_shapes(full, listed=bool(self.shapes))
+
+    @cached_property
+    def kinds(self) -> frozenset[str]:
+        """The kinds of work that the reference does, seen at the first shape that is small enough."""
+        work = HostWork()
+        for at in self._shapes_tried():
+            inputs = self._base(at)
+            if byte_count(inputs) <= _COUNTED_BYTES or (at is None and self.problem.call(inputs)[0].writes):
+                count_work(self.problem, [copied(v) for v in inputs], work)
+                break
+        return frozenset(work.elements)
+
+    @cached_property
+    def home(self) -> int | None:
+        """The shape for the cases whose point is their values: the main one unless a further one is small enough."""
+        if self.size <= self.params.large_bytes:
+            return None
+        sizes = {at: byte_count(self._base(at)) for at in self._shapes_tried()}
+        small = {at: size for at, size in sizes.items() if size <= self.params.large_bytes}
+        return max(small, key=lambda at: small[at], default=None)
+
+    def _shapes_tried(self) -> list[int | None]:
+        return [None, *range(min(self.params.shapes, len(self.shapes)))]
+
+    def _base(self, at: int | None) -> list[Any]:
+        return self.first if at is None else self._inputs(self.params.seed, at)
 
     def case(self, index: int) -> DrawnCase | None:
         """Draw and save one case; None when the problem has no such shape, or no sums to lose anything in."""
@@ -105,7 +135,7 @@ class _Drawing:
     def _reduced(self, index: int, case: Case) -> DrawnCase | None:
         """Return a case at smaller sizes of a main shape that is large: the problem need not be able to draw it."""
         large = self.params.large_bytes
-        if self.params.dialect != "triton" or self.main.smaller or self.sizes[None] <= large:
+        if self.params.dialect != "triton" or self.main.smaller or self.size <= large:
             return None
         sizes = ProblemSizes(self.problem)
         fitting(sizes, self.params.target, large, large)
@@ -117,7 +147,7 @@ class _Drawing:
         )  # fmt: skip
         with suppress(Exception), sizes.applied():  # the problem's own code, asked for what it never promised
             inputs = sizes.inputs(case.seed)
-            return self._keep(drawn, inputs, *self.problem.call(inputs), sizes.smaller)
+            return self._keep(drawn, inputs, sizes.smaller)
         return None
 
     def _beyond(self, index: int, case: Case, number: int) -> DrawnCase | None:
@@ -128,9 +158,7 @@ class _Drawing:
             return None
         sizes, most = ProblemSizes(self.problem), self.params.large_bytes
         shapes = [
-            s
-            for s, times in shapes_beyond(sizes.full, self.params.limits)
-            if times * self.sizes[None] <= most
+            s for s, times in shapes_beyond(sizes.full, self.params.limits) if times * self.size <= most
         ]
         if number >= len(shapes):
             return None
@@ -144,7 +172,7 @@ class _Drawing:
                 index, case.name, case.distribution, shape=dict(shape), derived=True, open=True,
                 fixed=sizes.fixed,
             )  # fmt: skip
-            return self._keep(drawn, inputs, *self.problem.call(inputs), shape)
+            return self._keep(drawn, inputs, shape)
         return None
 
     def _inputs(self, seed: int, at: int | None) -> list[Any]:
@@ -159,26 +187,24 @@ class _Drawing:
         if at is not None and at >= len(self.shapes):
             return None
         if case.movable:
-            at = self._home()
+            at = self.home
         smaller = "" if at is not None else str(self.main)
         drawn = DrawnCase(index, case.name, case.distribution, shape=self._shape(at), smaller=smaller)
         if index and self.used + self.sizes.get(at, 0) > self.params.input_bytes:
             return replace(drawn, left_out="the inputs of earlier cases are large")
         if index and self.results + self.result_sizes.get(at, 0) > self.params.result_bytes:
             return replace(drawn, left_out="the results of earlier cases are large")
-        inputs: list[Any] = []
-        if case.distribution not in ALTERED:
-            inputs = self._inputs(case.seed, at)
-            self.sizes.setdefault(at, byte_count(inputs))
-            if at not in self.result_sizes:
-                self.result_sizes[at] = result_bytes(self.problem, inputs)
+        inputs, changed = self._inputs(case.seed if case.alters is None else case.alters, at), True
         notes: list[str] = []
-        if case.distribution in _CHANGES:
+        self.sizes.setdefault(at, byte_count(inputs))
+        if at not in self.result_sizes:
+            self.result_sizes[at] = result_bytes(self.problem, inputs)
+        if case.again or (case.movable and case.distribution not in _CHANGES):
+            inputs, notes = self._fresh(inputs, case, at)
+        if case.alters is not None:
+            inputs, changed = change("integers", inputs, _mixed(case.alters))
+        if changed and case.distribution in _CHANGES:
             inputs, changed = _CHANGES[case.distribution](self, inputs, case.seed)
-        else:
-            changed = True
-            if self.first is None or at is None or case.movable:
-                inputs, notes = self._fresh(inputs, case, at)
         if not changed and case.distribution in _FITTING:
             return None
         if not changed:
@@ -188,20 +214,15 @@ class _Drawing:
         self.doubled = self.doubled or twice
         smaller_sizes = {} if at is not None else self.main.smaller
         return self._keep(
-            replace(drawn, twice=twice, notes=notes), inputs, *self.problem.call(inputs), smaller_sizes
+            replace(drawn, twice=twice, notes=notes), inputs, smaller_sizes, self._effects_at(at)
         )
 
     def _skewed(self, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
         moved, changed = skewed(inputs, seed)
-        if getattr(self.problem, "float64", True) and byte_count(moved) <= _COUNTED_BYTES:
+        if self.own_reference and byte_count(moved) <= _COUNTED_BYTES:
             given, moved = moved, varied(self.problem, moved)
             changed = changed or given is not moved
         return moved, changed
-
-    def _exact(self, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
-        made, changed = change("integers", inputs, seed)
-        self.integers = made if changed else self.integers
-        return made, changed
 
     def _finite(self, inputs: list[Any]) -> bool:
         """Check whether the reference takes ``inputs``, and gives numbers."""
@@ -219,32 +240,31 @@ class _Drawing:
             index, case.name, case.distribution, shape=shape, derived=True, open=not (self.shapes or partial),
             fixed=sizes.fixed,
         )  # fmt: skip
-        if 4 * self.sizes[None] > self.params.large_bytes or self.main.smaller:
+        if 4 * self.size > self.params.large_bytes or self.main.smaller:
             return replace(drawn, left_out="the inputs are large enough at the main shape")
         try:
             with sizes.at(shape).applied():
                 inputs = sizes.inputs(case.seed)
                 if byte_count(inputs) > self.params.large_bytes:
                     return replace(drawn, left_out="its inputs are large")
-                return self._keep(drawn, inputs, *self.problem.call(inputs), shape)
+                return self._keep(drawn, inputs, shape)
         except Exception as error:  # the problem's own code, asked for what it never promised
             return replace(drawn, left_out=f"the problem does not draw it ({type(error).__name__})")
 
     def _keep(
-        self, drawn: DrawnCase, inputs: list[Any], call: Call, arguments: list[Any], sizes: Mapping[str, int]
+        self, drawn: DrawnCase, inputs: list[Any], sizes: Mapping[str, int], effects: Effects | None = None
     ) -> DrawnCase:
-        key = (
-            str(drawn.shape) if not getattr(self.problem, "float64", True) else ""
-        )  # each shape another call
-        if key not in self.effects or call.style == "recorded":  # zeros may hide what a recorded call writes
-            self.effects[key] = effects_of(self._reference, inputs, arguments) if call.writes else Effects()
-            if not self.work.elements and byte_count(inputs) <= _COUNTED_BYTES:
-                self._reference([copied(v) for v in inputs])
-        if drawn.index and isinstance(self.problem, KernelBenchProblem):
-            call = self.problem.with_parameters(call, self.params.cases[drawn.index].seed ^ 0x2545F491)
+        """Save a case. ``effects`` are those of its call where they are known."""
+        call, arguments = self.problem.call(inputs)
+        if call.style == "recorded" or (effects is None and not self.own_reference):
+            effects = self._effects(inputs, call, arguments)  # zeros may hide what a recorded call writes
+        effects = effects or self.effects[None]
+        seed = self.params.cases[drawn.index].seed
+        if seed != self.params.seed and isinstance(self.problem, KernelBenchProblem):
+            call = self.problem.with_parameters(call, seed ^ 0x2545F491)
         case_call = CaseCall(
             call, drawn.twice, drawn.derived, drawn.distribution != "original",
-            drawn.distribution in HELD_BY_ORIGINAL or self._has_indices(drawn), self.effects[key].written,
+            drawn.distribution in HELD_BY_ORIGINAL or self._has_indices(drawn), effects.written,
             dict(sizes),
             drawn.reduced,
         )  # fmt: skip
@@ -255,37 +275,36 @@ class _Drawing:
         return replace(
             drawn, digests=digests, call=asdict(call),
             shapes=[list(a.shape) for a in arrays], dtypes=[str(a.dtype).removeprefix("torch.") for a in arrays],
-            aliases=self.effects[key].aliases,
+            aliases=effects.aliases,
         )  # fmt: skip
 
-    def _reference(self, inputs: list[Any]) -> list[Any]:
-        return count_work(self.problem, inputs, self.work)
+    def _effects_at(self, at: int | None) -> Effects:
+        """Return what a call at a shape writes: the original kernel's is another one at each shape."""
+        key = None if self.own_reference else at
+        if key not in self.effects:
+            inputs = self._base(key)
+            self.effects[key] = self._effects(inputs, *self.problem.call(inputs))
+        return self.effects[key]
+
+    def _effects(self, inputs: list[Any], call: Call, arguments: list[Any]) -> Effects:
+        if not call.writes:
+            return Effects()
+        return effects_of(lambda copies: count_work(self.problem, copies, HostWork()), inputs, arguments)
 
     def _has_indices(self, drawn: DrawnCase) -> bool:
         """Check whether the case draws equal floats of which the reference may return the place."""
-        return drawn.distribution == "integers" and bool(_INDICES & set(self.work.elements))
+        return drawn.distribution == "integers" and bool(_INDICES & self.kinds)
 
     def _fresh(self, inputs: list[Any], case: Case, at: int | None) -> tuple[list[Any], list[str]]:
         """Inputs that a seed makes differ, even where ``get_inputs`` seeds its generators itself."""
-        if at is None and self.first is None:
-            self.first = inputs
-            return inputs, []
         before = self.first if at is None else self._inputs(case.seed ^ 1, at)
-        if not _same(before or [], inputs):
+        if not _same(before, inputs):
             return inputs, []
         shuffled, changed = change("shuffled", inputs, case.seed)
         note = "the inputs are the same for every seed" + (
             "; their elements were shuffled" if changed else ""
         )
         return shuffled, [note]
-
-    def _home(self) -> int | None:
-        """Return the shape for the cases whose point is their values: the main one unless a further one is
-        small enough."""
-        if self.sizes[None] <= self.params.large_bytes:
-            return None
-        small = {at: size for at, size in self.sizes.items() if size <= self.params.large_bytes}
-        return max(small, key=lambda at: small[at], default=None)
 
     def _shape(self, at: int | None) -> dict[str, Any] | None:
         chosen: Mapping[str, Any] | None = None if at is None else self.shapes[at]
@@ -317,7 +336,7 @@ def _redistribution(name: str) -> _Change:
 
 
 def _alteration(name: str) -> _Change:
-    return lambda at, _, seed: altered(name, at.integers or [], seed)
+    return lambda _, inputs, seed: altered(name, inputs, seed)
 
 
 def _long_sums(name: str) -> _Change:
@@ -326,15 +345,14 @@ def _long_sums(name: str) -> _Change:
 
 #: What makes the inputs of each distribution of those that were drawn: they, and whether anything changed.
 _CHANGES: Mapping[str, _Change] = {
-    **{name: _redistribution(name) for name in ("large", "small", "rows")},
+    **{name: _redistribution(name) for name in ("large", "small", "rows", "integers")},
     **{name: _alteration(name) for name in ALTERED},
     **{name: _long_sums(name) for name in LONG_SUMS},
-    "integers": lambda at, inputs, seed: at._exact(inputs, _mixed(seed)),
     "skewed": lambda at, inputs, seed: at._skewed(inputs, _mixed(seed)),
-    "spikes": lambda at, inputs, seed: spikes(inputs, _mixed(seed), at.work.elements),
+    "spikes": lambda at, inputs, seed: spikes(inputs, _mixed(seed), at.kinds),
     HALF_RANGE: lambda at, inputs, _: half_range(inputs, at._finite),
-    OFFSET: lambda at, inputs, _: offset(inputs, at.work.elements),
-    FAR_ELEMENTS: lambda at, inputs, seed: far_elements(inputs, _mixed(seed), at.work.elements, at._finite),
+    OFFSET: lambda at, inputs, _: offset(inputs, at.kinds),
+    FAR_ELEMENTS: lambda at, inputs, seed: far_elements(inputs, _mixed(seed), at.kinds, at._finite),
     INTEGER_ENDS: lambda _, inputs, seed: end_integers(inputs, _mixed(seed)),
 }  # fmt: skip
 #: Distributions for some problems only; for others nobody asks for them.

@@ -10,6 +10,7 @@ import _thread
 import os
 import sys
 import sysconfig
+import tempfile
 import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -66,23 +67,32 @@ _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 class Watch:
     """Watches this process from ``start`` to its end.
 
-    ``root`` is the job's folder: the candidate may read its own files in ``src`` and use ``home``, ``tmp`` and
-    ``work``. ``report`` is called for each violation; the process then ends at once, so that nothing more happens.
-    What the ``unchanged`` files of ``src``, which the original has too, do while they are imported is no violation.
+    ``root`` is the job's folder: the candidate may read its own files in ``src``, and libraries that it calls may use
+    ``home``, ``tmp`` and ``work``; its own code may where the original ``uses_files``, else only files without a name.
+    ``report`` is called for each violation; the process then ends at once, so that nothing more happens. What the
+    ``unchanged`` files of ``src``, which the original has too, do while they are imported is no violation.
     """
 
-    def __init__(self, root: Path, report: Report, unchanged: Iterable[str] = ()) -> None:
+    def __init__(
+        self, root: Path, report: Report, unchanged: Iterable[str] = (), uses_files: bool = False
+    ) -> None:
         self._source = str((root / "src").resolve()) + os.sep
         self._unchanged = frozenset(self._source + name for name in unchanged)
         own = [str((root / part).resolve()) for part in ("home", "tmp", "work")]
         self._writable = tuple(own)
-        libraries = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+        self._own_use = self._writable if uses_files else ()
+        paths = sysconfig.get_paths()
+        self._standard = tuple(
+            {str(Path(p).resolve()) + os.sep for p in (paths["stdlib"], paths["platstdlib"])}
+        )
+        tempfile.gettempdir()  # looks for the folder by writing to it: once, and not for the candidate
+        libraries = {sys.prefix, sys.base_prefix, sys.exec_prefix, *paths.values()}
         libraries |= {p for p in sys.path if "site-packages" in p or "dist-packages" in p}
         real = {str(Path(p).resolve()) for p in libraries if p} | {p for p in libraries if p}
         places = {str(Path(p)) for p in accelopt_profiling.__path__}
         self._ours = tuple({*places, *(str(Path(p).resolve()) for p in places)})
         archives = [str(p) for place in self._ours for p in Path(place).parents if p.is_file()]
-        self._readable = (*own, str((root / "src").resolve()), *sorted(real), *self._ours, *archives)
+        self._readable = (str((root / "src").resolve()), *sorted(real), *self._ours, *archives)
         self._report = report
         self._busy = False
         self._exit, self._getframe = os._exit, sys._getframe
@@ -146,7 +156,7 @@ class Watch:
         elif not self._asked_by_candidate(asking):
             return None
         if event in _PATHS:
-            return self._judge_path(event, arguments)
+            return self._judge_path(event, arguments, asking)
         if event.startswith("socket."):
             return (
                 None if event == "socket.gethostname" else ("reaches-out", f"It used the network ({event}).")
@@ -166,7 +176,9 @@ class Watch:
             frame = frame.f_back
         return "native-code", f"It calls native code ({event})."
 
-    def _judge_path(self, event: str, arguments: tuple[Any, ...]) -> tuple[str, str] | None:
+    def _judge_path(
+        self, event: str, arguments: tuple[Any, ...], asking: FrameType
+    ) -> tuple[str, str] | None:
         path, writing = arguments[0] if arguments else None, event not in ("open", *_READS)
         if event == "open":
             mode, flags = (*arguments[1:], None, None)[:2]
@@ -190,10 +202,13 @@ class Watch:
         if isinstance(path, int):
             return self._judge_descriptor(path)
         text = os.path.realpath(os.fsdecode(path))
+        usable = self._own_use if self._by_itself(asking) else self._writable
+        if writing and event == "open" and os.path.isdir(text) and _below(text, self._writable):
+            return None  # a file without a name, or one whose own opening is heard next
         if writing:
-            if not _below(text, self._writable) and text != os.devnull:
+            if not _below(text, usable) and text != os.devnull:
                 return "writes-outside", f"It writes to {_short(text)} ({event})."
-        elif not _below(text, self._readable) and not text.startswith(_SYSTEM):
+        elif not _below(text, (*self._readable, *usable)) and not text.startswith(_SYSTEM):
             return "reads-files", f"It reads {_short(text)} ({event})."
         return None
 
@@ -209,6 +224,18 @@ class Watch:
         if number <= 2 or not held or _below(held.removesuffix(" (deleted)"), self._writable):
             return None
         return "reaches-out", f"It opens the descriptor {number}, which is no file of its own."
+
+    def _by_itself(self, asking: FrameType) -> bool:
+        """Check whether the candidate asks through the standard library at most, and no other library for it."""
+        frame: FrameType | None = asking
+        while frame is not None and not self._is_candidate(frame):
+            name = frame.f_code.co_filename
+            if name.startswith("<frozen importlib") or "-packages" in name:
+                return False
+            if not name.startswith(("<frozen ", *self._standard)):
+                return False
+            frame = frame.f_back
+        return True
 
     def _is_candidate(self, frame: FrameType) -> bool:
         name = frame.f_code.co_filename

@@ -15,6 +15,10 @@ from accelopt_profiling.gate.reading.patching import patching
 from accelopt_profiling.gate.reading.shape_special_cases import size_limits, special_shapes
 from accelopt_profiling.source_text import is_main_guard, parse_python
 
+#: What no rewrite has a reason to do where the original does not: told of a kernel by itself, it refuses a rewrite.
+_HOST_MATTERS = frozenset(
+    ["background-work", "fallback", "mode-branch", "reads-environment", "reads-files", "reads-the-gate"]
+)
 _READERS = (reaching, patching, fallbacks, branching, escaping, low_precision, special_shapes)
 #: How functions are called that belong to a problem, a test or a benchmark in the kernel's own file.
 _NOT_KERNEL = (
@@ -34,7 +38,8 @@ def read(text: str, original: str = "") -> list[StaticFinding]:
     """Findings about the code of ``text`` that runs as part of its kernels, in the order of lines.
 
     The problem's functions, tests and the ``__main__`` block are left out. What ``original`` does as well is no
-    finding about its rewrite: it is told, but is not certain. Text that does not parse gives no finding.
+    finding about its rewrite: it is told, but is not certain; what it does not do on the host is certain. Text that
+    does not parse gives no finding.
     """
     try:
         found = _read(text)
@@ -45,11 +50,26 @@ def read(text: str, original: str = "") -> list[StaticFinding]:
             before = {(f.code, f.message) for f in _read(original)}
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             before = set()
-        found = [
-            StaticFinding(f.code, f.line, f.message) if (f.code, f.message) in before else f for f in found
-        ]
+        found = [_beside_the_original(f, (f.code, f.message) in before) for f in found]
         found += _lowered_products(found, {code for code, _ in before}, {message for _, message in before})
     return sorted(set(found), key=lambda f: (not f.certain, f.line, f.code))
+
+
+def _beside_the_original(finding: StaticFinding, in_both: bool) -> StaticFinding:
+    if in_both:
+        return StaticFinding(finding.code, finding.line, finding.message)
+    if finding.certain or finding.code not in _HOST_MATTERS:
+        return finding
+    return StaticFinding(finding.code, finding.line, f"{finding.message} The original does not.", True)
+
+
+def uses_files(text: str) -> bool:
+    """Check whether anything in a file reads or writes files, its tests and its main block included."""
+    try:
+        names = ResolvedNames(text, parse_python(text))
+        return any(f.code in ("reads-files", "writes-outside") for f in reaching(names))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
 
 
 def limits_of_sizes(text: str, original: str = "") -> list[int]:

@@ -74,6 +74,7 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         context.folder,
         lambda code, message: context.emit({"violation": {"code": code, "message": message}}),
         params.unchanged,
+        params.uses_files,
     ).start()
     _allow(params.case_seconds)
     with emulation(params.dialect, params.target):
