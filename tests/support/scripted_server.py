@@ -21,8 +21,8 @@ import sys
 from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
 
+from accelopt_agent.migration.comparison import ComparedMigration
 from accelopt_agent.migration.file_migration import UnmovedLine
-from accelopt_agent.migration.proof import ProvedMigration
 from accelopt_agent.model.editor_request import Complete, EditorModelRequest, no_models
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
@@ -135,9 +135,9 @@ class Scripted:
         self._stopped.add(job)
         self._going.setdefault(job, asyncio.Event()).set()
 
-    async def migrate(self, file: FileText) -> ProvedMigration:
+    async def migrate(self, file: FileText) -> ComparedMigration:
         moved = file.text.replace("neuronxcc.nki", "nki")
-        return ProvedMigration(moved, [UnmovedLine(3, "as scripted")], profiled=True)
+        return ComparedMigration(moved, [UnmovedLine(3, "as scripted")], profiled=True)
 
     async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]

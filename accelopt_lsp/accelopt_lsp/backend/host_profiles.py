@@ -18,7 +18,7 @@ from accelopt_profiling.problems.inference.inferred import InferredProblem, infe
 from accelopt_profiling.profiler import ProfileRequest, profile
 
 if TYPE_CHECKING:
-    from accelopt_agent.migration.proof import ProvedMigration
+    from accelopt_agent.migration.comparison import ComparedMigration
 
 
 class HostProfiles:
@@ -92,14 +92,14 @@ class HostProfiles:
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 
-    async def migrate(self, file: FileText) -> ProvedMigration:
+    async def migrate(self, file: FileText) -> ComparedMigration:
         """Move a file of NKI's Beta 1 to today's NKI, and compare both.
 
         Raises:
             UserError: there is no problem to run them on, or the original cannot be run.
             HostUnavailableError
         """
-        from accelopt_agent.migration.proof import TARGET, migrate
+        from accelopt_agent.migration.comparison import TARGET, migrate
 
         if file.examined.problem.ref is None:
             raise UserError("No problem says what to run the kernel with; create a problem file first.")

@@ -31,7 +31,7 @@ from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 if TYPE_CHECKING:
-    from accelopt_agent.migration.proof import ProvedMigration
+    from accelopt_agent.migration.comparison import ComparedMigration
     from accelopt_lsp.backend.host_profiles import HostProfiles
 
 log = logging.getLogger(__name__)
@@ -89,7 +89,7 @@ class LocalBackend:
         if last is not None and last.complete:
             await self._remember(file, last)
 
-    async def migrate(self, file: FileText) -> ProvedMigration:
+    async def migrate(self, file: FileText) -> ComparedMigration:
         return await (await self._profiles()).migrate(file)
 
     async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:

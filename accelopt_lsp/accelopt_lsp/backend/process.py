@@ -36,7 +36,7 @@ from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.waiting import within
 
 if TYPE_CHECKING:
-    from accelopt_agent.migration.proof import ProvedMigration
+    from accelopt_agent.migration.comparison import ComparedMigration
     from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 log = logging.getLogger(__name__)
@@ -93,8 +93,8 @@ class ProcessBackend:
     def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
         return self._values("profile", file)
 
-    async def migrate(self, file: FileText) -> ProvedMigration:
-        answer: ProvedMigration = await self._value("migrate", file)
+    async def migrate(self, file: FileText) -> ComparedMigration:
+        answer: ComparedMigration = await self._value("migrate", file)
         return answer
 
     async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:

@@ -17,7 +17,7 @@ from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Dialect, FileMeasurement
 
 if TYPE_CHECKING:
-    from accelopt_agent.migration.proof import ProvedMigration
+    from accelopt_agent.migration.comparison import ComparedMigration
     from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 
@@ -128,7 +128,7 @@ class Backend(Protocol):
             HostUnavailableError, UserError
         """
 
-    async def migrate(self, file: FileText) -> ProvedMigration:
+    async def migrate(self, file: FileText) -> ComparedMigration:
         """Return a file of NKI's Beta 1 in today's NKI, and what running both came to."""
         ...
 

@@ -1,4 +1,4 @@
-"""Implements ``accelopt migrate``: moves a file of NKI's Beta 1 to today's NKI, and proves that it does the same."""
+"""Implements ``accelopt migrate``: moves a file of NKI's Beta 1 to today's NKI, and compares what both do."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from accelopt_lsp.stderr import printable, say
 from accelopt_profiling.duration import duration_text
 
 if TYPE_CHECKING:
-    from accelopt_agent.migration.proof import ProvedMigration
+    from accelopt_agent.migration.comparison import ComparedMigration
     from accelopt_lsp.settings.load import Settings
     from accelopt_profiling.kernel_file import KernelFile
 
@@ -75,17 +75,17 @@ def migrate(
     if as_json:
         print_json(
             {
-                "file": str(file), "path": str(path), "proved": moved.proved, "unmoved": moved.unmoved,
+                "file": str(file), "path": str(path), "equal": moved.equal, "unmoved": moved.unmoved,
                 "cases": [dataclasses.asdict(case) for case in moved.cases], "stopped": moved.stopped,
                 "not_compared": moved.not_compared, "loops": moved.loops,
             }
         )  # fmt: skip
     else:
         _print(path, moved)
-    return Exit.DONE if moved.proved else Exit.NO
+    return Exit.DONE if moved.equal else Exit.NO
 
 
-def _print(path: Path, moved: ProvedMigration) -> None:
+def _print(path: Path, moved: ComparedMigration) -> None:
     say(printable(f"Wrote {path}."))
     for line in moved.unmoved:
         say(printable(f"Line {line.line} of the original is not moved: {line.reason}."))
@@ -106,8 +106,8 @@ def _print(path: Path, moved: ProvedMigration) -> None:
         say(printable("It is a draft to complete by hand, and no Python file yet."))
 
 
-async def _migrate(settings: Settings, file: KernelFile, target: str) -> ProvedMigration:
-    from accelopt_agent.migration.proof import migrate as move
+async def _migrate(settings: Settings, file: KernelFile, target: str) -> ComparedMigration:
+    from accelopt_agent.migration.comparison import migrate as move
 
     host = open_host(settings)
     try:

@@ -54,6 +54,10 @@ def activation(
             x = x + matched(b, x)
         return function(x)
 
+    if reduce_op is not None and operation_name(reduce_op) != "add":
+        machine.fault(
+            "unsupported", "activation's registers add up only; reduce its result with tensor_reduce."
+        )
     result = into(machine, dst, "activation", (SCALAR,), [tile, factor, shift], compute, cost=tile)
     accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
 

@@ -74,7 +74,9 @@ def test_no_estimate_is_below_its_floor(
     outcome = run(text, *inputs, mode="trace")
     assert outcome.fault is None, outcome.fault
     answer = estimate(outcome.trace, hardware(target))
-    assert answer.percent_of_peak <= 100 * (1 + 1e-9)
+    assert answer.percent_of_peak <= 100 * max(answer.busy.values()) * (
+        1 + 1e-9
+    )  # of the busiest engine's time
     for engine, ns in least_ns(answer, target).items():
         assert ns <= answer.schedule.total * (1 + 1e-9), engine
 

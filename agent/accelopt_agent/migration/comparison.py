@@ -1,4 +1,4 @@
-"""Moves a file on a host and proves it: a run for the facts, the translation, and both versions run and compared."""
+"""Moves a file on a host: both versions are run and compared, and the new one is profiled."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TARGET = "trn2"
 
 
 @dataclass(frozen=True)
-class ProvedMigration:
+class ComparedMigration:
     """The text in today's NKI. ``cases`` compare it with the original, none where nothing could be compared;
     ``stopped`` is why the original's run, the comparison or the profile of the new text ended early, "" where they did
     not. ``not_compared`` names what no case reached, ``loops`` how often each loop ran, in sentences."""
@@ -46,7 +46,7 @@ class ProvedMigration:
     @property
     def outcome(self) -> str:
         """What became of it, in a sentence."""
-        if self.proved:
+        if self.equal:
             return f"It computes the same in {len(self.cases)} case{'s' if len(self.cases) > 1 else ''}."
         count = len(self.unmoved)
         left = f"{count} statement{' is' if count == 1 else 's are'} marked as not moved. " if count else ""
@@ -57,7 +57,7 @@ class ProvedMigration:
         return " ".join([f"{left}{why}".strip(), *(f"Not compared: {n}." for n in self.not_compared)]).strip()
 
     @property
-    def proved(self) -> bool:
+    def equal(self) -> bool:
         """True if all is moved and profiled, every statement ran, and every case is equal."""
         return (
             self.profiled
@@ -67,7 +67,7 @@ class ProvedMigration:
         )
 
 
-async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> ProvedMigration:
+async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> ComparedMigration:
     """Move ``file``, of which the problem says what to run, and compare both on the problem's cases.
 
     Raises:
@@ -88,7 +88,7 @@ async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> 
     lines = ", ".join(map(str, moved.not_run))
     not_run = [f"line{'s' * (len(moved.not_run) > 1)} {lines} of the original did not run"] if lines else []
     trips = [f"line {t.line}: {', '.join(map(str, t.counts))}" for t in facts.trips if t.counts]
-    return ProvedMigration(
+    return ComparedMigration(
         moved.text,
         moved.unmoved,
         compared.cases,
