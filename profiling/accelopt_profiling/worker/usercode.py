@@ -12,7 +12,8 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
+from importlib import metadata
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from importlib.util import spec_from_file_location
@@ -126,9 +127,11 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         file, line = user_line(context, error)
         if _of_the_job(context, error.name or ""):
             raise StepFailedError(_not_among_sources(error, file, line)) from error
-        missing = (
-            f"The package {error.name!r} is not installed" if error.name else f"An import fails ({error})"
-        )
+        missing, top = f"An import fails ({error})", (error.name or "").partition(".")[0]
+        if top in sys.modules:
+            missing = f"The {top} {_installed_version(top)} that is installed has no module {error.name!r}"
+        elif error.name:
+            missing = f"The package {error.name!r} is not installed"
         place = module_in_repository(Path(context.source.name), error.name or "")
         message = (
             f"{missing} in {interpreter_in_use()}, where kernels run; install it there or name another Python in the "
@@ -158,6 +161,12 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         what = error_text(error)
         detail = "".join(traceback.format_exception(error))[-4000:]
         raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
+
+
+def _installed_version(package: str) -> str:
+    with suppress(metadata.PackageNotFoundError):
+        return metadata.version(package)
+    return ""
 
 
 def _of_the_job(context: StepContext, name: str) -> bool:

@@ -256,6 +256,7 @@ def test_a_kernel_that_cannot_be_launched_says_so(warm):
     [
         (HEAD + "1 / 0\n", "user-error", "ZeroDivisionError"),
         (HEAD + "import nowhere_to_be_found\n", "missing-package", "nowhere_to_be_found"),
+        (HEAD + "import triton.not_in_this_version\n", "missing-package", "that is installed has no module"),
         (HEAD + "raise ModuleNotFoundError('half of it is there')\n", "missing-package", "half of it is there"),
         (HEAD + "import sys\nsys.exit(3)\n", "exited", "exit 3"),
         (HEAD.replace("return [torch", "raise ValueError('no data'); return [torch") + "def run(x):\n    return x\n"
