@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from accelopt_profiling.examination import examine
-from accelopt_profiling.gate.candidate_files import with_imports
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.problems.loading.script_problem import ScriptProblem
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.relative_imports import PACKAGE, climbed
