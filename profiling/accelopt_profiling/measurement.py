@@ -232,6 +232,8 @@ OWN_FAULTS = frozenset(
     {"syntax-error", "kernel-raised", "kernel-crashed", "kernel-exited", "does-not-compile", "capacity", "wrong-result",
      "out-of-bounds", "uninitialised-read", "never-launched"}
 )  # fmt: skip
+#: Findings that are the fault of the host, or of what runs there, and of no file.
+HOST_FAULTS = frozenset({"disk-full", "no-access", "host-failed", "tool-failed", "host-unreachable"})
 #: Findings about a limit, and the setting that raises it.
 LIMITS = {"timeout": "limits.seconds", "out-of-memory": "limits.memory_mb"}
 

@@ -98,7 +98,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
                         changed = builder.add(message.step, message.value)
                     except ValueError as error:
                         why = f"What {host.name} answered to the step {message.step} cannot be read: {error}."
-                        raise JobFailedError(message.step, StepError("internal", why)) from error
+                        raise JobFailedError(message.step, StepError("host-failed", why)) from error
                     if changed:
                         yield builder.measurement()
         except JobFailedError as failed:

@@ -65,6 +65,7 @@ class InProcess:
         for one in job.steps:
             with pytest.MonkeyPatch.context() as patch:
                 patch.setattr("sys.path", [*sys.path])
+                patch.setattr("sys.meta_path", [*sys.meta_path])
                 enter_sources(context)
                 try:
                     if one.name == "profile":

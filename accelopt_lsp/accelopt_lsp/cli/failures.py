@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -50,6 +52,33 @@ def expected_failure(error: BaseException) -> CommandError | None:
         return error
     codes = [EXIT_CODES[cls.__name__] for cls in type(error).__mro__ if cls.__name__ in EXIT_CODES]
     return CommandError(codes[0], str(error)) if codes else None
+
+
+def failure_at_files(error: BaseException, arguments: Sequence[str]) -> CommandError | None:
+    """Return the failure of a command at a file, or for want of memory; None for another error.
+
+    An error that does not say at which file gets the files among the command's ``arguments``.
+    """
+    files = ", ".join(text for text in arguments if not text.startswith("-") and os.path.isfile(text))
+    place = f"{files}: " if files else ""
+    if isinstance(error, OSError):
+        what = (
+            f"{error.strerror or error}: {error.filename}"
+            if error.filename
+            else f"{place}{error.strerror or error}"
+        )
+        return CommandError(
+            Exit.UNAVAILABLE, f"{what}. Make it usable for this user, with room on its disk, and try again."
+        )
+    if isinstance(error, MemoryError):
+        return CommandError(
+            Exit.UNAVAILABLE, f"{place}The memory ran out; close what else runs, and try again."
+        )
+    if isinstance(error, RecursionError):
+        return wrong_input(f"{place}The text is nested more deeply than can be read; make it flatter.")
+    if isinstance(error, UnicodeError):
+        return wrong_input(f"{place}Some of it is no text ({error}); save it as UTF-8.")
+    return None
 
 
 def as_object(failure: CommandError) -> dict[str, Any]:

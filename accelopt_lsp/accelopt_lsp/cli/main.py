@@ -11,7 +11,7 @@ from typing import Any, NoReturn
 
 import click
 
-from accelopt_lsp.cli.failures import CommandError, Exit, as_object, expected_failure
+from accelopt_lsp.cli.failures import CommandError, Exit, as_object, expected_failure, failure_at_files
 from accelopt_lsp.cli.terminal import print_json, show_whatever_comes
 from accelopt_lsp.stderr import say
 
@@ -103,7 +103,7 @@ def run(arguments: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return Exit.DONE
     except Exception as error:
-        failed = expected_failure(error)
+        failed = expected_failure(error) or failure_at_files(error, arguments)
         if failed is None:
             raise
         return _report(failed, as_json)

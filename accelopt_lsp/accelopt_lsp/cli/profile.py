@@ -60,7 +60,7 @@ def profile(
     """Profile the kernels of FILE and check their results.
 
     Exit code 1: a kernel is wrong (its result, or an access out of bounds) or cannot be launched, or there is none. 2:
-    nothing could be run.
+    nothing could be run. 3: the host failed at it.
     """
     if trace is not None and not trace.absolute().parent.is_dir():
         raise wrong_input(f"{trace} cannot be written: there is no folder {trace.parent}.")
@@ -179,6 +179,8 @@ def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
 
 def answer(measurement: FileMeasurement) -> Exit:
     """Return the exit code that a measurement means."""
+    from accelopt_profiling.measurement import HOST_FAULTS
+
     findings = [*measurement.findings, *(f for kernel in measurement.kernels for f in kernel.findings)]
     if any(kernel.fault is not None for kernel in measurement.kernels):
         return Exit.NO
@@ -186,5 +188,5 @@ def answer(measurement: FileMeasurement) -> Exit:
     if not known and any(
         f.severity == "error" or f.code in ("no-problem", "never-launched") for f in findings
     ):
-        return Exit.WRONG_INPUT
+        return Exit.UNAVAILABLE if HOST_FAULTS & {f.code for f in findings} else Exit.WRONG_INPUT
     return Exit.DONE if measurement.kernels else Exit.NO

@@ -89,7 +89,7 @@ class Bridge:
                 self._archive, self._version, BOOTSTRAP, self._python, self._env, job
             )
         except Exception as error:  # Ray raises many kinds; each means that the job was not taken
-            self._fail(job_id, "internal", f"The Ray cluster did not take the job: {error}")
+            self._fail(job_id, "host-failed", f"The Ray cluster did not take the job: {error}")
             return
         self._tasks[job_id] = task
         threading.Thread(target=self._wait, args=(job_id, task), daemon=True).start()
@@ -114,7 +114,7 @@ class Bridge:
         except lost as error:
             code, why = "crashed", f"The cluster lost the job {RETRIES + 1} times: {_last_line(error)}"
         except Exception as error:
-            code, why = "internal", f"The job failed on the cluster: {_last_line(error)}"
+            code, why = "host-failed", f"The job failed on the cluster: {_last_line(error)}"
         if self._tasks.pop(job_id, None) is None:
             return  # it was cancelled
         if code:

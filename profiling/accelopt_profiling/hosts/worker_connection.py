@@ -336,7 +336,7 @@ def step_error_in(failed: dict[str, Any]) -> StepError:
         return from_plain(StepError, failed.get("error"))
     except ValueError:
         return StepError(
-            "internal", f"The worker sent an error that cannot be read: {failed.get('error')!r:.200}"
+            "host-failed", f"The worker sent an error that cannot be read: {failed.get('error')!r:.200}"
         )
 
 

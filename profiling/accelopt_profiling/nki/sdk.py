@@ -37,7 +37,7 @@ def real_packages() -> dict[str, ModuleType]:
             if loaded is None and importlib.util.find_spec(root) is None:
                 continue
             module = importlib.import_module(dotted)
-        except (ImportError, ValueError):
+        except Exception:  # a placeholder of that name, or half an installation
             continue
         if callable(getattr(module, simulator, None)):
             packages[dotted] = module

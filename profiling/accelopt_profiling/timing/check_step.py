@@ -60,7 +60,7 @@ def check_timed(context: StepContext, params: CheckTimedParams) -> CheckedRuns:
             outputs = load_values(folder)
         except ValueError as error:
             raise StepFailedError(
-                StepError("internal", f"Outputs of a timed run cannot be read: {error}.")
+                StepError("tampered", f"Outputs of a timed run cannot be read: {error}.")
             ) from None
         if values not in checks:
             checks[values] = OutputCheck(problem, partial(_drawn, context, problem, params.seed + values), [])

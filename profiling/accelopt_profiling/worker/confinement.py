@@ -34,16 +34,18 @@ _PROCESSES = (
 
 @dataclass(frozen=True)
 class Confinement:
-    """What a step may use besides what every step does: the folders ``projects`` without ``private``, a ``device``."""
+    """What a step may use besides what every step does: the folders ``projects`` without ``private``, a ``device``.
+    ``passed`` are the folders in them that imports pass through."""
 
     projects: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
+    passed: list[str] = field(default_factory=list)
     device: bool = False
 
 
 def confine(plan: SandboxPlan, sandbox: Sandbox | None, folder: Path, step: Confinement) -> None:
     """Enter the sandbox, or do without as far as the kernel allows, and give up user and privileges."""
-    user = plan.user_of(step.device, step.projects)
+    user = plan.user_of(step.device, [*step.projects, *step.passed])
     prepare_folder(folder, user)
     if sandbox is not None:
         sandbox.enter(folder, plan.places, step.projects, step.private)

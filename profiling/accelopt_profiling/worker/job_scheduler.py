@@ -225,11 +225,11 @@ class JobScheduler:
         self._tokens += 1
         running, frames, output = RunningStep.prepare(str(self._tokens), step)
         job.running = running
-        projects, private = self._projects.of_job(job.job.source.import_paths)
+        needs = Confinement(*self._projects.of_job(job.job.source.import_paths), step.device)
         body = {
             "name": step.name, "params": step.params, "folder": str(job.folder), "background": job.job.background,
             "source": to_plain(job.job.source), "limits": to_plain(step.limits), "key": running.key.hex(),
-            "needs": to_plain(Confinement(projects, private, step.device)),
+            "needs": to_plain(needs),
         }  # fmt: skip
         try:
             if parent.missing is not None:
@@ -363,4 +363,4 @@ class JobScheduler:
 
 
 def _encoding_error(error: Exception) -> StepError:
-    return StepError("internal", f"The step answered with what cannot be sent on: {error}")
+    return StepError("unsupported", f"The run answered with values that cannot be sent on: {error}.")

@@ -179,7 +179,9 @@ class RunningStep:
             try:
                 return from_plain(StepError, self.answer.get("error"))
             except ValueError as error:
-                return StepError("internal", f"The step sent an error that cannot be read: {error}")
+                return StepError(
+                    "host-failed", f"The run ended with an error that cannot be read ({error}); try again."
+                )
         return self._exit_error()
 
     def _exit_error(self) -> StepError:

@@ -41,10 +41,18 @@ class SandboxPlan:
         return replace(self, user=None)
 
     def user_of(self, device: bool, projects: Iterable[str]) -> int | None:
-        """Return whom a step runs as: the worker's user where device files, or a project, are not for everybody."""
+        """Return whom a step runs as: the worker's user where device files, or a project's folders that are imported
+        from, are not for everybody."""
         needed = [(path, 0o006) for path in accelerators()] if device else []
         needed += [(path, 0o005) for path in projects]
-        return self.user if all(os.stat(path).st_mode & mode == mode for path, mode in needed) else None
+        return self.user if all(_lets_all(path, mode) for path, mode in needed) else None
+
+
+def _lets_all(path: str, mode: int) -> bool:
+    try:
+        return os.stat(path).st_mode & mode == mode
+    except OSError:  # what is not there is not needed; what the worker may not see nobody may
+        return True
 
 
 class ProjectFolders:
@@ -54,10 +62,15 @@ class ProjectFolders:
         self._always = list(plan.places.projects)
         self._listed: dict[str, tuple[float, list[str]]] = {}
 
-    def of_job(self, import_paths: Iterable[str]) -> tuple[list[str], list[str]]:
-        """Return the folders to show besides those of every step, and the private entries of all of them."""
+    def of_job(self, import_paths: list[str]) -> tuple[list[str], list[str], list[str]]:
+        """Return the folders to show besides those of every step, the private entries of all of them, and the folders
+        that imports pass through."""
         projects = projects_of_job(import_paths)
-        return projects, [entry for place in (*self._always, *projects) for entry in self._private(place)]
+        shown = [Path(project) for project in projects]
+        ways = {folder for path in import_paths for folder in (Path(path), *Path(path).parents)}
+        passed = sorted(str(folder) for folder in ways if any(folder.is_relative_to(p) for p in shown))
+        private = [entry for place in (*self._always, *projects) for entry in self._private(place)]
+        return projects, private, passed
 
     def _private(self, place: str) -> list[str]:
         known, now = self._listed.get(place), time.monotonic()

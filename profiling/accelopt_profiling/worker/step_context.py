@@ -10,7 +10,14 @@ from typing import Any
 
 from accelopt_profiling.jobs import Source, StepError
 
-_NO_ROOM = {errno.EFBIG, errno.ENOSPC, errno.EDQUOT}
+#: What a host refuses, by the error's number: the code, and what to do about it.
+_NO_ROOM = "disk-full", "Make room there, and try again."
+_NO_ACCESS = "no-access", "Let the user that runs AccelOpt there use it, and try again."
+_REFUSED = {
+    errno.EFBIG: _NO_ROOM, errno.ENOSPC: _NO_ROOM, errno.EDQUOT: _NO_ROOM,
+    errno.EACCES: _NO_ACCESS, errno.EPERM: _NO_ACCESS, errno.EROFS: _NO_ACCESS,
+}  # fmt: skip
+_FAILED = "host-failed", "Try again; `accelopt doctor` shows what the host has."
 
 
 class StepFailedError(Exception):
@@ -22,9 +29,28 @@ class StepFailedError(Exception):
 
 
 def host_error(what: str, error: OSError, detail: str = "") -> StepError:
-    """Return the error of a step that the host kept from ``what`` (a clause): "disk-full" or "internal"."""
-    code = "disk-full" if error.errno in _NO_ROOM else "internal"
-    return StepError(code, f"{what}: {error}", detail=detail)
+    """Return the error of a step that the host kept from ``what`` (a clause): one of ``measurement.HOST_FAULTS``."""
+    code, advice = _REFUSED.get(error.errno or 0, _FAILED)
+    return StepError(code, f"{what}: {error}. {advice}", detail=detail)
+
+
+def step_error(step: str, error: BaseException, detail: str) -> StepError:
+    """Return the error of a step that ended with an exception outside of the user's own code."""
+    if isinstance(error, StepFailedError):
+        return error.error
+    if isinstance(error, MemoryError):
+        return StepError("memory", "The run asked for more memory than its limit.")
+    if isinstance(error, OSError):
+        return host_error(f"The step {step} failed on the host", error, detail)
+    if isinstance(error, RecursionError):
+        why = "The file, or a value of its problem, is nested more deeply than can be read; make it flatter."
+        return StepError("unsupported", f"{why} (RecursionError in the step {step})", detail=detail)
+    if isinstance(error, UnicodeError):
+        why = "The file, or a value of its problem, holds characters that are no text"
+        return StepError("unsupported", f"{why} ({error}); write them as escapes.", detail=detail)
+    why = f"AccelOpt failed in the step {step}, and not because of the file's own code"
+    what = f"{type(error).__name__}: {error}"
+    return StepError("tool-failed", f"{why} ({what}). Please report it with the file.", detail=detail)
 
 
 @dataclass(frozen=True)

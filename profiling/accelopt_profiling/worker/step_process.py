@@ -19,7 +19,7 @@ from accelopt_profiling.worker.limits import apply_limits, die_with_parent
 from accelopt_profiling.worker.running_step import UNHEARD
 from accelopt_profiling.worker.sandbox import Sandbox
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError, host_error
+from accelopt_profiling.worker.step_context import StepContext, step_error
 from accelopt_profiling.worker.steps import find_step
 from accelopt_profiling.worker.usercode import enter_sources
 
@@ -69,16 +69,8 @@ def run_step(
         refuse_system_calls(sandbox, needs.device)
         value = find_step(name, params)(context)
         send({"type": "result", "value": to_plain(value)})
-    except StepFailedError as failed:
-        error = failed.error
-    except MemoryError:
-        error = StepError("memory", "The run asked for more memory than its limit.")
-    except OSError as raised:
-        error = host_error(f"The step {name} failed on the host", raised, _traceback())
     except BaseException as raised:
-        error = StepError(
-            "internal", f"The step {name} failed: {type(raised).__name__}: {raised}", detail=_traceback()
-        )
+        error = step_error(name, raised, _traceback())
     try:
         if error is not None:
             send({"type": "error", "error": to_plain(error)})

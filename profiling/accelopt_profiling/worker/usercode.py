@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 import traceback
 from collections.abc import Iterator, Sequence
@@ -26,8 +27,13 @@ from accelopt_profiling.problems.inference.failure_site import error_text, faile
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import COMPUTED_IMPORT
 from accelopt_profiling.worker.environment import interpreter_in_use
+from accelopt_profiling.worker.project_modules import (
+    closed_folder,
+    enter_package_root,
+    enter_project,
+    module_in_repository,
+)
 from accelopt_profiling.worker.relative_imports import PACKAGE, package_for
-from accelopt_profiling.worker.repository_modules import find_in_repository, module_in_repository
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: What ``pytest.skip`` and ``unittest`` raise.
@@ -37,14 +43,11 @@ _loaded: set[str] = set()
 
 
 def enter_sources(context: StepContext) -> None:
-    """Put the job's source folder and the host's import paths first on ``sys.path``; imports leave no bytecode."""
+    """Let imports find the job's files and the project's on this machine; they leave no bytecode."""
     sys.dont_write_bytecode = True
-    paths = [str((context.folder / "src" / context.source.kernel).parent), str(context.folder / "src")]
-    for path in reversed([*dict.fromkeys(paths), *context.source.import_paths]):
-        if path not in sys.path:
-            sys.path.insert(0, path)
-    if context.source.import_paths:
-        find_in_repository(Path(context.source.name))
+    root, here = context.folder / "src", [Path(path) for path in context.source.import_paths]
+    own = [(root / context.source.kernel).parent, *here[:1]]
+    enter_project(own, [root, root / "src", *here[1:]], Path(context.source.name) if here else None)
 
 
 def load_module(
@@ -133,6 +136,10 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         elif error.name:
             missing = f"The package {error.name!r} is not installed"
         place = module_in_repository(Path(context.source.name), error.name or "")
+        if closed := closed_folder(context.source.import_paths, error.name or ""):
+            why = f"{closed} may not be read by the user that kernels run as, so {error.name!r} cannot be imported"
+            message = f"{why}; open it to that user (chmod o+rx), and save again."
+            raise StepFailedError(StepError("no-access", message, file, line)) from error
         message = (
             f"{missing} in {interpreter_in_use()}, where kernels run; install it there or name another Python in the "
             "setting `python`, and save again."
@@ -223,7 +230,7 @@ def member_name(source: Source, relative: str) -> str | None:
         return None
     names = [real.stem]
     folder = real.parent
-    while (folder / "__init__.py").is_file() and len(names) < _DEEPEST:
+    while os.path.isfile(folder / "__init__.py") and len(names) < _DEEPEST:
         names.append(folder.name)
         folder = folder.parent
     if len(names) == 1 or not all(name.isidentifier() for name in names):
@@ -251,10 +258,7 @@ def enter_package(root: str, name: str, file: Path, own_check: str = "") -> Exce
     that they lie in. Return what they raised: the file itself may do without what they want. A package that raises is
     entered without its ``__init__``.
     """
-    sys.path[:] = [
-        root,
-        *(p for p in sys.path if p != root),
-    ]  # before copies of its files that came with the job
+    enter_package_root(name.split(".")[0], Path(root))  # before copies of its files that came with the job
     sys.meta_path.insert(0, _MemberFinder(_CheckedLoader(name, file, own_check)))
     parts = name.split(".")[:-1]
     refused: Exception | None = None

@@ -100,7 +100,7 @@ class Steps:
         yield JobMessage("profile", {"kernels": [to_plain(measurement())]}, True)
         yield JobMessage("time", timed, True)
         if self.checked is None:
-            raise JobFailedError("time.check", StepError("internal", "Outputs cannot be read."))
+            raise JobFailedError("time.check", StepError("host-failed", "Outputs cannot be read."))
         yield JobMessage("time.check", to_plain(self.checked), True)
 
 
@@ -129,4 +129,4 @@ async def test_a_time_counts_once_the_outputs_of_its_runs_were_looked_at(tmp_pat
     assert (last.latency.known, last.correctness.status) == (known, status)
     evidence = [r.body.get("timing") for r in found.receipts]
     assert [e and e["notes"] for e in evidence] == ([["n"]] if checked else [None])
-    assert [f.code for f in found.findings] == ([] if checked else ["internal"])
+    assert [f.code for f in found.findings] == ([] if checked else ["host-failed"])

@@ -23,6 +23,7 @@ def load(tmp_path, monkeypatch):
     """Load the kernel of a job with these files, as its child process would."""
     before = set(sys.modules)
     monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path])
 
     def loaded(kernel, files):
         write_sources(tmp_path / "src", files)

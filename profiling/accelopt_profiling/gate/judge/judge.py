@@ -22,12 +22,12 @@ from accelopt_profiling.gate.steps.case_files import (
     CONFIGURATION,
     TOLERANCE_FILE,
     case_folder,
-    forget_candidate,
     raw_folders,
 )
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
+from accelopt_profiling.worker.project_modules import leave_project
 from accelopt_profiling.worker.step_context import StepContext
 
 #: Inputs on which digits cancel, and where; there an error of so many times what is allowed tells one algorithm from
@@ -41,7 +41,7 @@ _CANCELLED = 4.0
 
 def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
     """Judge every case that has expected values."""
-    forget_candidate(context)
+    leave_project()  # this process runs none of the candidate's code
     rule = from_plain(
         ReferenceRule, json.loads((context.folder / "gate" / TOLERANCE_FILE).read_text(encoding="utf-8"))
     )

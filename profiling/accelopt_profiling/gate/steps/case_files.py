@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from accelopt_profiling.gate.step_schemas import LATER, CaseCall
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.worker.project_modules import leave_project
 from accelopt_profiling.worker.sandbox_root import WRITABLE
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, user_errors
@@ -81,7 +81,7 @@ def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]
     The files that the candidate's process saw are left out of the import path: it may have changed them. The
     folder is gone before the next step starts, so that a candidate cannot read its reference there.
     """
-    forget_candidate(context)
+    leave_project()
     forget_writings(context)
     root = Path(tempfile.mkdtemp(prefix="problem-", dir=context.folder))
     try:
@@ -110,12 +110,6 @@ def forget_requests(context: StepContext) -> None:
     """Remove what the worker wrote down to start the steps: it holds the seeds and the problem's files."""
     for file in context.folder.glob("request-*.json"):
         file.unlink(missing_ok=True)
-
-
-def forget_candidate(context: StepContext) -> None:
-    """Take the candidate's folder off the import path of a process that runs none of its code."""
-    place = str((context.folder / "src").resolve())
-    sys.path[:] = [p for p in sys.path if not str(Path(p).resolve()).startswith(place)]
 
 
 @contextmanager

@@ -17,7 +17,6 @@ from accelopt_profiling.gate.step_schemas import DeviceRunParams, DeviceRunResul
 from accelopt_profiling.gate.steps.case_files import (
     case_folder,
     drawn_cases,
-    forget_candidate,
     saved_arguments,
     saved_call,
 )
@@ -25,6 +24,7 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.trainium.device_run import DeviceRequest
 from accelopt_profiling.trainium.toolchain import find_toolchain, generation_of, open_device
 from accelopt_profiling.trainium.tools import DeviceError
+from accelopt_profiling.worker.project_modules import leave_project
 from accelopt_profiling.worker.step_context import StepContext
 
 #: So many draws are run, each with a seed of its own; the kernel is compiled anew for each.
@@ -37,7 +37,7 @@ def run_on_device(
     """Run the kernel on draws at the problem's own shapes. What the device or its tools lack is told as
     ``unavailable``, what the kernel does wrong there as ``failed``.
     """
-    forget_candidate(context)
+    leave_project()  # this process runs none of the candidate's code
     text = context.source.files[context.source.kernel]
     kernels = {k.name: k for k in find_kernels(text).kernels if k.dialect == "nki"}
     ran: list[int] = []

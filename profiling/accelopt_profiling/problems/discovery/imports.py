@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
@@ -20,6 +22,14 @@ MAX_FILES = 500
 MAX_BYTES = 8 << 20
 #: Folders whose entries are packages of different projects.
 _INSTALLED = ("site-packages", "dist-packages")
+
+#: What is always a package: no file of a project stands in for the standard library, the toolchains, and what those and
+#: the worker import on their way, whatever lies beside a kernel (a temporary folder, a home).
+ALWAYS_PACKAGES = sys.stdlib_module_names | {
+    "nki", "neuronxcc", "torch_neuronx", "torch_xla", "libneuronxla", "triton", "torch", "numpy", "ml_dtypes",
+    "filelock", "fsspec", "jinja2", "networkx", "packaging", "setuptools", "sympy", "typing_extensions",
+    "accelopt_profiling",
+}  # fmt: skip
 
 #: Dotted names that a file may import, each with the level of a relative import (0 when absolute).
 Imports = list[tuple[str, int]]
@@ -119,6 +129,8 @@ def _resolve(name: str, level: int, importer: Path, roots: list[Path]) -> list[P
     else:
         starts, own = roots, []
     parts = [p for p in name.split(".") if p]
+    if not level and parts and parts[0] in ALWAYS_PACKAGES:
+        return []
     for start in starts:
         files: list[Path] = []
         folder = start
@@ -137,6 +149,16 @@ def _resolve(name: str, level: int, importer: Path, roots: list[Path]) -> list[P
         if files:
             return [*own, *files]
     return own
+
+
+def shadowing_files(path: Path, imports: Imports) -> list[str]:
+    """Return the names of files beside ``path`` that have the name of a package that it imports. A run as a script
+    would take them; in a folder that is a package nothing does."""
+    if os.path.isfile(path.with_name("__init__.py")):
+        return []
+    names = dict.fromkeys(name.split(".")[0] for name, level in imports if not level)
+    beside = [f"{name}{end}" for name in names if name in ALWAYS_PACKAGES for end in (".py", "/__init__.py")]
+    return [file for file in beside if os.path.isfile(path.parent / file) and path.parent / file != path]
 
 
 def with_imports(source: Source) -> Source:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import sys
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.problems.problem import Call, ProblemError
+from accelopt_profiling.worker.project_modules import enter_package_root
 
 #: What the runner's command line says where nobody says anything; all other options are None.
 _OPTIONS = {"mode": "fwd", "device": "cuda", "precision": "bypass", "input_id": 0, "only_match_mode": "exact"}
@@ -30,8 +30,7 @@ def operator_class(module: ModuleType, name: str, member: str) -> Any:
     """Return the operator's class: of the module itself, or where ``member`` is given of that member of its package."""
     if member:
         above = str(Path(str(module.__file__)).resolve().parents[member.count(".")])
-        if above not in sys.path:
-            sys.path.insert(0, above)
+        enter_package_root(member.split(".")[0], Path(above))
         module = importlib.import_module(member)
     found = getattr(module, name, None)
     if found is None:

@@ -1,0 +1,68 @@
+"""A step reads the project's folders whoever may read them, and names the one that its user may not."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from pathlib import Path
+
+import pytest
+
+from accelopt_profiling.examination import examine
+from accelopt_profiling.hosts.host import JobFailedError
+from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.jobs import Job, Step
+
+_KERNEL = "# accelopt: problem=../../two/p.py\nimport nki\n@nki.jit\ndef k(x): return x\n"
+_FILES = {
+    "a/one/k.py": _KERNEL, "two/p.py": "def get_inputs(): pass\ndef reference(): pass\n",
+    "lib/__init__.py": "", "lib/sizes.py": "N = 3\n", "single.py": "N = 4\n",
+}  # fmt: skip
+
+
+async def _names(folder: Path, text: str, private: str) -> list[str]:
+    for name, content in _FILES.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    folder.chmod(0o755)
+    kernel = folder / "a/one/k.py"
+    kernel.write_text(_KERNEL)
+    source = examine(kernel, _KERNEL, project_root=folder).source(ship_imports=False, text=text)
+    for place in private.split():
+        (folder / place).chmod(0o700 if (folder / place).is_dir() else 0o600)
+    host = LocalHost()
+    try:
+        async with contextlib.aclosing(host.run(Job(source, [Step("load", "numpy")]))) as messages:
+            return [message async for message in messages][-1].value["names"]
+    finally:
+        await host.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("private", ["a/one", "two", "a", "a/one two", ".", "a a/one two .", "lib"])
+async def test_a_kernel_in_a_private_folder_is_run(tmp_path: Path, private: str) -> None:
+    assert await _names(tmp_path, "x = 1", private) == ["x"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("private", "text", "code", "said"),
+    [
+        ("lib", "from lib.sizes import N", "no-access", "{}/lib may not be read by the user that kernels run as"),
+        ("lib/sizes.py", "from lib.sizes import N", "user-error", "Permission denied: '{}/lib/sizes.py'"),
+        ("single.py", "from single import N", "user-error", "Permission denied: '{}/single.py'"),
+    ],
+)  # fmt: skip
+async def test_what_a_step_may_not_read_is_named(
+    tmp_path: Path, private: str, text: str, code: str, said: str
+) -> None:
+    if os.getuid() != 0:
+        pytest.fail("only as root steps run as another user: run the tests as root", pytrace=False)
+    with pytest.raises(JobFailedError) as failed:
+        await _names(tmp_path, text, private)
+    assert (failed.value.error.code, failed.value.error.file, failed.value.error.line) == (
+        code,
+        "a/one/k.py",
+        1,
+    )
+    assert said.format(tmp_path) in failed.value.error.message
