@@ -30,6 +30,7 @@ from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.timing.time_step import TimeParams
 from accelopt_profiling.timing.timing_job import timing_steps
+from accelopt_profiling.waiting import interruptible
 
 RUNTIMES: dict[Dialect, Runtime] = {"nki": "numpy", "triton": "torch"}
 
@@ -84,8 +85,8 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
         by_dialect.setdefault(kernel.dialect, []).append(kernel)
     source = request.source
     if source is None:
-        source = await asyncio.to_thread(request.file.source, ship_imports=host.remote)
-    whole = asyncio.create_task(asyncio.to_thread(with_imports, source))  # as the files are now
+        source = await interruptible(request.file.source, ship_imports=host.remote)
+    whole = asyncio.create_task(interruptible(with_imports, source))  # as the files are now
     params = {dialect: _params(request, dialect, group, host.name) for dialect, group in by_dialect.items()}
     for dialect, group in by_dialect.items():
         job = _job(request, source, params[dialect], await host.facts())

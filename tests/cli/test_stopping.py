@@ -6,10 +6,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 
 import pytest
+from support.nki_kernels import SILU
 
 from accelopt_lsp.cli.optimize import continuing
 from accelopt_lsp.own_process import own_process
@@ -102,3 +104,52 @@ def test_a_signal_ends_a_search_as_its_budget_does(home: Path, number: signal.Si
 )
 def test_the_command_that_continues(asked: list[str], again: str) -> None:
     assert continuing(asked) == again
+
+
+LOOPS = """
+import importlib, sys
+module, _, name = sys.argv.pop(1).partition(":")
+*owner, name = name.split(".")
+holder = importlib.import_module(module)
+for part in owner:
+    holder = getattr(holder, part)
+
+def loop(*arguments, **options):
+    print("it loops", file=sys.stderr, flush=True)
+    while True:
+        pass
+
+setattr(holder, name, loop)
+from accelopt_lsp.cli.main import main
+main()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "what",
+    [
+        "accelopt_agent.rules.catalogue:proposals",
+        "accelopt_agent.search.known_rewrites:KnownRewrites.new_trials",
+        "accelopt_profiling.gate.gate:read",
+        "accelopt_memory.memory:Memory.traps",
+        "accelopt_profiling.kernel_file:KernelFile.source",
+    ],
+)
+def test_python_that_loops_holds_up_no_end(home: Path, what: str) -> None:
+    """Whatever part of a search loops in this process, it says what it has and the process ends."""
+    (home / "silu.py").write_text(SILU)
+    search = subprocess.Popen(
+        [sys.executable, "-c", LOOPS, what, "optimize", "silu.py", "--no-model", "--json"], cwd=home,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
+    )  # fmt: skip
+    assert search.stderr is not None
+    assert any("it loops" in line for line in search.stderr)
+    began = time.monotonic()
+    search.terminate()
+    try:
+        out, _ = search.communicate(timeout=120)
+    finally:
+        search.kill()
+    assert time.monotonic() - began < PROMISE
+    assert (search.returncode, "interrupted" in json.loads(out)["stopped"]["reason"]) == (130, True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import textwrap
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -35,6 +34,7 @@ from accelopt_lsp.search_plan import search_budget, search_plan
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostUnreachableError
+from accelopt_profiling.waiting import in_thread
 
 #: How many characters of what is being tried an editor's line holds.
 WIDTH = 70
@@ -59,16 +59,17 @@ async def search_events(
     known = profiles.known_problem(file, kernel)
     search = replace(_optimize_request(file, kernel, request), inferred=() if known is None else (known,))
     model, not_asked = None, ""
-    if "model" in search.sources:
-        model, not_asked = await asyncio.to_thread(resolve_team, settings, Path(file.path), in_editor=True)
-    if request.instructions and model is None:
-        why = not_asked or "none is configured; set `model.base_url` and `model.model`"
-        raise UserError(f"Instructions are for a model, and no model is asked: {why}")
-    if request.resume and not request.instructions and model is not None and memory is not None:
-        wished = await asyncio.to_thread(_earlier_instructions, memory, file, kernel, search.target)
-        search = replace(search, instructions=wished)
-    formatter = SearchProgressFormatter(kernel, search.budget.candidates, not_asked)
     try:
+        if "model" in search.sources:
+            team = in_thread(resolve_team, settings, Path(file.path), in_editor=True)
+            model, not_asked = await control.unless_stopped(team)
+        if request.instructions and model is None:
+            why = not_asked or "none is configured; set `model.base_url` and `model.model`"
+            raise UserError(f"Instructions are for a model, and no model is asked: {why}")
+        if request.resume and not request.instructions and model is not None and memory is not None:
+            wishes = in_thread(_earlier_instructions, memory, file, kernel, search.target)
+            search = replace(search, instructions=await control.unless_stopped(wishes))
+        formatter = SearchProgressFormatter(kernel, search.budget.candidates, not_asked)
         host, asked = await control.unless_stopped(profiles.connected(settings)), EditorModels(complete)
         async with aclosing(
             optimize(search, host, memory, model=model, asked=asked, control=control)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import replace
@@ -33,6 +32,7 @@ from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.timing.statistics import TimeComparison
 from accelopt_profiling.timing.timing_job import time_on
+from accelopt_profiling.waiting import interruptible
 
 
 class HostCost:
@@ -112,7 +112,7 @@ class HostCost:
         return [self._extents.get(kernel), self._launches.get(kernel), self._slow.get(kernel)]
 
     async def cost(self, text: str, kernel: str) -> KernelMeasurement:
-        if not await asyncio.to_thread(self._alone, text, kernel):
+        if not await interruptible(self._alone, text, kernel):
             return await self._whole_cost(text, kernel)
         return await self._kernel_cost(text, kernel)
 
@@ -186,7 +186,7 @@ class HostCost:
         self, text: str, kernel: str | None, names: list[str] | None, extent: Extent
     ) -> FileMeasurement | None:
         """Measure the kernels ``names`` of ``text``, None for all, with the problem for ``kernel``."""
-        wanted = await asyncio.to_thread(
+        wanted = await interruptible(
             profile_request,
             self._request,
             text,
@@ -216,7 +216,7 @@ class HostGate:
 
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         try:
-            answer = await check(self._host, await asyncio.to_thread(self._gate_request, text, kernel))
+            answer = await check(self._host, await interruptible(self._gate_request, text, kernel))
         except HostUnreachableError as error:
             raise EvaluatorLostError(str(error)) from error
         if answer[0].invalid_problem:
@@ -230,14 +230,14 @@ class HostGate:
         try:
             if not (await self._host.facts()).devices:
                 return None
-            gate_request = await asyncio.to_thread(self._gate_request, text, kernel)
+            gate_request = await interruptible(self._gate_request, text, kernel)
             request_text = self._request.text
             if gate_request.dialect != "triton" or gate_request.problem.kind == "selfrun":
                 return None
-            discovered = await asyncio.to_thread(find_kernels, text)
+            discovered = await interruptible(find_kernels, text)
             launched = [k for k in discovered.kernels if not k.device_function]
             found = [k for k in launched if k.name == kernel]
-            if not await asyncio.to_thread(only_kernel_changed, request_text, text, kernel):
+            if not await interruptible(only_kernel_changed, request_text, text, kernel):
                 found = launched
             before = gate_request.original.files[gate_request.original.kernel]
             session = await time_on(

@@ -14,7 +14,7 @@ from accelopt_agent.model.answer import Answer, AnswerReader, UnusableAnswerErro
 from accelopt_agent.model.consent import is_readable_on_the_way
 from accelopt_agent.model.keys import api_key, without_key
 from accelopt_agent.model.settings import ModelSettings
-from accelopt_profiling.waiting import within
+from accelopt_profiling.waiting import in_thread, within
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float | None = None) -> float | None:
@@ -323,7 +323,7 @@ async def query_model(
             f"{settings.base_url} is not encrypted: use https, or a port of this machine (an SSH tunnel)."
         )
         raise ModelCallError(message, final=True)
-    openai, key, client = await asyncio.to_thread(_open, settings)
+    openai, key, client = await in_thread(_open, settings)
     messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
     call = _Call(settings, messages, openai, key)
     async with client:

@@ -62,8 +62,6 @@ from accelopt_profiling.waiting import interruptible
 
 #: Verdicts that are about the limits of a proof, not about the text.
 _LIMITS = frozenset({"timeout", "memory"})
-#: More candidates than this are taken in by a thread: each takes a few milliseconds.
-FEW = 4
 
 
 class KernelSearch:
@@ -215,10 +213,7 @@ class KernelSearch:
         """Return the rewrites of an answer that are not known yet. Raises ProposerError."""
         node = step.node
         candidates = await self._proposers[step.proposer].propose(node)
-        if len(candidates) > FEW:
-            trials = await interruptible(self._known.new_trials, candidates, node)
-        else:
-            trials = self._known.new_trials(candidates, node)
+        trials = await interruptible(self._known.new_trials, candidates, node)
         if self.request.resume:  # what was tried in vain is taken over, and not tried again
             trials = [t for t in trials if t.fingerprint not in self._traps or await self._is_paid(t)]
         self._meter.skipped += len(candidates) - len(trials)

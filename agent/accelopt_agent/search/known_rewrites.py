@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Sequence
 
 from accelopt_agent.candidate import Candidate
@@ -17,6 +18,7 @@ class KnownRewrites:
     def __init__(self, root: Node, texts: VersionTexts) -> None:
         self._texts = texts
         self.never_again: set[str] = set()
+        self._adding = threading.Lock()
         self._seen = {(texts.fingerprints(root.text)[0], False)}
         self._failed_steps: set[tuple[tuple[str, str], bool]] = set()
 
@@ -31,12 +33,14 @@ class KnownRewrites:
             return None
         remembered = node.remembered or candidate.origin.startswith("memory:")
         trial = Trial(candidate, node, rewrite, remembered)
-        seen = {(fingerprint, False), (fingerprint, remembered)} & self._seen
-        if seen or rewrite in self.never_again or self.fails(trial.step, node):
+        if rewrite in self.never_again or self.fails(trial.step, node):
             return None
         if candidate.origin.startswith("rule:") and goes_back(candidate.text, node):
             return None
-        self._seen.add((fingerprint, remembered))
+        with self._adding:  # two answers may be read at a time
+            if {(fingerprint, False), (fingerprint, remembered)} & self._seen:
+                return None
+            self._seen.add((fingerprint, remembered))
         return trial
 
     def add_failed_step(self, step: tuple[str, str], version: Node) -> None:

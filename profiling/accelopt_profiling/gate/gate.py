@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import hashlib
 import math
@@ -50,6 +49,7 @@ from accelopt_profiling.measurement import Launchability
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.receipt import Receipt
+from accelopt_profiling.waiting import interruptible
 
 #: All cases of a candidate together get so many times what one gets.
 ALL_CASES = 5
@@ -71,12 +71,12 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
         HostUnreachableError: the host could not be reached, or was lost; nothing is known about the candidate.
     """
     cases = request.cases or plan_cases(request.options)
-    request = await asyncio.to_thread(_whole, request)
+    request = await interruptible(_whole, request)
     text = request.candidate.files[request.candidate.kernel]
     before = request.original.files[request.original.kernel]
-    evidence = Evidence(findings=await asyncio.to_thread(read, text, before))
+    evidence = Evidence(findings=await interruptible(read, text, before))
     evidence.reasons += _refusals(request, evidence)
-    evidence.limits = await asyncio.to_thread(limits_of_sizes, text, before)
+    evidence.limits = await interruptible(limits_of_sizes, text, before)
     if evidence.limits and request.options.shapes and not request.cases:
         cases = [*cases, *cases_beyond()]
     cases = [c for c in cases if _planned(request) or not c.reduced]
@@ -84,11 +84,11 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
     seed = cases[0].seed
-    await _run(host, await asyncio.to_thread(_job, request, cases, facts, seed), cases, evidence)
+    await _run(host, await interruptible(_job, request, cases, facts, seed), cases, evidence)
     near = near_cases(evidence, decide(evidence, _kernels(request))[1])
     if near:
         again, further = Evidence(), further_draws(cases, near)
-        await _run(host, await asyncio.to_thread(_job, request, further, facts, seed, True), further, again)
+        await _run(host, await interruptible(_job, request, further, facts, seed, True), further, again)
         right, reasons, _ = decide(again, _kernels(request))
         other = next((r for r in reasons if r.code != "wrong-result"), None)
         if right or other is None:
