@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.nki_kernels import SILU
+
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, Finished, ProgressText, SuggestionFound, Usage
+from accelopt_agent.model.editor_request import no_models
+from accelopt_agent.search.control import SearchControl
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
-from accelopt_lsp.backend.protocol import SearchEnd, SearchProgress
-from accelopt_lsp.backend.search import SearchProgressFormatter
+from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchProgress, SearchRequest
+from accelopt_lsp.backend.search import SearchProgressFormatter, search_events
+from accelopt_lsp.settings.load import Settings, load_settings
+from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
@@ -53,3 +65,51 @@ def test_the_end_says_what_the_best_is_worth() -> None:
     (end,) = SearchProgressFormatter.of(told, Finished("r", "1 suggestion", Usage()))
     assert isinstance(end, SearchEnd)
     assert end.message.startswith("silu: 1 suggestion; the best is 2.0x est. (1.8-2.2).")
+
+
+def test_what_was_not_checked_is_said_at_the_end() -> None:
+    versions = tuple(
+        CandidateTried(
+            n,
+            Candidate("silu", f"t{n}", "rule:widen", f"Widen {n}."),
+            "faster",
+            Latency(n, n, n, Known.ESTIMATED),
+        )
+        for n in (3, 5)
+    )
+    event = Finished("r", "no suggestion so far: cancelled", Usage(), ended="stopped", unchecked=versions)
+    (end,) = SearchProgressFormatter("silu", 40).of(event)
+    assert isinstance(end, SearchEnd)
+    assert "not checked yet: est. 3 us by Widen 3 and 1 more." in end.message
+    assert end.message.endswith("Resume the search to continue it.")
+
+
+@pytest.mark.parametrize("stage", ["the host", "the model's key"])
+async def test_a_search_that_has_not_begun_is_stopped_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    reached, over, loop = asyncio.Event(), threading.Event(), asyncio.get_running_loop()
+
+    def key(*arguments: Any, **options: Any) -> tuple[None, str]:
+        if stage == "the model's key":
+            loop.call_soon_threadsafe(reached.set)
+            over.wait(60)
+        return None, "none"
+
+    class Hosts:
+        def known_problem(self, file: FileText, kernel: str) -> None:
+            return None
+
+        async def connected(self, settings: Settings) -> None:
+            reached.set()
+            await asyncio.Event().wait()
+
+    monkeypatch.setattr("accelopt_lsp.backend.search.resolve_team", key)
+    file = FileText(examine(tmp_path / "k.py", SILU), load_settings(tmp_path, environ={}))
+    control = SearchControl()
+    events = search_events(file, "silu", SearchRequest(), Hosts(), None, no_models, control)  # type: ignore[arg-type]
+    reading = asyncio.ensure_future(anext(events))
+    await asyncio.wait_for(reached.wait(), 60)
+    control.stop("cancelled")
+    assert await asyncio.wait_for(reading, 60) == SearchEnd(0, "silu: nothing was tried: cancelled.")
+    over.set()

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.nki_kernels import SILU
 
+from accelopt_memory.memory import Memory
+
 if TYPE_CHECKING:
     from mcp import ClientSession
 
@@ -118,8 +120,36 @@ async def test_cancelling_a_tool_ends_its_command(home: Path) -> None:
         await asyncio.wait_for(asyncio.to_thread(_ended, running), 60)
 
 
+@pytest.mark.slow
+async def test_a_cancelled_search_ends_with_what_it_has(home: Path) -> None:
+    (home / "silu.py").write_text(SILU)
+    going = asyncio.Event()
+
+    async def progress(number: float, total: float | None, text: str | None) -> None:
+        if "looking for" in (text or ""):
+            going.set()
+
+    async with tools(home) as session:
+        waiting = asyncio.create_task(
+            session.call_tool("optimize", {"file": "silu.py"}, progress_callback=progress)
+        )
+        await asyncio.wait_for(going.wait(), 120)
+        running = _running(home, b"\0optimize\0")
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+        await asyncio.wait_for(asyncio.to_thread(_ended, running), 15)
+    with Memory.open(home / "memory.db", read_only=True) as memory:
+        (run,) = memory.run_log.runs()
+    assert (run.status, "interrupted" in run.result["reason"]) == ("cancelled", True)
+
+
 def _profiles(root: Path) -> list[int]:
-    """The processes that profile a file below ``root``."""
+    return _running(root, b"\0profile\0")
+
+
+def _running(root: Path, command: bytes) -> list[int]:
+    """The processes that run a command on a file below ``root``."""
     found = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -127,7 +157,7 @@ def _profiles(root: Path) -> list[int]:
                 line = (entry / "cmdline").read_bytes()
             except OSError:
                 continue
-            if b"\0profile\0" in line and str(root).encode() in line:
+            if command in line and str(root).encode() in line:
                 found.append(int(entry.name))
     return found
 

@@ -15,9 +15,13 @@ from support.toy_search import FUSED, PATIENCE, TEXT, WIDE, ToyCost, ToyGate, To
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, Event, Finished, SuggestionFound
+from accelopt_agent.model.answer import Answer
+from accelopt_agent.model.proposer import ModelProposer
+from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive, optimize
 from accelopt_agent.request import Budget
 from accelopt_agent.search import control as stopping
+from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.node import Node
 from accelopt_memory.memory import Memory
@@ -275,3 +279,29 @@ async def test_a_host_whose_jobs_never_end(way: str, text: str, tmp_path: Path) 
     assert last.ended == WAYS[way][0]
     assert "not measured yet" in last.reason
     assert last.usage.seconds <= time.monotonic() - began
+
+
+@pytest.mark.parametrize("way", WAYS)
+async def test_a_question_without_an_answer_is_in_the_ledger(way: str) -> None:
+    reached = asyncio.Event()
+
+    async def asked(*question: Any, **options: Any) -> Answer:
+        reached.set()
+        await asyncio.Event().wait()
+        raise AssertionError("nobody answers")
+
+    def start(budget: Budget, control: SearchControl) -> AsyncGenerator[Event, None]:
+        model = ModelSettings("http://127.0.0.1:1/v1", "toy", price_in=1.0, price_out=10.0)
+
+        def team(meter: Meter) -> list[ModelProposer]:
+            return [ModelProposer(model, meter, "trn1", asked=asked)]
+
+        return drive(request(budget=budget), ToyCost(), ToyGate(), None, "toy", team, control)
+
+    last = (await ended(way, reached, start))[-1]
+    assert isinstance(last, Finished)
+    (call,) = last.calls
+    assert (call.role, call.estimated, call.tokens_out) == ("planner", True, 0)
+    assert call.tokens_in > 100
+    assert call.money is not None
+    assert "before the answer" in call.fault
