@@ -49,7 +49,7 @@ def row(folder: Path, python: Path, wheel: Path) -> list[str]:
     scripts = empty_environment(folder, python)
     install(scripts, wheel)
     cells = [cell(folder, scripts, "silu.py")]
-    install(scripts, f"torch=={TORCH}")
+    install(scripts, "--no-compile", f"torch=={TORCH}")
     for version in TRITON:
         try:
             install(scripts, "--only-binary", ":all:", "--no-deps", f"triton=={version}")
