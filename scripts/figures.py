@@ -19,6 +19,7 @@ from support.pages import PAGES, ROOT, blocks, run_page
 def main(pages: list[Path]) -> int:
     code = 0
     for page in pages:
+        text = page.read_text(encoding="utf-8")
         with tempfile.TemporaryDirectory(prefix="accelopt-figures-") as folder:
             try:
                 fresh = run_page(page, Path(folder), Path(sys.executable).parent)
@@ -26,9 +27,12 @@ def main(pages: list[Path]) -> int:
                 print(f"{page.relative_to(ROOT)}: {error}", file=sys.stderr)
                 code = 1
                 continue
-        changed = fresh != page.read_text(encoding="utf-8")
+        if page.read_text(encoding="utf-8") != text:
+            print(f"{page.relative_to(ROOT)}: edited meanwhile, left as it is", file=sys.stderr)
+            code = 1
+            continue
         page.write_text(fresh, encoding="utf-8")
-        print(f"{page.relative_to(ROOT)}: {'written' if changed else 'as it was'}")
+        print(f"{page.relative_to(ROOT)}: {'written' if fresh != text else 'as it was'}")
     return code
 
 

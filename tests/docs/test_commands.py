@@ -62,6 +62,7 @@ def test_the_sample_of_an_editor_sets_no_target(page: Path) -> None:
     [
         ("est. 36.2-126 us  24 %", "est. 30-1,400 us   20 %", "est. 30-1,400 us   20 %"),
         ("1.86x ... (36.2-126)", "1.9x by estimate (30-140)", "1.9x ... (30-140)"),
+        ("pairs 3 x", " pairs    3 x ", "pairs 3 x"),
         ("took 3 s", "took 3 files", None),
         ("7 rewrites", "8 rewrites", None),
         ("...\nlast 2 %", "first\nsecond\nlast 3 %", "...\nlast 3 %"),
