@@ -296,3 +296,60 @@ def test_a_command_that_an_instruction_has_not_is_refused(name: str, command: st
     assert fault is not None
     assert fault.code == "unsupported"
     assert command in fault.message
+
+
+IN_A_LOOP = """
+out = nl.ndarray((8, 12), dtype=nl.float32, buffer=nl.shared_hbm)
+x, wide, column = sbuf(8, {width}, dtype=nl.{dtype}), sbuf(8, {width}, dtype=nl.{dtype}), sbuf(8, 1)
+nisa.dma_copy(x, a[:, 0:{width}])
+{before}
+for i in range(12):
+    nisa.tensor_scalar_reduce(wide, x, nl.multiply, 2.0, nl.{op}, reduce_cmd=nisa.reduce_cmd.{first})
+    nisa.tensor_scalar_reduce(x, x, nl.add, 0.5, nl.{op}, column, reduce_cmd=nisa.reduce_cmd.reduce)
+    nisa.dma_copy(out[:, i:i + 1], column)
+return out
+"""
+
+
+@pytest.mark.parametrize("op", sorted(REDUCE))
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("first", ["reset_reduce", "reduce"])
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_iterations_of_a_loop_reduce_what_each_of_them_computes(op: str, dtype: str, first: str) -> None:
+    """The instruction that goes on writes over what it reads; from the second iteration on another value is there."""
+    before = (
+        f"nisa.tensor_scalar_reduce(wide, x, nl.add, 0.0, nl.{op}, reduce_cmd=nisa.reduce_cmd.reset_reduce)"
+        if first == "reduce"
+        else ""
+    )
+    body = IN_A_LOOP.format(op=op, dtype=dtype, first=first, width=4, before=before)
+    kind, function = np.dtype(getattr(ml_dtypes, dtype, dtype)), REDUCE[op]
+    x = (A / 8).astype(kind).astype(np.float32)[:, :4]
+    held = function.reduce(x, axis=1) if first == "reduce" else None
+    columns = []
+    for _ in range(12):
+        one, two = function.reduce(x * 2, axis=1), function.reduce(x + np.float32(0.5), axis=1)
+        held = (
+            function(function(one, two), held)
+            if held is not None and first == "reduce"
+            else function(one, two)
+        )
+        columns.append(held)
+        x = (x + np.float32(0.5)).astype(kind).astype(np.float32)
+    outcome = nki_current_source.run(body, (A / 8).astype(kind))
+    assert outcome.fault is None
+    np.testing.assert_allclose(outcome.result, np.stack(columns, axis=1), rtol=1e-4)
+
+
+def test_an_instruction_of_beta_1_writes_its_result_and_what_it_reads_out() -> None:
+    body = """
+    out = nl.ndarray((8, 6), dtype=nl.float32, buffer=nl.shared_hbm)
+    squares, total = nl.ndarray((8, 6), dtype=nl.float32), nl.ndarray((8, 1), dtype=nl.float32)
+    squares[...] = nisa.activation_reduce(nl.square, nl.load(a), reduce_op=nl.add, reduce_res=total)
+    nl.store(out, nl.multiply(squares, total))
+    return out
+    """
+    outcome = nki_source.run(body, A)
+    np.testing.assert_allclose(outcome.result, A * A * (A * A).sum(1, keepdims=True), rtol=1e-5)
+    (instruction,) = [i for i in outcome.trace.instructions if i.opcode == "activation_reduce"]
+    assert sorted(block.shape for block, _ in instruction.writes) == [(8, 1), (8, 6)]

@@ -133,7 +133,9 @@ def accumulate(
         )
     if result.valid is not None:
         target = target.within((result.valid[0], *((0, n) for n in target.shape[1:])))
-    producer.writes.append(target.region())
+    producer.writes.insert(
+        0, target.region()
+    )  # the last one is that of the result, which may be assigned elsewhere
     shape = target.shape
 
     def read(held: Any) -> Array:
