@@ -22,6 +22,7 @@ from accelopt_memory.rows import from_row, storable_record, to_json
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.quantity import CounterMove, Known
+from accelopt_profiling.source_text import source_lines
 
 #: The most words of a difference that are searched for.
 MOST_WORDS = 16
@@ -81,7 +82,7 @@ def difference_words(slow: str, fast: str) -> str:
     """Return the distinct words of the lines that differ, at most ``MOST_WORDS``: first those that only one side of
     the difference has, then the others, each in order."""
     sides: dict[str, dict[str, None]] = {"-": {}, "+": {}}
-    for line in difflib.unified_diff(slow.splitlines(), fast.splitlines(), lineterm="", n=0):
+    for line in difflib.unified_diff(source_lines(slow), source_lines(fast), lineterm="", n=0):
         if line[:1] in "+-" and not line.startswith(("---", "+++")):
             sides[line[0]] |= dict.fromkeys(_WORD.findall(line))
     words = sides["-"] | sides["+"]

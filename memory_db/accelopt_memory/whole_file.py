@@ -10,7 +10,7 @@ from typing import TextIO
 
 
 @contextlib.contextmanager
-def whole_file(path: Path, mode: int = 0o600) -> Iterator[TextIO]:
+def whole_file(path: Path, mode: int = 0o600, encoding: str = "utf-8") -> Iterator[TextIO]:
     """Yield a file for text that takes the place of ``path`` when the block ends, and is on the disk then; after an
     exception, what was there is untouched. Line ends are written as they are.
 
@@ -21,7 +21,7 @@ def whole_file(path: Path, mode: int = 0o600) -> Iterator[TextIO]:
 
     handle, temporary = tempfile.mkstemp(dir=path.absolute().parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as out:
+        with os.fdopen(handle, "w", encoding=encoding, newline="") as out:
             yield out
             out.flush()
             os.fsync(out.fileno())

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import codecs
+import io
 import os
+import re
 import stat
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,6 +18,9 @@ MAX_BYTES = 16 << 20
 COMPUTED_IMPORT = "*"
 #: How often a parse that CPython spoiled itself is repeated; one repeat is enough unless it is spoiled again.
 ATTEMPTS = 10
+
+
+_LINE_END = re.compile(r"\r\n|\n|\r")
 
 
 class UnreadableFileError(Exception):
@@ -32,22 +38,68 @@ def read_text(path: Path) -> str:
     """Return the text of a file, line ends as they are, without a byte order mark.
 
     Raises:
-        UnreadableFileError: it is missing, a folder, not allowed to be read, too large, or not UTF-8.
+        UnreadableFileError: it is missing, a folder, not allowed to be read, too large, or not in the encoding that
+            it declares (``decode_source``).
     """
     try:
         if path.is_dir():
             raise UnreadableFileError("problem-invalid", "is a folder; name a Python or JSON file")
-        return read_regular(path).decode("utf-8-sig")
+        return decode_source(read_regular(path))[0]
     except UnusableFileError as error:
         raise UnreadableFileError("problem-invalid", str(error)) from None
     except FileNotFoundError:
         raise UnreadableFileError("problem-missing", "does not exist") from None
     except UnicodeDecodeError as error:
-        raise UnreadableFileError("not-text", f"is not UTF-8 text (byte {error.start})") from None
+        why = f"is not {error.encoding.upper()} text (byte {error.start})"
+        raise UnreadableFileError("not-text", why) from None
+    except (SyntaxError, LookupError) as error:
+        raise UnreadableFileError("not-text", f"declares no encoding that Python knows ({error})") from None
     except OSError as error:
         raise UnreadableFileError("problem-invalid", f"cannot be read: {error.strerror or error}") from None
     except ValueError:
         raise UnreadableFileError("problem-invalid", "has a name that no file can have") from None
+
+
+def decode_source(data: bytes) -> tuple[str, str]:
+    """Return a file's text without a byte order mark, and its encoding as Python reads it: by that mark or a coding
+    line (PEP 263), otherwise UTF-8.
+
+    Raises:
+        UnicodeDecodeError: it is not in that encoding.
+        SyntaxError, LookupError: Python knows no such encoding of text.
+    """
+    import tokenize  # most files need no more than its first lines
+
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError:
+        data.decode("utf-8")  # where that is the reason, it says so better
+        raise
+    return data.decode(encoding), encoding
+
+
+def encode_source(text: str) -> bytes:
+    """Return the bytes that Python reads as ``text``, whatever its coding line says. Where that encoding does not have
+    the text, they are bytes that Python refuses."""
+    import tokenize
+
+    data = text.encode()
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+        if encoding.startswith("utf-8"):
+            return data
+        encoded = text.encode(encoding)
+        if encoded.decode(encoding) == text:
+            return encoded
+    except (SyntaxError, LookupError, UnicodeError):
+        pass
+    return codecs.BOM_UTF8 + data  # a mark of UTF-8 beside the line of another encoding
+
+
+def source_lines(text: str) -> list[str]:
+    """Return the lines of a text without their ends, as Python and editors count them: a form feed ends none."""
+    lines = _LINE_END.split(text)
+    return lines[:-1] if lines[-1] == "" else lines
 
 
 class UnusableFileError(OSError):

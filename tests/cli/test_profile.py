@@ -245,3 +245,19 @@ def test_replay_refuses_what_it_cannot_do(accelopt: Command, home: Path) -> None
 
 
 MINIMAL = '{"name": "k", "line": 1, "dialect": "nki", "target": "trn1"}'
+
+
+@pytest.mark.slow
+def test_a_file_in_latin_1_is_profiled_and_keeps_its_encoding(accelopt: Command, home: Path) -> None:
+    path = home / "silu.py"
+    said = "# -*- coding: latin-1 -*-\nNAME = 'caf\xe9'\nassert len(NAME) == 4\n"
+    path.write_bytes(said.encode("latin-1") + SILU.encode())
+    (kernel,) = accelopt("profile", "silu.py", "--json").object["kernels"]
+    assert kernel["correctness"]["status"] == "passed"
+    verdict = accelopt("verify", "silu.py", "--problem", "silu.py", "--json").object
+    assert verdict["accepted"], verdict
+    found = accelopt("optimize", "silu.py", "--no-model", "--budget", "candidates=3", "--json")
+    best = found.object["suggestions"][0]
+    assert accelopt("accept", best["id"]).code == 0
+    assert path.read_bytes().startswith(said.encode("latin-1"))
+    assert path.read_bytes() != said.encode("latin-1") + SILU.encode()

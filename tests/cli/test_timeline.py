@@ -91,3 +91,13 @@ def test_kernels_without_a_timeline_are_left_out_of_a_trace() -> None:
     trace = trace_object("k.py", "a\nb\n", kernels)
     assert {event["pid"] for event in trace["traceEvents"]} == {2}
     assert pictures(Timeline(0.0, [], [], [], Spans(), 0.0), []) == ""
+
+
+def test_lines_after_a_form_feed_are_those_of_the_editor(accelopt: Command, home: Path) -> None:
+    (home / "silu.py").write_text("\x0c\n" + SILU)
+    assert accelopt("profile", "silu.py", "--trace", "out.json", "--json").code == 0
+    events = json.loads((home / "out.json").read_text())["traceEvents"]
+    load = next(e for e in events if e["name"] == "load" and e["ph"] == "X")
+    assert load["args"] == {"line": 18, "source": "tile = nl.load(x[i * 128 + rows, j * COLUMNS + columns])"}
+    assert accelopt("report", "silu.py", "-o", "out.html").code == 0
+    assert re.search(r"</b> *18 +tile = nl\.load", (home / "out.html").read_text())

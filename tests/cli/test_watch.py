@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from support.nki_kernels import FASTER, SILU, WRONG
 
-from accelopt_lsp.cli.watch import Watcher
+from accelopt_lsp.cli.watch import Watcher, is_watched, kernel_files
 from accelopt_lsp.settings.load import load_settings
 
 
@@ -131,3 +131,15 @@ async def test_an_interrupted_command_leaves_no_process(home: Path) -> None:
     assert json.loads(out)["error"]["exit"] == 130
     assert b"Traceback" not in err
     await gone(pid)
+
+
+@pytest.mark.parametrize("name", ["venv", "site-packages", ".tox"])
+def test_a_folder_that_was_asked_for_is_watched_whatever_it_is_called(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / name / "kernels"
+    (folder / "venv").mkdir(parents=True)
+    for path in (folder / "a.py", folder / "venv" / "b.py"):
+        path.write_text(SILU)
+    assert kernel_files(folder) == [folder / "a.py"]
+    assert is_watched(folder, folder / "a.py")
+    assert not is_watched(folder, folder / "venv" / "b.py")
+    assert not is_watched(folder, tmp_path / "c.py")

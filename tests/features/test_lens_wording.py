@@ -8,6 +8,7 @@ import pytest
 
 from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.features import wording
+from accelopt_lsp.features.actions import actions
 from accelopt_lsp.features.diagnostics import MOST, findings
 from accelopt_lsp.features.hints import hints
 from accelopt_lsp.features.hover import hover
@@ -245,3 +246,20 @@ def test_why_there_is_no_time_comes_before_what_was_inferred() -> None:
     ]
     assert wording.stop_reason(result(Latency(None), findings=said)) == "cannot run here, line 5"
     assert wording.stop_reason(result(Latency(None), findings=said[:1])) == "inferred arguments"
+
+
+def test_the_gravest_findings_are_those_that_are_shown() -> None:
+    hints = tuple(Finding("masked-lanes", i, "hint", f"{i}") for i in range(1, MOST + 50))
+    error = Finding("wrong-result", 5000, "error", "Wrong.")
+    warning = Finding("spill", 4000, "warning", "It spills.")
+    said = findings(replace(STATE, run_findings=(*hints, error, warning)))
+    assert [f.code for f in said[-3:]] == ["spill", "wrong-result", "more-findings"]
+    assert [f.line for f in said] == sorted(f.line for f in said)
+    assert said[-1].message == "51 more findings are not shown."
+
+
+@pytest.mark.parametrize("code", ["no-problem", "inferred-problem"])
+def test_a_file_whose_last_kernel_was_deleted_still_has_its_actions(code: str) -> None:
+    said = Finding(code, 3, "information", "It is so.", "createProblem")
+    state = replace(STATE, kernels=(), run_findings=(said,))
+    assert [a.command for a in actions(state, 1, 1, [])] == []

@@ -110,30 +110,29 @@ def _apply(suggestion: Suggestion) -> bool:
     """
     from accelopt_agent.suggestions.apply import edits_for, holds
     from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
-    from accelopt_profiling.source_text import read_regular
+    from accelopt_profiling.source_text import decode_source, read_regular
 
     path = Path(suggestion.file)
     try:
-        raw = read_regular(path)
-        text = raw.decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        text, encoding = decode_source(read_regular(path))
+    except (OSError, UnicodeDecodeError, SyntaxError, LookupError) as error:
         raise wrong_input(f"{path} cannot be changed: {error}.") from None
-    bom = "\ufeff" if text.startswith("\ufeff") else ""
-    text = text.removeprefix(bom)
     if holds(text, suggestion.base_text, suggestion.text):
         return False
     edits = edits_for(text, suggestion)
     if isinstance(edits, ApplyRefusal):
         raise CommandError(Exit.NO, f"{path} was not changed. {edits.reason}")
-    _replace(path, bom + apply_to_text(text, edits))
+    _replace(path, apply_to_text(text, edits), encoding)
     return True
 
 
-def _replace(path: Path, text: str) -> None:
+def _replace(path: Path, text: str, encoding: str) -> None:
     """Write the file whole or not at all; links and permissions stay."""
     real = path.resolve()
     try:
-        with whole_file(real, real.stat().st_mode & 0o7777) as out:
+        with whole_file(real, real.stat().st_mode & 0o7777, encoding) as out:
             out.write(text)
+    except UnicodeEncodeError as error:
+        raise wrong_input(f"{path} cannot be written: {error}.") from None
     except OSError as error:
         raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None

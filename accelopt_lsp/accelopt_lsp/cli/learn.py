@@ -15,6 +15,7 @@ from accelopt_lsp.cli.options import host_option, isolation_option, json_option,
 from accelopt_lsp.cli.terminal import err, print_json
 from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for
 from accelopt_lsp.stderr import printable
+from accelopt_profiling.source_text import decode_source
 
 if TYPE_CHECKING:
     from accelopt_agent.request import OptimizeRequest
@@ -117,7 +118,7 @@ def version(named: str) -> tuple[Path, str]:
     command = ["git", "-C", str(folder), "cat-file", "blob", f"{commit}:./{path.name}"]
     try:
         shown = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=True)
-        return path, shown.stdout.decode("utf-8-sig")
+        return path, decode_source(shown.stdout)[0]
     except subprocess.CalledProcessError as error:
         why = error.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         raise wrong_input(f"git has no {named}: {why}") from None

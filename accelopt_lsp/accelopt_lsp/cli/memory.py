@@ -14,6 +14,7 @@ from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json
 from accelopt_lsp.resources import memory_path, memory_with, open_memory, settings_for
 from accelopt_lsp.stderr import printable, say
+from accelopt_profiling.source_text import source_lines
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
@@ -358,5 +359,5 @@ def _the_one(opened: Memory, entry_id: str) -> tuple[RecordKind, str]:
 def _diff(slow: str, fast: str) -> str:
     import difflib
 
-    lines = difflib.unified_diff(slow.splitlines(), fast.splitlines(), "slow", "fast", lineterm="")
+    lines = difflib.unified_diff(source_lines(slow), source_lines(fast), "slow", "fast", lineterm="")
     return "\n".join(lines)

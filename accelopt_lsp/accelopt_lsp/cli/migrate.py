@@ -15,6 +15,7 @@ from accelopt_lsp.cli.terminal import err, print_json
 from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import printable, say
 from accelopt_profiling.duration import duration_text
+from accelopt_profiling.source_text import encode_source
 
 if TYPE_CHECKING:
     from accelopt_agent.migration.comparison import ComparedMigration
@@ -68,8 +69,8 @@ def migrate(
     moved = asyncio.run(_migrate(settings, examined, target))
     path = moved.written_as(path)
     try:
-        with path.open("x", encoding="utf-8", newline="") as written:
-            written.write(moved.text)
+        with path.open("xb") as written:
+            written.write(encode_source(moved.text))
     except OSError as error:
         raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None
     if as_json:

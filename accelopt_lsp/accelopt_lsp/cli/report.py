@@ -31,6 +31,7 @@ from accelopt_lsp.cli import timeline
 from accelopt_lsp.features.wording import duration, headline, number, percent, quantity, stop_reason
 from accelopt_profiling import __version__
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
+from accelopt_profiling.source_text import source_lines
 
 
 @click.command()
@@ -101,7 +102,7 @@ pre span { display: block; } pre .share { display: inline-block; width: 5em; col
 def page(measurements: Sequence[FileMeasurement], texts: Sequence[str]) -> str:
     """Return one HTML document for the measurements of several files with these texts."""
     body = "\n".join(
-        part for m, text in zip(measurements, texts, strict=True) for part in _file(m, text.splitlines())
+        part for m, text in zip(measurements, texts, strict=True) for part in _file(m, source_lines(text))
     )
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>AccelOpt report</title>'

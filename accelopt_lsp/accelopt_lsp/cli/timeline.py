@@ -16,6 +16,7 @@ from typing import Any
 from accelopt_profiling import __version__
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.source_text import source_lines
 from accelopt_profiling.timeline import Timeline
 
 STYLE = """
@@ -112,7 +113,7 @@ def _middle(timeline: Timeline) -> tuple[float, float]:
 def trace_object(file: str, text: str, kernels: Sequence[KernelMeasurement]) -> dict[str, Any]:
     """Return the trace of the kernels of one file, one process each; kernels without a timeline are left
     out."""
-    lines = text.splitlines()
+    lines = source_lines(text)
     events = [
         event
         for pid, kernel in enumerate(kernels, start=1)

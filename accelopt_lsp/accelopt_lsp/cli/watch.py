@@ -164,7 +164,7 @@ def kernel_files(folder: Path) -> list[Path]:
         folders[:] = sorted(f for f in folders if f not in SKIPPED)
         for name in sorted(names):
             path = Path(where, name)
-            if is_watched(path) and path.is_file() and not path.is_symlink():
+            if is_watched(folder, path) and path.is_file() and not path.is_symlink():
                 try:
                     text = read_regular(path).decode("utf-8", "replace")
                 except OSError:
@@ -177,8 +177,10 @@ def kernel_files(folder: Path) -> list[Path]:
     return found
 
 
-def is_watched(path: Path) -> bool:
-    return path.suffix == ".py" and not SKIPPED & set(path.parts)
+def is_watched(folder: Path, path: Path) -> bool:
+    """Check whether a file below ``folder`` is Python and in no skipped folder there."""
+    below = path.suffix == ".py" and path.is_relative_to(folder)
+    return below and not SKIPPED & set(path.relative_to(folder).parts)
 
 
 def observe(folder: Path, saved: Callable[[Path], None]) -> Any:
@@ -194,7 +196,7 @@ def observe(folder: Path, saved: Callable[[Path], None]) -> Any:
         def on_any_event(self, event: FileSystemEvent) -> None:
             if event.event_type in ("modified", "created", "moved", "deleted") and not event.is_directory:
                 path = Path(str(event.dest_path or event.src_path))
-                if is_watched(path):
+                if is_watched(folder, path):
                     saved(path)
 
     observer = Observer()

@@ -26,6 +26,7 @@ from accelopt_memory.memory import Memory
 from accelopt_memory.records import Pair
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
+from accelopt_profiling.source_text import source_lines
 
 FIRST, SECOND = "nki_silu.py", "nki_gelu_gate.py"
 TRITON, TRITON_PROBLEM = "triton_add.py", "triton_add_problem.py"
@@ -249,7 +250,7 @@ def _is_settled(titles: list[str]) -> bool:
 async def _show(console: Console, editor: Editor, uri: str, titles: list[str]) -> None:
     for title in titles:
         _line(console, "lens         ", (title, "cyan"))
-    lines = editor.text(uri).splitlines()
+    lines = source_lines(editor.text(uri))
     for line, text in await editor.hints(uri):
         code = lines[line - 1].strip()
         _line(console, f"hint    {line:3}  ", f"{code[:46]:46}  ", (text.strip(), "dim"))
@@ -265,7 +266,9 @@ def _line(console: Console, *parts: str | tuple[str, str]) -> None:
 
 
 def _diff(console: Console, before: str, after: str) -> None:
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), "before", "after", lineterm="", n=2)
+    lines = difflib.unified_diff(
+        source_lines(before), source_lines(after), "before", "after", lineterm="", n=2
+    )
     text = Syntax("", "diff", theme="ansi_dark", background_color="default").highlight("\n".join(lines))
     console.print(text, soft_wrap=True)
 

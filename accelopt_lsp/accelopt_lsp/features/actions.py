@@ -93,17 +93,14 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
         yield Action(f"Cancel: {job.title}", CANCEL, "cancel", {"job": job.id, "uri": state.uri})
     if state.untrusted is None:
         yield from _raised_limits(state)
+    if not state.kernels:
+        return
+    where = {"uri": state.uri, "kernel": (inside or state.kernels)[0].kernel.name}
     if any(f.code == "no-problem" for f in _findings(state)):
-        name = inside[0].kernel.name if inside else state.kernels[0].kernel.name if state.kernels else ""
-        where = {"uri": state.uri, "kernel": name}
         yield Action(
             "Create a problem file for this kernel", QUICKFIX, "createProblem", where, fixes=("no-problem",)
         )
     elif any(f.code == "inferred-problem" for f in _findings(state)):
-        where = {
-            "uri": state.uri,
-            "kernel": inside[0].kernel.name if inside else state.kernels[0].kernel.name,
-        }
         yield Action(
             "Write the problem file (to keep and edit the inferred arguments)", QUICKFIX, "createProblem", where,
             fixes=("inferred-problem",),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import get_args
 
 from accelopt_lsp.features.wording import change, duration, speedup
 from accelopt_lsp.state.state_store import FileState, KernelState
-from accelopt_profiling.measurement import Finding
+from accelopt_profiling.measurement import Finding, Severity
 
 #: Findings about the problem and the packages a run needs: editing the kernel does not change them.
 LASTING = frozenset(
@@ -21,24 +22,25 @@ LASTING = frozenset(
     }
 )
 
-#: At most so many diagnostics for one file; the rest are counted in a last one.
+#: At most so many diagnostics for one file, the gravest; the rest are counted in a last one.
 MOST = 100
+_GRAVEST_FIRST = get_args(Severity)
 
 
 def findings(state: FileState) -> list[Finding]:
-    """Return everything to say about a file now, by line. What belongs to older text says so and is only a hint."""
+    """Return what to say about a file now, by line. What belongs to older text says so and is only a hint."""
     said = [*state.findings, *(_old(state.run_findings) if state.old else state.run_findings)]
     for kernel in state.kernels:
         if kernel.shown is not None:
             said += _old(kernel.shown.findings) if kernel.old else kernel.shown.findings
         said += _from_history(kernel)
-    said = sorted(_once(said), key=lambda f: f.line)
-    if len(said) > MOST:
-        rest = len(said) - MOST
-        first = said[:MOST]
-        more = Finding("more-findings", first[-1].line, "information", f"{rest} more findings are not shown.")
-        said = [*first, more]
-    return said
+    unique = list(_once(said))
+    gravest = sorted(unique, key=lambda f: _GRAVEST_FIRST.index(f.severity))[:MOST]
+    shown = sorted(gravest, key=lambda f: f.line)
+    if rest := len(unique) - len(shown):
+        message = f"{rest} more findings are not shown."
+        shown.append(Finding("more-findings", shown[-1].line, "information", message))
+    return shown
 
 
 def _from_history(kernel: KernelState) -> Iterator[Finding]:

@@ -13,6 +13,7 @@ from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import duration, escaped, times
 from accelopt_memory.memory import Memory
+from accelopt_profiling.source_text import source_lines
 
 #: The most lines of a difference that are shown.
 LINES = 80
@@ -80,7 +81,7 @@ def _gain(one: PairStanding) -> str:
 
 
 def _difference(one: PairStanding) -> str:
-    slow, fast = one.pair.slow_text.splitlines(), one.pair.fast_text.splitlines()
+    slow, fast = source_lines(one.pair.slow_text), source_lines(one.pair.fast_text)
     lines = list(difflib.unified_diff(slow, fast, "before", "after", lineterm=""))
     left_out = len(lines) - LINES
     return "\n".join(lines[:LINES]) + (f"\n({left_out} more lines)" if left_out > 0 else "")

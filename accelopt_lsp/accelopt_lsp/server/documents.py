@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import io
-import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +13,7 @@ from pygls.uris import to_fs_path
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_lsp.server.convert import Text
 from accelopt_profiling.measurement import Finding
-from accelopt_profiling.source_text import read_regular
+from accelopt_profiling.source_text import decode_source, read_regular
 
 
 @dataclass(frozen=True)
@@ -101,8 +99,7 @@ def read_source(path: str) -> tuple[str, Finding | None]:
     """
     data = read_regular(Path(path))
     try:
-        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
-        return data.decode(encoding), None
+        return decode_source(data)[0], None
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         message = (

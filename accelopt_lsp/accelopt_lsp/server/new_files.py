@@ -13,6 +13,7 @@ from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.source_text import encode_source
 
 
 class NewFiles:
@@ -70,8 +71,8 @@ async def _free_path(file: FileText, suffix: str, advice: str) -> Path:
 
 
 def _write_new(path: Path, text: str) -> None:
-    with path.open("x", encoding="utf-8", newline="") as file:
-        file.write(text)
+    with path.open("xb") as file:
+        file.write(encode_source(text))
 
 
 def _choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:

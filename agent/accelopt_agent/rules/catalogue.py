@@ -22,7 +22,7 @@ from accelopt_agent.rules.analysis.triton.kernel import open_triton
 from accelopt_agent.search.node import Node
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import parse_python, source_lines
 from accelopt_profiling.waiting import interruptible
 
 logger = logging.getLogger(__name__)
@@ -222,7 +222,7 @@ def _reopened(text: str, subject: RuleContext) -> RuleContext:
 
 def _with_place(candidate: Candidate, before: str) -> Candidate:
     """Tell a rewrite from another one of the rule that is described in the same words."""
-    old, new = before.splitlines(), candidate.text.splitlines()
+    old, new = source_lines(before), source_lines(candidate.text)
     same = next(
         (k for k, (a, b) in enumerate(zip(old, new, strict=False)) if a != b), min(len(old), len(new))
     )

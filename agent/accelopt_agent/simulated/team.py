@@ -15,6 +15,7 @@ from accelopt_agent.rules.catalogue import proposals
 from accelopt_agent.simulated.edit import Edit, edit_of, edited
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_profiling.kernels import Kernel, find_kernels
+from accelopt_profiling.source_text import source_lines
 
 _BLOCK = re.compile(r"^(`{3,})\w*\n(.*?)\n?\1$", re.MULTILINE | re.DOTALL)
 _KERNEL = re.compile(r"kernel `([^`]+)`")
@@ -246,4 +247,4 @@ def _times(lines: tuple[str, ...], part: tuple[str, ...]) -> int:
 
 
 def _bare(text: str) -> str:
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+    return "\n".join(line.rstrip() for line in source_lines(text.strip()))

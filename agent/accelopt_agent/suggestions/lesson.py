@@ -14,6 +14,7 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_memory.records import RunEvent, pair_id
+from accelopt_profiling.source_text import source_lines
 
 #: The kind of event under which a run keeps what the summarizer said.
 EXPLAINED = "explained"
@@ -68,7 +69,7 @@ def lesson_line(text: str, slow: str, fast: str, causes: Iterable[str]) -> str:
     "" where it names nothing of the change: no name or number of the lines that differ, no function that either side
     calls, and no word of the ``causes``, the counters that moved and what bounds the sides.
     """
-    changed = [line.partition("#")[0] for line in set(slow.splitlines()) ^ set(fast.splitlines())]
+    changed = [line.partition("#")[0] for line in set(source_lines(slow)) ^ set(source_lines(fast))]
     named = _words(" ".join([*changed, *_CALLED.findall(slow + fast), *causes]))
     line = " ".join(text.split())
     if not named & _words(line):

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from accelopt_profiling.source_text import source_lines
+
 _END = re.compile(r"\r\n|\n|\r")
 
 
@@ -40,6 +42,6 @@ def split_lines(text: str) -> Lines:
 def share_kept(before: str, after: str, text: str) -> float | None:
     """Return the share of the lines that ``after`` adds to ``before`` which stand in ``text``, whatever their indent;
     None where it adds none."""
-    old, new, there = ({line.strip() for line in t.splitlines()} for t in (before, after, text))
+    old, new, there = ({line.strip() for line in source_lines(t)} for t in (before, after, text))
     added = new - old - {""}
     return len(added & there) / len(added) if added else None

@@ -195,10 +195,11 @@ class LaunchObserver:
 def _kernels_of(file: str) -> frozenset[str]:
     """Return the names of the kernels of a file that host code launches."""
     from accelopt_profiling.kernels import find_kernels
+    from accelopt_profiling.source_text import UnreadableFileError, read_text
 
     try:
-        text = Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
+        text = read_text(Path(file))
+    except UnreadableFileError:
         return frozenset()
     return frozenset(k.name for k in find_kernels(text).kernels if not k.device_function)
 

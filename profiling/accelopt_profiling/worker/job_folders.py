@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from accelopt_profiling.folder_tree import remove_tree
+from accelopt_profiling.source_text import encode_source
 
 _TRIES, _PAUSE_SECONDS = 40, 0.05
 
@@ -31,7 +32,7 @@ def write_sources(root: Path, files: Mapping[str, str]) -> None:
         if not path.resolve().is_relative_to(root.resolve()):
             raise ValueError(f"The source path {name} leaves the job's folder.")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text.encode("utf-8"))
+        path.write_bytes(encode_source(text) if path.suffix == ".py" else text.encode())
 
 
 def remove_stale_folders() -> None:

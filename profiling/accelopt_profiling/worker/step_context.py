@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.source_text import encode_source
 
 #: What a host refuses, by the error's number: the code, and what to do about it.
 _NO_ROOM = "disk-full", "Make room there, and try again."
@@ -78,7 +79,7 @@ class StepContext:
         """Write a source file that did not come with the job."""
         path = self.folder / "generated" / relative
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_bytes(encode_source(text))
 
     def relative_source(self, file: str) -> str | None:
         """Return the relative path of one of the job's source files, None for any other file."""

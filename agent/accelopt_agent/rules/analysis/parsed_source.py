@@ -16,7 +16,7 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
-from accelopt_profiling.source_text import parse_expression, parse_python
+from accelopt_profiling.source_text import parse_expression, parse_python, source_lines
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -283,7 +283,7 @@ class ParsedSource:
 
     @staticmethod
     def _indented(lines: str, indent: str) -> str:
-        return "".join(f"{indent}{line}\n" if line else "\n" for line in lines.splitlines())
+        return "".join(f"{indent}{line}\n" if line else "\n" for line in source_lines(lines))
 
 
 @cache

@@ -21,6 +21,7 @@ from accelopt_agent.rules.analysis.nki.resident_tiles import counted, keep, read
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.source_text import source_lines
 
 
 def split_loop(kernel: NkiKernel) -> Iterator[Rewrite]:
@@ -136,7 +137,7 @@ def _ahead(kernel: NkiKernel, parts: LoopParts) -> ByteEdit | None:
 
 def _indented(code: bytes, old: str, new: str) -> list[str]:
     """Return lines of code at another depth."""
-    lines = code.decode().splitlines()
+    lines = source_lines(code.decode())
     return [new + line.removeprefix(old) if line.startswith(old) else line for line in lines]
 
 

@@ -21,6 +21,7 @@ from accelopt_agent.rules.analysis.nki.softmax_product import Operand, SoftmaxPr
 from accelopt_agent.rules.analysis.nki.tile_writer import TileWriter
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.source_text import source_lines
 
 #: Columns that TensorE passes over at once.
 _WIDEST = 512
@@ -81,7 +82,7 @@ class _Turning:
 
     def add_as_written(self, statements: Sequence[Statement]) -> None:
         for statement in statements:
-            self.add(*self.source.with_comment(statement.node).splitlines())
+            self.add(*source_lines(self.source.with_comment(statement.node)))
 
     def loop_over(self, operand: Operand) -> None:
         self.add(

@@ -16,6 +16,7 @@ from accelopt_agent.rules.analysis.triton.row_loops import RowLoop, row_loops
 from accelopt_agent.rules.analysis.triton.single_iteration import loop_region, single_iteration
 from accelopt_agent.rules.analysis.triton.storage import apart
 from accelopt_agent.rules.analysis.triton.values import Evaluation
+from accelopt_profiling.source_text import source_lines
 
 #: Elements of a row per warp that leave registers for the rest: 64 of 32 bits in each lane.
 _PER_WARP = 2048
@@ -67,7 +68,7 @@ def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], 
     indent = source.indent(region[0].node)
     step = "    "
     written = source.data[start:end].decode().replace("\r\n", "\n")
-    deeper = "".join(f"{step}{line}\n" if line.strip() else "\n" for line in written.splitlines())
+    deeper = "".join(f"{step}{line}\n" if line.strip() else "\n" for line in source_lines(written))
     lines = [f"{indent}{step}{line}" for text in straight for line in text.replace("\r\n", "\n").split("\n")]
     body = "\n".join(lines)
     return ByteEdit(start, end, f"{indent}if {condition}:\n{body}\n{indent}else:\n{deeper}")

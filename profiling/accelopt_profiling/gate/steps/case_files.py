@@ -15,6 +15,7 @@ from accelopt_profiling.gate.step_schemas import LATER, CaseCall
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.source_text import encode_source
 from accelopt_profiling.worker.project_modules import leave_project
 from accelopt_profiling.worker.sandbox_root import WRITABLE
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -92,7 +93,7 @@ def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]
                     StepError("unsupported", f"The source path {name} leaves the job's folder.")
                 )
             file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text, encoding="utf-8", newline="")
+            file.write_bytes(encode_source(text) if file.suffix == ".py" else text.encode())
         own = replace(context, folder=root, source=source)
         enter_sources(own)
         yield own

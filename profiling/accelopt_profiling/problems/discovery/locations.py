@@ -13,7 +13,13 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.source_text import UnreadableFileError, read_regular, read_text, resolve_links
+from accelopt_profiling.source_text import (
+    UnreadableFileError,
+    read_regular,
+    read_text,
+    resolve_links,
+    source_lines,
+)
 
 _MAX_SIBLINGS = 500
 _MAX_STORED_BYTES = 32 << 20
@@ -75,7 +81,7 @@ def _comments(text: str) -> list[tuple[int, str]]:
     try:
         tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
     except (tokenize.TokenError, SyntaxError, ValueError):
-        return [(n, line[line.index("#") :]) for n, line in enumerate(text.splitlines(), 1) if "#" in line]
+        return [(n, line[line.index("#") :]) for n, line in enumerate(source_lines(text), 1) if "#" in line]
     return [(t.start[0], t.string) for t in tokens if t.type == tokenize.COMMENT]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import re
 
+from accelopt_profiling.source_text import source_lines
+
 _SHAPE = re.compile(r"[\[(]\s*([A-Za-z_0-9][\w ]*(?:[*/+\-] ?[\w]+ ?)*(?:,\s*[\w*/+\- ]*)+)[\])]")
 _VECTOR = re.compile(r"^\W*\[\s*([A-Z]\w*(?: ?[*/+] ?\w+)*)\s*\]")
 #: ``of shape [N]``, in the middle of a sentence.
@@ -24,7 +26,7 @@ def docstring_shapes(function: ast.FunctionDef) -> dict[str, list[list[str]]]:
     names = {a.arg for a in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs)}
     shapes: dict[str, list[list[str]]] = {}
     current: list[str] = []
-    for line in text.splitlines():
+    for line in source_lines(text):
         matched = _PARAMETER.match(line)
         listed = re.split(r"\s*(?:,|/|and)\s*", matched[1]) if matched else []
         if matched and any(n in names for n in listed):
@@ -54,14 +56,14 @@ _INTEGERS = re.compile(
 
 def docstring_types(function: ast.FunctionDef) -> dict[str, str]:
     """Return the types by argument that the docstring states: of numbers, and of tensors of whole numbers."""
-    lines = (ast.get_docstring(function) or "").splitlines()
+    lines = source_lines(ast.get_docstring(function) or "")
     numbers = {found[1]: found[2] or found[3] for line in lines if (found := _NUMBER.match(line))}
     return {found[1]: found[2] for line in lines if (found := _INTEGERS.match(line))} | numbers
 
 
 def comment_shapes(text: str, function: ast.FunctionDef) -> dict[str, list[list[str]]]:
     """Return the dimensions that comments beside the parameters state: ``x: torch.Tensor,  # [M, K]``."""
-    lines = text.splitlines()
+    lines = source_lines(text)
     shapes: dict[str, list[list[str]]] = {}
     for argument in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         line = lines[argument.lineno - 1] if argument.lineno <= len(lines) else ""

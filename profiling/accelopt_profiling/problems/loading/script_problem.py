@@ -47,7 +47,7 @@ class ScriptProblem:
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
         """Run the ``__main__`` block and the tests; the module's own statements ran when it was imported."""
         if self._main:
-            tree = ast.parse(Path(self._path).read_text(encoding="utf-8"))
+            tree = ast.parse(Path(self._path).read_bytes())
             run_as_main(main_module(self._path, module.__package__), tree)
         run_functions(module, self._functions)
         return []

@@ -18,6 +18,7 @@ from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.source_text import source_lines
 
 #: What is worth being done once for several iterations.
 _COSTLY = frozenset(
@@ -278,7 +279,7 @@ class Blocking:
         data = self.source.data[start : self.source.block_end(statement.node)]
         moved = [ByteEdit(e.start - start, e.end - start, e.text) for e in edits]
         code = apply_edits(data, moved).decode().rstrip()
-        first, *rest = code.splitlines()
+        first, *rest = source_lines(code)
         again = [indent + line.removeprefix(old) if line.strip() else "" for line in rest]
         return [*self._comments(statement, indent), indent + first, *again]
 

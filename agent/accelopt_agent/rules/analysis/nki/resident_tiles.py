@@ -13,6 +13,7 @@ from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape
+from accelopt_profiling.source_text import source_lines
 
 #: What may be kept, of the 24 MiB that SBUF has on the smallest NeuronCore (AWS Neuron: NKI architecture guides).
 RESIDENT_BYTES = 16 << 20
@@ -54,7 +55,7 @@ def in_loops(kernel: NkiKernel, loops: Sequence[cst.For], statements: Sequence[s
     for loop in loops:
         lines.append(f"{indent}for {kernel.source.code(loop.target)} in {kernel.source.code(loop.iter)}:")
         indent += "    "
-    return [*lines, *(indent + line for statement in statements for line in statement.splitlines())]
+    return [*lines, *(indent + line for statement in statements for line in source_lines(statement))]
 
 
 def keep(
