@@ -22,7 +22,7 @@ ROOM_TESTS = [
     "tests/nkibench/test_run.py::test_kernels_that_cannot_be_run_are_named_with_their_line_and_the_rest_goes_on",
     "tests/benchmarks/memory/test_corpus.py",
     "tests/cli/test_verify.py",
-    "tests/server/test_whole_product.py::test_save_see_accept_remember",
+    "tests/server/test_server_process.py",
 ]
 NEEDED = ["pytest", "pytest-asyncio", "hypothesis", "pytest-lsp>=1.0.1,<1.1"]
 
