@@ -1,6 +1,6 @@
 """Each room on the oldest Python that the project promises, and on the newest of this machine.
 
-Without torch: its builds for other Pythons are those of CUDA.
+Without torch: its builds for other Pythons are those of CUDA (docs/results/installation.md has Triton on each).
 """
 
 from __future__ import annotations
