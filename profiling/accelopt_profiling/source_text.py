@@ -216,8 +216,10 @@ def try_parse(text: str) -> ParsedPython:
         return ParsedPython(text, parse_python(text))
     except SyntaxError as error:
         return ParsedPython(text, ast.Module([], []), str(error.msg), error.lineno or 1)
-    except (ValueError, RecursionError, MemoryError) as error:
+    except ValueError as error:
         return ParsedPython(text, ast.Module([], []), str(error))
+    except (RecursionError, MemoryError):  # the parser's own bounds: the second comes without a message
+        return ParsedPython(text, ast.Module([], []), "it is nested more deeply than Python reads")
 
 
 def is_main_guard(node: ast.stmt) -> bool:

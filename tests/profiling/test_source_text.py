@@ -18,6 +18,7 @@ from accelopt_profiling.source_text import (
     parse_python,
     read_text,
     source_lines,
+    try_parse,
 )
 
 
@@ -125,3 +126,23 @@ def test_no_source_is_split_at_what_ends_no_line() -> None:
     }
     assert found - OTHER_TEXTS == set(), "use source_text.source_lines"
     assert OTHER_TEXTS - found == set()
+
+
+#: Texts beyond what Python's parser takes, which says so with errors of three kinds, one without a message.
+UNREADABLE = {
+    "parentheses": "x = " + "(" * 5000 + ")" * 5000,
+    "sums": "x = " + "1 + " * 20_000 + "1",
+    "signs": "x = " + "-" * 20_000 + "1",
+    "attributes": "x = y" + ".a" * 20_000,
+    "conditions": "x = " + "1 if 0 else " * 3000 + "1",
+    "blocks": "".join("  " * n + "if 1:\n" for n in range(200)) + "  " * 200 + "pass",
+    "null bytes": "x = 'a\0b'",
+    "half a surrogate pair": "x = '\ud800'",
+}
+
+
+@pytest.mark.parametrize("text", UNREADABLE.values(), ids=UNREADABLE)
+def test_a_text_that_cannot_be_read_says_why(text: str) -> None:
+    parsed = try_parse(text)
+    assert parsed.fault
+    assert not parsed.tree.body

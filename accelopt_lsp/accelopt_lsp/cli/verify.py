@@ -48,7 +48,7 @@ def verify(
 ) -> int:
     """Check that CANDIDATE is correct, complete and honest.
 
-    Exit code 0: accepted, 1: rejected, 2: the problem cannot be used.
+    Exit code 0: accepted, 1: rejected, 2: the problem cannot be used, 3: the host failed at it.
     """
     settings = settings_for(
         original or candidate, {"problem": problem, "host": host, "require_isolation": require_isolation}
@@ -73,6 +73,8 @@ def verify(
         print_json(verdict_object(verdict))
     else:
         _print(verdict, covered)
+    if any(reason.code == "gate-failed" for reason in verdict.reasons):
+        return Exit.UNAVAILABLE
     return Exit.DONE if verdict.accepted else Exit.NO
 
 

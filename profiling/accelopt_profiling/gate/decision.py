@@ -11,6 +11,7 @@ from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.gate.violations import case_violations, full_precision, run_violations
 from accelopt_profiling.jobs import StepError
+from accelopt_profiling.measurement import HOST_FAULTS
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.sizes import size_text
 
@@ -28,13 +29,16 @@ _CANDIDATE_CODES = {
 
 def is_problem_fault(step: str, error: StepError) -> bool:
     """Return True for the failure of a step that runs the problem's code alone, and none of the candidate's."""
-    return step in ("gate.draw", "gate.plan", "gate.reference", "gate.original") and error.code != "tampered"
+    own = step in ("gate.draw", "gate.plan", "gate.reference", "gate.original")
+    return own and error.code != "tampered" and error.code not in HOST_FAULTS
 
 
 def failed_step(step: str, error: StepError, case: str) -> Reason:
     """Return the reason for a step that ended without an answer: the candidate's fault, the problem's, or the
     gate's."""
     place = f" ({error.file}:{error.line})" if error.file and error.line else ""
+    if error.code in HOST_FAULTS:
+        return Reason("gate-failed", f"The gate could not finish ({step}): {error.message}")
     if step == "gate.run" and error.code == "not-judged":
         return Reason(error.code, f"On the case {case!r} {error.message}" if case else error.message)
     if step == "gate.run":
