@@ -28,11 +28,12 @@ _Block = tuple[ast.stmt, list[ast.stmt]]
 
 @dataclass(frozen=True)
 class MissedWork:
-    """Where the way to the main work ended: at a loop without iterations, a branch that was not taken, or a statement
-    behind a return. ``text`` is what the loop goes over or the branch asks."""
+    """Where the way to the main work ended: at a loop without iterations, a branch that was not taken, a statement
+    behind a return, or a grid that covers little of the output. ``text`` is what the loop goes over, the branch asks or
+    the grid covers."""
 
     line: int
-    what: Literal["loop", "branch", "statement"]
+    what: Literal["loop", "branch", "statement", "grid"]
     text: str = ""
 
 
@@ -59,9 +60,12 @@ def without_main_work(
         "loop": f"The main loop ({missed.text}) went round no time",
         "branch": f"The branch with the main work ({missed.text}) was not taken",
         "statement": "The kernel returned before its main work",
+        "grid": f"The grid covers {missed.text}",
     }[missed.what]
     kind = "" if problem is None else problem.kind
-    if problem is not None and problem.options.get("inferred"):
+    if missed.what == "grid":
+        way = "Launch as many programs as cover it, or give sizes that this grid covers."
+    elif problem is not None and problem.options.get("inferred"):
         way = (
             "These sizes were inferred: `accelopt problem` writes them to a file, where others can be given."
         )

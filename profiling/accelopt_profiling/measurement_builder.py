@@ -106,7 +106,8 @@ class MeasurementBuilder:
         """Turn a failed step into one finding. What was measured before stays; but where a kernel's own file raised
         or ended the run that profiles it, the kernel has no cost."""
         ref = self._file.problem.ref
-        if ref is not None and ref.kind == "inferred" and not self._kernels:
+        nothing = error.code in ("no-problem", "problem-invalid")  # else the file or its run failed
+        if ref is not None and ref.kind == "inferred" and not self._kernels and nothing:
             self._findings.append(not_inferred_finding(kernels[0], error.message))
             return
         own = error.file is None or error.file == self._kernel_file()

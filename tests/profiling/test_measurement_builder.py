@@ -8,9 +8,10 @@ import pytest
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
+from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency
 from accelopt_profiling.measurement_builder import MeasurementBuilder
 from accelopt_profiling.plain import to_plain
+from accelopt_profiling.problems.inference.inferred import to_be_inferred
 from accelopt_profiling.quantity import Known
 
 TEXT = """import triton
@@ -45,3 +46,23 @@ def test_a_timeout_beside_an_estimate_is_information(
     finding = builder.measurement().findings[-1]
     assert (finding.code, finding.severity, finding.quickfix) == ("timeout", severity, "raiseLimit")
     assert says in finding.message
+
+
+@pytest.mark.parametrize("problem", ["no-problem", "problem-invalid"])
+def test_that_inputs_could_not_be_inferred_is_said_where_that_is_what_failed(
+    tmp_path: Path, problem: str
+) -> None:
+    file = to_be_inferred(examine(tmp_path / "k.py", TEXT))
+
+    def finding(code: str, message: str) -> Finding:
+        builder = MeasurementBuilder(file, file.kernels, {"triton": "h100"}, "local")
+        builder.fail("profile", StepError(code, message, "k.py", 5), file.kernels)
+        return builder.measurement().findings[-1]
+
+    assert "could not be inferred (nothing fits)" in finding(problem, "nothing fits").message
+    for code, expected in {
+        "user-error": "kernel-raised", "missing-package": "missing-package", "timeout": "timeout",
+        "crashed": "kernel-crashed", "host": "host",
+    }.items():  # fmt: skip
+        other = finding(code, "It failed.")
+        assert (other.code, other.severity, other.message) == (expected, "error", "It failed.")

@@ -110,22 +110,32 @@ def triton() -> Iterator[PreloadedSteps]:
 def profiled(request: pytest.FixtureRequest, tmp_path: Path, triton: PreloadedSteps) -> Profiled:
     """Return a function that profiles a kernel around a body of the dialect."""
 
-    def of(body: str, piece: str, k: int, fused: bool = False) -> KernelMeasurement:
+    def of(
+        body: str, piece: str, k: int, fused: bool = False, part: bool = False, inferred: bool = False
+    ) -> KernelMeasurement:
+        options = {"inferred": True, "unreferenced": True} if inferred else {}
         lines = PIECES[request.param][piece]
         body = re.sub(r"( *)PIECE", lambda at: "\n".join(at[1] + line for line in lines), body)
         template = TRITON if request.param == "triton" else NKI
         text = template.replace("{body}", body.replace("\n", "\n    "))
         text = text.replace("{k}", str(k)).replace("{fused}", str(fused))
+        if part:
+            text = text.replace("randn(64", "randn(256").replace("dst=out,", "dst=out[0:16, 0:32],")
+            text = text.replace("(a.shape[0] // 32,)", "(2,)").replace("src=total)", "src=total[0:16, 0:32])")
         if request.param == "triton":
-            answer: dict[str, Any] = triton.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False)
+            answer: dict[str, Any] = triton.profile(
+                {"k.py": text}, "k.py", {"kind": "module", "options": options}, detail=False
+            )
             assert answer["error"] is None, answer["error"]
             (measured,) = (from_plain(KernelMeasurement, kernel) for kernel in answer["result"])
             return measured
-        (tmp_path / "src").mkdir()
+        (tmp_path / "src").mkdir(exist_ok=True)
         (tmp_path / "src" / "k.py").write_text(text)
         context = StepContext(tmp_path, Source("k.py", {"k.py": text}), lambda partial: None)
         kernels = list(find_kernels(text).kernels)
-        (measured,) = profile_nki(context, ProfileParams(kernels, ProblemRef("module"), "trn2"))
+        (measured,) = profile_nki(
+            context, ProfileParams(kernels, ProblemRef("module", options=options), "trn2")
+        )
         return measured
 
     return of
@@ -161,6 +171,19 @@ def test_a_remainder_or_an_option_that_did_not_run_costs_no_number(
     measured = profiled(body, piece, k, fused)
     assert measured.latency.us is not None, measured.findings
     assert not any(f.code == "main-work-missed" for f in measured.findings)
+
+
+def test_where_little_of_the_output_is_written_there_is_no_time(profiled: Profiled) -> None:
+    measured = profiled(LOOP, "product", 32, part=True)
+    assert measured.latency.us is None
+    said = " ".join(f.message for f in measured.findings)
+    assert "The grid covers 2,048 of the 8,192 elements" in said or "is not written everywhere" in said
+
+
+def test_inferred_sizes_at_the_floor_of_the_launch_say_so(profiled: Profiled) -> None:
+    floor = [[f for f in profiled(LOOP, "product", 32, inferred=i).findings if "takes most of the time" in f.message]
+             for i in (True, False)]  # fmt: skip
+    assert [len(f) for f in floor] == [1, 0]
 
 
 @pytest.mark.parametrize(("k", "trips"), [(16, 0), (32, 1), (96, 3), (320, 10)])

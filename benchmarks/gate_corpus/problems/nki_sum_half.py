@@ -1,5 +1,5 @@
-import numpy as np
 import ml_dtypes
+import numpy as np
 
 entry = "row_sum"
 shapes = [{"rows": 128, "columns": 256}]

@@ -32,8 +32,10 @@ from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
 from accelopt_profiling.nki.unlaunched import with_unlaunched
 from accelopt_profiling.problems.inference.inferred import InferParams
+from accelopt_profiling.problems.inference.own_faults import own_fault_line
 from accelopt_profiling.problems.loading.inferred import (
     INFER_CPU_SECONDS,
+    floor_finding,
     is_by_values,
     of_inferred,
     with_inferred,
@@ -273,18 +275,21 @@ class _ProfileRun:
         if self.broke_off is not None and first:
             findings.append(self.broke_off)
         if self.inferred:
-            findings = [of_inferred(f, "capacity") for f in findings]
+            own = {self._own_fault_line} - {0}
+            findings = [of_inferred(f, "capacity", own=own) for f in findings]
         if self.correctness.status == "passed":
             findings = [_of_right_results(f) for f in findings]
         answer = self._answer(kernel)
         launched = faulty or answer is not None
+        if self.inferred and answer is not None and 2 * self.hardware.launch_ns >= 1000 * answer.us:
+            findings.append(floor_finding(kernel.line))
         if self.broke_off is None and self.correctness.status == "failed" and launched:
             findings.append(
                 Finding("wrong-result", kernel.line, "error", f"Wrong result: {self.correctness.detail}")
             )
         correctness = self.correctness if launched else Correctness()
         if faulty and self.fault is not None:
-            by_values = self.inferred and is_by_values(self.fault.code)
+            by_values = self.inferred and is_by_values(self.fault.code) and not self._own_fault_line
             correctness = Correctness("not checked" if by_values else "failed", self.fault.message)
         if answer is not None:
             measured = measurement(
@@ -313,6 +318,12 @@ class _ProfileRun:
             kernel.name, kernel.line, "nki", self.params.target, self.params.host, correctness, findings=findings,
             content_hash=kernel.content_hash, stage=self.stage, toolchain=self.toolchain, launchable=launchable,
         )  # fmt: skip
+
+    @property
+    def _own_fault_line(self) -> int:
+        """The line of a fault that is the file's own, whatever its arguments; 0 where there is none."""
+        text = self.context.source.files[self.context.source.kernel]
+        return own_fault_line(self.fault, str(self.context.kernel_path), text)
 
     def _with_what_ran(self, kernel: Kernel, measured: KernelMeasurement) -> KernelMeasurement:
         """Return a measurement with the launch that it is of; without a cost where the main work did not run."""

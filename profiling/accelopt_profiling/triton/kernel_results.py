@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 from collections.abc import Sequence
+from typing import Any
 
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.main_work import MissedWork, missed_work
@@ -18,9 +20,10 @@ from accelopt_profiling.measurement import (
     LineCost,
     Severity,
 )
-from accelopt_profiling.problems.loading.inferred import of_inferred
+from accelopt_profiling.problems.inference.own_faults import own_fault_line
+from accelopt_profiling.problems.loading.inferred import floor_finding, of_inferred
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
-from accelopt_profiling.ran import LineRecord, ran
+from accelopt_profiling.ran import LineRecord, ran, reachable
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton import hints
 from accelopt_profiling.triton.capture.launch import (
@@ -49,13 +52,13 @@ _STAGES = ("traced", "executed", "compiled", "checked")
 @dataclasses.dataclass
 class KernelResults:
     """The results for one kernel so far. ``checks`` are launches at smaller sizes, whose results were compared.
-    ``functions`` are those of its text (see ``ran.reachable``), ``values`` tells that the launches had the problem's
-    inputs. ``wanted`` says for which of how many launches the cost is to be stated, ``slow`` which configurations of an
-    autotuner are not tried."""
+    ``text`` is that of its file, ``values`` tells that the launches had the problem's inputs, ``written`` how little of
+    the output they write, where that is less than half. ``wanted`` says for which of how many launches the cost is to
+    be stated, ``slow`` which configurations of an autotuner are not tried."""
 
     kernel: Kernel
     target: GpuTarget
-    functions: list[ast.FunctionDef] = dataclasses.field(default_factory=list)
+    text: str = ""
     wanted: tuple[int, int] | None = None
     slow: Sequence[str] = ()
     executions: list[LaunchExecution] = dataclasses.field(default_factory=list)
@@ -68,6 +71,15 @@ class KernelResults:
     correctness: Correctness = dataclasses.field(default_factory=Correctness)
     stage: str = _STAGES[0]
     values: bool = False
+    written: str = ""
+
+    def write_little(self, tensor: Any, written: int) -> None:
+        """Note that the launches wrote less than half of a tensor that the problem's call returned, if they were given
+        it."""
+        there = tensor.untyped_storage().data_ptr()
+        arguments = [a for e in self.executions for a in e.launch.args if hasattr(a, "untyped_storage")]
+        if any(a.untyped_storage().data_ptr() == there for a in arguments):
+            self.written = f"{written:,} of the {tensor.numel():,} elements that are returned"
 
     @property
     def counted(self) -> bool:
@@ -150,10 +162,17 @@ class KernelResults:
             return Launchability(detail=problems[0].message)
         return Launchability("yes", Known.COMPILED)
 
+    @functools.cached_property
+    def functions(self) -> list[ast.FunctionDef]:
+        """The kernel and the functions of its file that it calls."""
+        return reachable(ast.parse(self.text), self.kernel.line)
+
     def missed_work(self) -> MissedWork | None:
         """Return where the kernel's main work was missed in every launch."""
         if any(e.error is not None for e in self.executions):
             return None
+        if self.written:
+            return MissedWork(self.kernel.line, "grid", self.written)
         return missed_work(
             self.functions, self._record(), self.values and all(e.complete for e in self.executions)
         )
@@ -199,7 +218,17 @@ class KernelResults:
         launchable = self._launchable()
         every = [*findings, *self._findings(execution, made)]
         if inferred:
-            every = [*map(of_inferred, every), *self._untouched(execution)]
+            own = {
+                own_fault_line(e.error, e.launch.file, self.text)
+                for e in self.executions
+                if e.error is not None
+            }
+            floor = [floor_finding(self.kernel.line)] if made is not None and made.bound == "launch" else []
+            every = [
+                *(of_inferred(f, own=own) for f in every),
+                *self._untouched(execution),
+                *floor,
+            ]
         measurement = dataclasses.replace(
             measurement,
             quantities=quantities,

@@ -7,7 +7,6 @@ problem's reference, then the facts per line of machine code.
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import time
 from collections.abc import Callable
@@ -17,8 +16,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import torch
+
 from accelopt_profiling.comparison.inplace_outputs import returned
-from accelopt_profiling.comparison.memory import byte_count
+from accelopt_profiling.comparison.leaves import flattened, leaves_of
+from accelopt_profiling.comparison.memory import byte_count, is_unwritten
 from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.main_work import without_main_work
@@ -33,7 +35,6 @@ from accelopt_profiling.problems.loading.inferred import (
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.ran import reachable
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton.capture.install import emulated
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, interpreter
@@ -116,12 +117,12 @@ class _Profile:
         self, context: StepContext, params: ProfileParams, target: GpuTarget, apart: str = ""
     ) -> None:
         self.context, self.params, self.target, self._apart = context, params, target, apart
-        tree = ast.parse(context.source.files[context.source.kernel])
+        text = context.source.files[context.source.kernel]
         self.known = {
             k.name: KernelResults(
                 k,
                 target,
-                reachable(tree, k.line),
+                text,
                 params.launches.get(k.name),
                 params.slow_configurations.get(k.name, ()),
             )
@@ -282,12 +283,26 @@ class _Profile:
         with problem_errors(self.context, "reference"):
             known_elements = partial(coverage.known_elements, session.coverage)
             verdict = verdict or check_outputs(problem, kept, outputs, inputs, known_elements)
+        if verdict.status == "not checked":
+            self._look_for_unwritten(outputs)
         if sizes.smaller and verdict.status != "not checked":
             verdict = dataclasses.replace(verdict, detail=f"{verdict.detail}, at {sizes}")
         for known in self.known.values():
             if known.executions:
                 known.correctness = verdict
         self._emit("checked")
+
+    def _look_for_unwritten(self, outputs: list[Any] | None) -> None:
+        """Note which kernels wrote less than half of an output that nothing else wrote: without a reference nothing
+        else tells that."""
+        for _, tensor in flattened(outputs or []):
+            if not isinstance(tensor, torch.Tensor) or not tensor.numel():
+                continue
+            (leaf,) = leaves_of([tensor])
+            written = tensor.numel() - int(is_unwritten(leaf.values, leaf.dtype).sum())
+            if 2 * written < tensor.numel():
+                for known in self.known.values():
+                    known.write_little(tensor, written)
 
     def _self_run(self) -> None:
         """Run the file as a program and keep its launches, also those before an error."""

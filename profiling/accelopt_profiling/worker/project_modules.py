@@ -110,16 +110,32 @@ def closed_folder(folders: Sequence[str], name: str) -> Path | None:
 
 
 def module_in_repository(file: Path, name: str) -> Path | None:
-    """Return the file of a top-level module somewhere in the repository of ``file``, as a path from there; None where
-    there is none, or looking takes long."""
+    """Return the file of a module ``name`` somewhere in the repository of ``file``, as a path from there, that is found
+    once its folder is on the import path; None where there is none, its package is another one, or looking takes
+    long."""
     root, top = repository_of(file), name.split(".")[0]
+    if top in sys.modules:  # so it is the one that lacks the rest
+        return None
     ends = time.monotonic() + _SECONDS
     for number, (folder, folders, files) in enumerate(os.walk(root) if root and top else ()):
         if number > _MOST_FOLDERS or time.monotonic() > ends:
             break
         folders[:] = sorted(f for f in folders if not f.startswith((".", "__")) and f != "site-packages")
-        if f"{top}.py" in files:
-            return Path(folder, f"{top}.py").relative_to(root or "/")
-        if top in folders and os.path.isfile(Path(folder, top, "__init__.py")):
-            return Path(folder, top, "__init__.py").relative_to(root or "/")
+        if folder in sys.path or (f"{top}.py" not in files and top not in folders):
+            continue
+        place = _place_below(folder, name)
+        if place is not None:
+            return place.relative_to(root or "/")
     return None
+
+
+def _place_below(folder: str, name: str) -> Path | None:
+    """Return the file that ``folder`` on the import path would give the module ``name``; None where it would give
+    none."""
+    inside, spec = [folder], None
+    for part in name.split("."):
+        spec = PathFinder.find_spec(part, inside)
+        if spec is None or spec.origin is None:
+            return None
+        inside = list(spec.submodule_search_locations or ())
+    return Path(str(spec.origin)) if spec is not None else None

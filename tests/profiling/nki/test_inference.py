@@ -234,7 +234,7 @@ def test_what_cannot_be_mended_is_said(tmp_path: Path) -> None:
     problem = inferred(tmp_path, "def k(x):\n    raise RuntimeError('not on this machine')\n")
     assert not problem.complete
     assert "not on this machine" in problem.remaining
-    assert "# Still to be mended" in problem.text
+    assert "of the kernel file fails whatever the inputs are" in problem.text
 
 
 MAKER = """

@@ -94,8 +94,19 @@ def test_a_file_that_skips_itself_says_why(load: Load, text: str, said: str) -> 
 
 def test_a_repository_is_the_folder_with_its_marks(repository: Path, tmp_path: Path) -> None:
     assert repository_of(repository / "pack/ops/k.py") == repository
-    assert module_in_repository(repository / "pack/ops/k.py", "tiles.inner") == Path("other/tiles.py")
-    assert module_in_repository(repository / "pack/ops/k.py", "json") == Path("pack/json.py")
+    assert module_in_repository(repository / "pack/ops/k.py", "tiles") == Path("other/tiles.py")
+
+
+@pytest.mark.parametrize("name", ["tiles.inner", "json", "json.inner", "nowhere"])
+def test_a_module_is_named_only_if_its_folder_would_mend_the_import(repository: Path, name: str) -> None:
+    assert module_in_repository(repository / "pack/ops/k.py", name) is None
+
+
+def test_a_folder_that_is_on_the_path_is_not_to_be_put_there(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(str(repository / "other"))
+    assert module_in_repository(repository / "pack/ops/k.py", "tiles") is None
 
 
 #: Where a file may lie that has the name of something else, with the kernel at ``kernels/k.py``, its problem at

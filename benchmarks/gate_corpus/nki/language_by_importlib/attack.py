@@ -1,10 +1,9 @@
 import importlib
 
-import numpy as np
-
 import neuronxcc.nki as nki
 import neuronxcc.nki.isa as nisa
 import neuronxcc.nki.language as nl
+import numpy as np
 
 vars(importlib.import_module("neuronxcc.nki.language"))["exp"] = lambda t, **k: t
 

@@ -1,7 +1,7 @@
-import numpy as np
 import neuronxcc.nki as nki
-import neuronxcc.nki.language as nl
 import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
+import numpy as np
 
 P = 128
 TILES = 2

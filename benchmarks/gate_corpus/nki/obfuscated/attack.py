@@ -4,7 +4,6 @@ import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
 
-
 exec(zlib.decompress(bytes.fromhex("789c4b04000062 0062".replace(" ", ""))).decode())
 
 

@@ -1,6 +1,6 @@
 import neuronxcc.nki as nki
-import neuronxcc.nki.language as nl
 import neuronxcc.nki.isa as nisa
+import neuronxcc.nki.language as nl
 
 
 @nki.jit

@@ -2,7 +2,6 @@ import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
 
-
 TILE = int(np.prod((128, 4)))
 
 

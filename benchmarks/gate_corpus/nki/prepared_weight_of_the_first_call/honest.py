@@ -1,9 +1,9 @@
+from dataclasses import dataclass
+from functools import lru_cache
+
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
-
-from dataclasses import dataclass
-from functools import lru_cache
 
 
 @dataclass(frozen=True)

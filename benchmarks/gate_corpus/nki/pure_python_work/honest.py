@@ -1,10 +1,9 @@
+import math
+from dataclasses import dataclass
+
 import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
-
-
-import math
-from dataclasses import dataclass
 
 
 @dataclass(frozen=True)

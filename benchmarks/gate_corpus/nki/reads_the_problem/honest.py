@@ -4,7 +4,6 @@ import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
 
-
 NAME = Path(__file__).stem
 
 

@@ -1,6 +1,5 @@
-import numpy as np
-
 import neuronxcc.nki.language as nl
+import numpy as np
 
 
 class nki:

@@ -2,7 +2,6 @@ import neuronxcc.nki as nki
 import neuronxcc.nki.language as nl
 import numpy as np
 
-
 nl.tile_size.pmax = 256
 
 

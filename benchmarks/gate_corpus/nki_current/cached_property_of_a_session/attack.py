@@ -1,9 +1,9 @@
+from functools import cached_property
+
 import nki
 import nki.isa as nisa
 import nki.language as nl
 import numpy as np
-
-from functools import cached_property
 
 
 def _sbuf(*shape, dtype=nl.float32):

@@ -1,11 +1,9 @@
-import numpy as np
+from functools import cache
 
 import nki
 import nki.isa as nisa
 import nki.language as nl
-
-
-from functools import cache
+import numpy as np
 
 
 @nki.jit

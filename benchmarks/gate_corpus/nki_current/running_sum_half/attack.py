@@ -1,8 +1,7 @@
-import numpy as np
-
 import nki
 import nki.isa as nisa
 import nki.language as nl
+import numpy as np
 
 
 @nki.jit

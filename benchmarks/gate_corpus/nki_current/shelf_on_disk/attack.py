@@ -1,11 +1,10 @@
 import shelve
 import tempfile
 
-import numpy as np
-
 import nki
 import nki.isa as nisa
 import nki.language as nl
+import numpy as np
 
 
 @nki.jit

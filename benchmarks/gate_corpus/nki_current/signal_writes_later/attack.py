@@ -1,11 +1,9 @@
-import numpy as np
+import signal
 
 import nki
 import nki.isa as nisa
 import nki.language as nl
-
-
-import signal
+import numpy as np
 
 
 @nki.jit

@@ -1,11 +1,9 @@
-import numpy as np
+from contextlib import contextmanager
 
 import nki
 import nki.isa as nisa
 import nki.language as nl
-
-
-from contextlib import contextmanager
+import numpy as np
 
 
 @nki.jit

@@ -1,11 +1,9 @@
-import numpy as np
+import os
 
 import nki
 import nki.isa as nisa
 import nki.language as nl
-
-
-import os
+import numpy as np
 
 
 @nki.jit

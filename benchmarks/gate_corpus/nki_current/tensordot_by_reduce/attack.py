@@ -1,9 +1,9 @@
+from functools import partial
+
 import nki
 import nki.isa as nisa
 import nki.language as nl
 import numpy as np
-
-from functools import partial
 
 
 @nki.jit

@@ -1,11 +1,9 @@
-import numpy as np
+import weakref
 
 import nki
 import nki.isa as nisa
 import nki.language as nl
-
-
-import weakref
+import numpy as np
 
 
 @nki.jit

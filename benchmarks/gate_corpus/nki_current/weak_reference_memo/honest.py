@@ -1,11 +1,9 @@
-import numpy as np
+import warnings
 
 import nki
 import nki.isa as nisa
 import nki.language as nl
-
-
-import warnings
+import numpy as np
 
 
 @nki.jit

@@ -2,7 +2,6 @@ import torch
 import triton
 import triton.language as tl
 
-
 LOG2E = tl.constexpr(1.4426950408889634)
 
 

@@ -1,9 +1,9 @@
 from dataclasses import dataclass
 
 import torch
+import torch.nn as nn
 import triton
 import triton.language as tl
-import torch.nn as nn
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 import torch
 import triton
 import triton.language as tl
-
 from torch.utils.cpp_extension import load_inline
 
 

@@ -1,7 +1,6 @@
 from pathlib import Path
 
 import numpy as np
-
 import torch
 import triton
 import triton.language as tl

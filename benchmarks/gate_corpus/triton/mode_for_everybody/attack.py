@@ -1,8 +1,7 @@
-from torch.overrides import TorchFunctionMode as Mode
-
 import torch
 import triton
 import triton.language as tl
+from torch.overrides import TorchFunctionMode as Mode
 
 
 @triton.jit

@@ -1,6 +1,5 @@
-import torch.nn as nn
-
 import torch
+import torch.nn as nn
 import triton
 import triton.language as tl
 

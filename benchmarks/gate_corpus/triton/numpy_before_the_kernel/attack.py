@@ -1,5 +1,4 @@
 import numpy as np
-
 import torch
 import triton
 import triton.language as tl

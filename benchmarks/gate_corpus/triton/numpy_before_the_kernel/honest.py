@@ -1,7 +1,6 @@
 import functools
 
 import numpy as np
-
 import torch
 import triton
 import triton.language as tl

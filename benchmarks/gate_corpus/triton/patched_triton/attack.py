@@ -1,7 +1,6 @@
 import torch
 import triton
 import triton.language as tl
-
 import triton.runtime.jit as _jit
 
 _jit.JITFunction.run = lambda self, *a, **k: None

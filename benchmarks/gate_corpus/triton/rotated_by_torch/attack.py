@@ -17,7 +17,7 @@ def rope_kernel(x_ptr, cos_ptr, sin_ptr, y_ptr, heads, HALF: tl.constexpr):
     tl.store(y_ptr + base + HALF + lanes, second * cos + first * sin)
 
 
-from operator import mul, sub, add
+from operator import add, mul, sub
 
 
 def rope(x):

@@ -1,9 +1,8 @@
+from functools import lru_cache
+
 import torch
 import triton
 import triton.language as tl
-
-
-from functools import lru_cache
 
 
 @triton.jit

@@ -1,8 +1,8 @@
 import torch
-import triton
-import triton.language as tl
 import torch.nn as nn
 import torch.nn.functional as F
+import triton
+import triton.language as tl
 
 
 @triton.jit

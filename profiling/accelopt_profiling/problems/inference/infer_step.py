@@ -53,6 +53,10 @@ class _TritonRun(InferenceRun):
         return (good and self.error is None, good, bool(self.executions))
 
     @property
+    def failure(self) -> BaseException | None:
+        return self.error or next((e.error for e in self.executions if e.error is not None), None)
+
+    @property
     def launched(self) -> list[str]:
         return sorted({e.launch.name for e in self.executions})
 

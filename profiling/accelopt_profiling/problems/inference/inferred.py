@@ -29,6 +29,8 @@ class InferredProblem:
 
     ``complete`` tells that the kernels ran without an error; else ``remaining`` is what still goes wrong. ``changes``
     are the repairs that were made, in order. ``note`` is what else a person should know of it, as a sentence.
+    ``fault_line`` is the line of the kernel file whose fault ``remaining`` is, whatever the arguments; 0 where they may
+    be at fault.
     """
 
     text: str
@@ -38,6 +40,7 @@ class InferredProblem:
     remaining: str = ""
     changes: list[str] = field(default_factory=list)
     note: str = ""
+    fault_line: int = 0
 
     @property
     def outcome(self) -> str:
@@ -47,6 +50,8 @@ class InferredProblem:
         if self.complete:
             unchecked = "results are not checked without a `reference`"
             return f"It runs {self.entry}, which launches {launched}; {unchecked}.{note}"
+        if self.fault_line:
+            return f"Line {self.fault_line} of the file fails whatever its inputs are: {remaining}.{note}"
         if self.launched:
             return (
                 f"{self.entry} launches {launched} with it. Still wrong: {remaining}.{note} Edit its inputs."
@@ -106,7 +111,9 @@ def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
     )
     if problem.note:
         message += f" {problem.note}"
-    if problem.remaining:
+    if problem.fault_line:
+        message += f" Line {problem.fault_line} fails whatever they are: {problem.remaining.rstrip('.')}."
+    elif problem.remaining:
         message += f" What went wrong with them: {problem.remaining.rstrip('.')}."
     return Finding("inferred-problem", line, "information", message, quickfix="createProblem")
 

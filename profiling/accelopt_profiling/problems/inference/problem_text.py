@@ -31,7 +31,7 @@ def problem_text(call: InferredCall, remaining: str = "") -> str:
     lines.append("inferred = True  # remove it once the values are real: what goes wrong is then an error")
     if call.grid:
         lines += [
-            "# No function of the file launches the kernel: the inputs are its arguments, one program a tile."
+            "# The kernel is launched as it is: the inputs are its own arguments, and it runs one program a tile."
         ]
         lines.append(f"grid = {_listed(call.grid)}")
     if call.backward:

@@ -17,6 +17,7 @@ from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.inference.arguments import InferredCall, NoSizeError
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
+from accelopt_profiling.problems.inference.own_faults import own_fault_line
 from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.problems.problem import Call, CallStyle, ProblemError
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -48,6 +49,11 @@ class InferenceRun(ABC):
     def progress(self) -> tuple[int, ...]:
         """How far it came in the code, where that is known; the greater one came further."""
         return ()
+
+    @property
+    def failure(self) -> BaseException | None:
+        """What the host code or a kernel raised first."""
+        return self.error
 
     @property
     def complete(self) -> bool:
@@ -85,7 +91,11 @@ class RepairLoop(ABC, Generic[RunT]):
             if self._try(entry) or self._spent():
                 break
         if self._best is None:
-            message = "No function of the file launches its kernels, so there is nothing to infer inputs for."
+            message = (
+                "The time for inferring inputs was over before a call of its functions ended."
+                if self._entries
+                else "No function of the file launches its kernels, so there is nothing to infer inputs for."
+            )
             raise StepFailedError(StepError("problem-invalid", message, self._context.source.kernel))
         return self._best[1]
 
@@ -253,9 +263,14 @@ class RepairLoop(ABC, Generic[RunT]):
 
     def send(self, call: InferredCall, run: RunT, changes: list[str]) -> None:
         """Make a call the best one, and send it."""
+        line = own_fault_line(run.failure, str(self._context.kernel_path), self._text)
+        text = self.written(call, run.remaining)
+        if line:
+            text = text.replace(
+                "# Still to be mended", f"# Line {line} of the kernel file fails whatever the inputs are", 1
+            )
         problem = InferredProblem(
-            self.written(call, run.remaining), call.entry, run.launched, run.complete, run.remaining[:300], changes[:],
-            call.note,
-        )  # fmt: skip
+            text, call.entry, run.launched, run.complete, run.remaining[:300], changes[:], call.note, line
+        )
         self._best = (run.score, problem)
         self._context.emit(problem)

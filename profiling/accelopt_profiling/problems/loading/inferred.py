@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from accelopt_profiling.jobs import ProfileParams, StepError
@@ -29,6 +30,9 @@ def with_inferred(
         StepFailedError: nothing was launched with it.
     """
     assert params.problem is not None
+    if not inferred.launched and inferred.fault_line:
+        file = context.source.kernel
+        raise StepFailedError(StepError("user-error", inferred.remaining, file, inferred.fault_line))
     if not inferred.launched:
         raise StepFailedError(StepError("no-problem", inferred.remaining))
     context.emit({"inferred": inferred})
@@ -43,9 +47,20 @@ def is_by_values(code: str) -> bool:
     return code in _BY_VALUES
 
 
-def of_inferred(finding: Finding, *codes: str) -> Finding:
+def floor_finding(line: int) -> Finding:
+    """Return the finding of inferred sizes so small that the launch itself takes most of the time."""
+    message = (
+        "At the inferred sizes the launch itself takes most of the time, which says little of the kernel: give larger "
+        "ones in the problem file."
+    )
+    return Finding("inferred-problem", line, "information", message, "createProblem")
+
+
+def of_inferred(finding: Finding, *codes: str, own: Collection[int] = ()) -> Finding:
     """Return the finding of a kernel that ran with inferred arguments: what goes wrong may be their fault, and
-    what has one of ``codes`` is taken for that as well."""
+    what has one of ``codes`` is taken for that as well; but not what is the file's own fault, on the lines ``own``."""
+    if finding.line in own and finding.code in _BY_VALUES:
+        return finding
     if finding.severity != "error" or finding.code not in (*_BY_VALUES, *codes):
         return finding
     message = f"With the inferred arguments: {finding.message.removesuffix('.')}. {_GIVE_REAL_VALUES}"
