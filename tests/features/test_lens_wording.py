@@ -21,6 +21,7 @@ from accelopt_profiling.measurement import Correctness, Finding, KernelMeasureme
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed, not_measured
 
 KERNEL = Kernel("silu", "nki", 3, 2, 9, "hash")
+PARTLY = Correctness("passed", "", 512, 4096)
 PASSED = Correctness("passed", "", 4096, 4096)
 
 
@@ -70,6 +71,10 @@ STATE = FileState("file:///k.py", "/k.py", read=True)
         (
             KernelState(KERNEL, result(estimate(911), correctness=Correctness())), False,
             "est. 911 us on trn1 · 41 % of peak · VectorE bound · result not checked",
+        ),
+        (
+            KernelState(KERNEL, result(estimate(911), correctness=PARTLY)), False,
+            "est. 911 us on trn1 · 41 % of peak · VectorE bound · 512 of 4,096 elements compared",
         ),
         (KernelState(KERNEL, result(Latency())), False, "not measured on trn1"),
         (KernelState(KERNEL, result(Latency(), correctness=Correctness())), False, "not measured on trn1"),

@@ -16,6 +16,7 @@ from accelopt_lsp.backend.host_profiles import HostProfiles
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import answer, measured, remember_receipts, request_for
+from accelopt_lsp.cli.tables import result_words
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.resources import read_source, settings_for, targets_for
 from accelopt_lsp.stderr import say
@@ -121,7 +122,7 @@ def _overview(measurements: Sequence[FileMeasurement]) -> str:
             duration(kernel.latency),
             "" if kernel.percent_of_peak is None else f"{percent(kernel.percent_of_peak)} %",
             kernel.bound or "",
-            stop_reason(kernel, measurement.findings) or kernel.correctness.status,
+            stop_reason(kernel, measurement.findings) or result_words(kernel),
         )
         for measurement in measurements
         for kernel in measurement.kernels

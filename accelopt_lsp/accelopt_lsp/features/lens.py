@@ -104,6 +104,8 @@ def result_title(state: FileState, kernel: KernelState, target: str, profiling: 
     elif result.latency.us is not None and result.correctness.status == "not checked":
         inferred = any(f.code == "inferred-problem" for f in (*state.findings, *state.run_findings))
         parts.append("inferred arguments, result not checked" if inferred else "result not checked")
+    elif result.latency.us is not None and result.correctness.compared < result.correctness.of:
+        parts.append(f"{result.correctness.extent} compared")
     return " · ".join(parts)
 
 
