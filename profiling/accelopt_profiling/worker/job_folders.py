@@ -116,8 +116,10 @@ def _serve_removals(reading: int, folders: list[Path]) -> None:
         os.dup2(null, standard)
     os.dup2(reading, 3)
     os.closerange(4, 4096)
-    with contextlib.suppress(Exception):  # whatever lies there, this worker's own folders go
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    if os.fork() == 0:  # whatever lies there, this worker's own folders go at once
         remove_stale_folders()
+        os._exit(0)
     unread = b""
     while data := os.read(3, 1 << 16):
         *names, unread = (unread + data).split(b"\0")
