@@ -59,7 +59,7 @@ def test_a_wrong_kernel_is_exit_code_1(accelopt: Command, home: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("runs", "code", "finding"), [(True, 0, "inferred-problem"), (False, 2, "no-problem")]
+    ("runs", "code", "finding"), [(True, 0, "inferred-problem"), (False, 2, "kernel-raised")]
 )
 def test_a_kernel_without_a_problem_gets_inferred_arguments_where_it_runs_with_some(
     accelopt: Command, home: Path, runs: bool, code: int, finding: str
