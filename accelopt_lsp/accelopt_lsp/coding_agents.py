@@ -24,7 +24,7 @@ except ImportError:
 from accelopt_lsp.own_process import own_process
 from accelopt_profiling.waiting import within
 
-INSTRUCTIONS = """What Triton and NKI kernels cost, and faster versions of them that were proved right. Start with
+INSTRUCTIONS = """What Triton and NKI kernels cost, and faster versions of them that were checked. Start with
 `profile`; `optimize` searches; after a rewrite of your own use `verify` before you claim anything. Every number says
 how it is known: measured, executed, compiled, estimated or not measured. An estimate is no measurement."""
 

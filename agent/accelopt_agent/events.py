@@ -81,7 +81,7 @@ class CandidateJudged:
 
 @dataclass(frozen=True)
 class SuggestionFound:
-    """A proved version that is offered."""
+    """A checked version that is offered."""
 
     suggestion: Suggestion
 

@@ -140,7 +140,7 @@ class RunSummary:
         if self._refused:
             return f"{self._refused} refused by the gate"
         if faster := self._outcomes["faster"]:
-            return f"{faster} of {tried} faster by their cost, none of them proved"
+            return f"{faster} of {tried} faster by their cost, none of them checked"
         if unclear:
             which = (
                 "it made"

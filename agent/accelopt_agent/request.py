@@ -21,7 +21,7 @@ class Budget:
     """The limits of a run, whichever is reached first; None is no limit.
 
     ``candidates`` counts the measured rewrites; ``tokens`` those that a model reads and writes; ``money`` is in the
-    currency of the model's configured price. A search ends early when a proved version reaches ``percent_of_peak``.
+    currency of the model's configured price. A search ends early when a checked version reaches ``percent_of_peak``.
     """
 
     candidates: int = 60
@@ -33,7 +33,8 @@ class Budget:
 
 @dataclass(frozen=True)
 class LessonLimits:
-    """``most`` lessons are written at the end of a kernel's search, 0 for none: about versions that were proved and are
+    """``most`` lessons are written at the end of a kernel's search, 0 for none: about versions that were checked and
+    are
     at least ``gain`` times as fast as the original, and about versions at least ``loss`` times as slow as the one that
     they were made from. The defaults are AccelOpt's."""
 
@@ -52,7 +53,7 @@ class OptimizeRequest:
     ``depth`` bounds how many rewrites are composed, ``parallel`` how many versions are measured at a time, ``calls``
     how many proposers are queried at a time. ``resume`` continues the last run for the same kernel, target and host if
     that was interrupted, without paying again for its results. ``limits`` hold for each step of a job. ``sources``
-    restricts the proposers. ``proved`` says that the gate has accepted the original already, so that it is not checked
+    restricts the proposers. ``checked`` says that the gate has accepted the original already, so that it is not checked
     again before the search. ``experience`` names the policy by which the memory tells a model of like kernels
     (``experience/policies.json``), ``lessons`` which of its versions the summarizer writes about.
     """
@@ -76,7 +77,7 @@ class OptimizeRequest:
     instructions: str = ""
     limits: Limits = Limits()
     sources: frozenset[str] = SOURCES
-    proved: bool = False
+    checked: bool = False
     lessons: LessonLimits = LessonLimits()
     experience: str = "ours"
 

@@ -54,7 +54,7 @@ TABLES: dict[RecordKind, str] = {
 
 #: The SQL expression for a hit's one-line summary; ``t`` is the table.
 _SUMMARIES: dict[RecordKind, str] = {
-    "pair": "t.summary || CASE t.proved WHEN 1 THEN ' (proved, not accepted)' ELSE '' END",
+    "pair": "t.summary || CASE t.checked WHEN 1 THEN ' (checked, not accepted)' ELSE '' END",
     "trap": "t.code || ': ' || t.message",
     "rejection": "t.reason",
 }
@@ -127,7 +127,7 @@ class Memory:
             return []
         with self.connection.writing() as db:
             ids = self._folder.ids()
-            known = dict(db.execute("SELECT id, imported FROM pairs WHERE proved = 0").fetchall())
+            known = dict(db.execute("SELECT id, imported FROM pairs WHERE checked = 0").fetchall())
             for gone in [name for name, imported in known.items() if imported and name not in set(ids)]:
                 db.execute("DELETE FROM pairs WHERE id = ?", [gone])
             found = self._folder.read(name for name in ids if name not in known)
@@ -142,20 +142,20 @@ class Memory:
         """Save a pair and return its id; saving the same pair again changes nothing."""
         with self.connection.writing() as db:
             added = insert_record(db, "pairs", pair, **pair_columns(pair))
-            if self._folder is not None and not pair.proved:
+            if self._folder is not None and not pair.checked:
                 self._folder.write(pair)
         return added
 
-    def pairs(self, proved: bool = False) -> list[Pair]:
-        """Return the accepted pairs, oldest first; with ``proved`` those too that were only proved."""
-        query = "SELECT * FROM pairs WHERE proved <= ? ORDER BY number"
+    def pairs(self, checked: bool = False) -> list[Pair]:
+        """Return the accepted pairs, oldest first; with ``checked`` those too that were only checked."""
+        query = "SELECT * FROM pairs WHERE checked <= ? ORDER BY number"
         with self.connection.reading() as db:
-            return [pair_of_row(row) for row in db.query(query, [int(proved)])]
+            return [pair_of_row(row) for row in db.query(query, [int(checked)])]
 
-    def withdraw_proved(self, pair_id: str) -> None:
+    def withdraw_unaccepted(self, pair_id: str) -> None:
         """Delete a pair that nobody accepted; an accepted one stays. Its receipts stay too."""
         with self.connection.writing() as db:
-            db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [pair_id])
+            db.execute("DELETE FROM pairs WHERE id = ? AND checked = 1", [pair_id])
 
     def pair(self, pair_id: str) -> Pair | None:
         with self.connection.reading() as db:
@@ -297,17 +297,17 @@ class Memory:
             count = {
                 table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables
             }
-            proved = int(db.execute("SELECT count(*) FROM pairs WHERE proved = 1").fetchone()[0])
+            checked = int(db.execute("SELECT count(*) FROM pairs WHERE checked = 1").fetchone()[0])
         files = (self.path, Path(f"{self.path}-wal"))
         return Stats(
             path=str(self.path),
-            pairs=count["pairs"] - proved,
+            pairs=count["pairs"] - checked,
             traps=count["traps"],
             rejected=count["rejections"],
             runs=count["runs"],
             receipts=count["receipts"],
             bytes=sum(file.stat().st_size for file in files if file.exists()),
-            proved=proved,
+            checked=checked,
         )
 
     def search(self, text: str, limit: int = 50) -> list[SearchHit]:

@@ -30,7 +30,7 @@ FOLDER = "accelopt-memory"
 FILE_BYTES, FILES, CHARACTERS = 1 << 18, 20_000, 1 << 26
 
 #: What a file does not hold: what one machine alone knows, and what is computed from the sources.
-_LEFT_OUT = ("created", "imported", "receipts", "host", "proved", "features", "slow_hash", "fast_hash")
+_LEFT_OUT = ("created", "imported", "receipts", "host", "checked", "features", "slow_hash", "fast_hash")
 
 
 @dataclass(frozen=True)

@@ -31,8 +31,8 @@ def pair_id(dialect: str, target: str, kernel: str, slow_text: str, fast_text: s
 
 @dataclass(frozen=True)
 class Pair:
-    """A slow-fast pair: one kernel before and after a rewrite that was proved right, and that a person accepted
-    unless it is ``proved`` only.
+    """A slow-fast pair: one kernel before and after a rewrite that was checked, and that a person accepted
+    unless it is ``checked`` only.
 
     ``slow_text`` and ``fast_text`` are the whole files; ``slow_hash`` and ``fast_hash`` the kernel's
     content hashes in them (``kernels.Kernel.content_hash``). ``steps`` are the origins of the rewrites,
@@ -68,7 +68,7 @@ class Pair:
     fast_bound: str | None = None
     moved: tuple[CounterMove, ...] = ()
     lesson: str = ""
-    proved: bool = False
+    checked: bool = False
 
     @property
     def id(self) -> str:
@@ -187,7 +187,8 @@ class StoredSuggestion:
 
 @dataclass(frozen=True)
 class Stats:
-    """The number of records of each kind; ``pairs`` are those that a person accepted, ``proved`` those that nobody did.
+    """The number of records of each kind; ``pairs`` are those that a person accepted, ``checked`` those that nobody
+    did.
     ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
 
     path: str
@@ -197,7 +198,7 @@ class Stats:
     runs: int
     receipts: int
     bytes: int
-    proved: int = 0
+    checked: int = 0
 
 
 @dataclass(frozen=True)

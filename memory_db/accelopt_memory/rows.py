@@ -58,14 +58,14 @@ def insert_record(db: Database, table: str, record: Any, **extra: Any) -> str:
     are added, or stand in the place of the record's own.
 
     A record made on this machine replaces the same one imported, and an accepted pair the same one that was only
-    proved.
+    checked.
     """
     record = storable_record(record)
     dated = dataclasses.replace(record, created=record.created or now())
     if not record.imported:
         db.execute(f"DELETE FROM {table} WHERE id = ? AND imported = 1", [record.id])
-    if table == "pairs" and not record.proved:
-        db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [record.id])
+    if table == "pairs" and not record.checked:
+        db.execute("DELETE FROM pairs WHERE id = ? AND checked = 1", [record.id])
     db.insert(table, to_row(dated, id=record.id) | extra, "IGNORE")
     return str(record.id)
 

@@ -19,7 +19,7 @@ Status = Literal["passed", "wrong", "failed", "absent"]
 
 @dataclass(frozen=True)
 class SetResult:
-    """One kernel of a set. ``latency`` is its own, ``best`` that of the fastest version that a search proved (its own
+    """One kernel of a set. ``latency`` is its own, ``best`` that of the fastest version that a search checked (its own
     where none was faster), ``percent`` and ``best_percent`` are their percents of peak. ``search`` names the search,
     ``tokens`` those that a model read and wrote for it; ``key`` tells what it is a result of.
 

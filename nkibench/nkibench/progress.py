@@ -14,7 +14,7 @@ CHECKPOINTS = (1, 2, 5, 10, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1000, 2184)
 
 def progress(results: Sequence[TaskResult]) -> dict[int, float]:
     """Return the geometric mean of the speedups over the baselines after each number of candidates, up to the longest
-    search. Of versions that were faster than the proved best one, which the gate did not accept, none counts."""
+    search. Of versions that were faster than the checked best one, which the gate did not accept, none counts."""
     searched = [r for r in results if r.best is not None and r.latency.us]
     if not searched:
         return {}
@@ -31,8 +31,8 @@ def _speedup_after(result: TaskResult, count: int) -> float:
     best = result.best
     assert best is not None
     assert result.latency.us is not None
-    proved = best.latency.us or result.latency.us
-    reached = [us for number, us in best.progress if number <= count and us >= proved * (1 - 1e-6)]
+    checked = best.latency.us or result.latency.us
+    reached = [us for number, us in best.progress if number <= count and us >= checked * (1 - 1e-6)]
     return result.latency.us / min([result.latency.us, *reached])
 
 

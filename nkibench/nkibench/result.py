@@ -15,10 +15,11 @@ Status = Literal["passed", "wrong", "failed"]
 
 @dataclass(frozen=True)
 class Best:
-    """The fastest version that a search proved. ``steps`` are the rewrites that led to it, ``tried`` counts candidates,
+    """The fastest version that a search checked. ``steps`` are the rewrites that led to it, ``tried`` counts
+    candidates,
     ``judged`` those that went through the gate, ``tokens`` what a model read and wrote, ``money`` what that cost at the
     configured price, ``calls`` counts those of a model; ``progress`` are the tries that were faster than all before,
-    proved or not, as their numbers and times in microseconds; ``text`` is the whole kernel file, ``peak_us`` the least
+    checked or not, as their numbers and times in microseconds; ``text`` is the whole kernel file, ``peak_us`` the least
     time as it takes products (``peaks.peak_of``). Without a faster version ``latency`` is the baseline's and ``steps``
     is empty.
     """

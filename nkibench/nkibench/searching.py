@@ -23,7 +23,7 @@ from nkibench.peaks import peak_of_version
 from nkibench.result import Best, TaskResult
 
 #: Nobody waits for a benchmark's suggestions: the time model sorts all rewrites before the gate is asked.
-_UNHURRIED = {"hybrid": {"prove_last": True}}
+_UNHURRIED = {"hybrid": {"check_last": True}}
 
 #: How many rewrites are composed at most unless the plan says otherwise.
 _DEPTH = 16
@@ -75,7 +75,7 @@ class Searching:
             budget=self.budget,
             parallel=self.parallel,
             resume=True,
-            proved=result.latency.known is Known.ESTIMATED,  # a device's times come last
+            checked=result.latency.known is Known.ESTIMATED,  # a device's times come last
             limits=FULL_SIZE,
         )
         tried = judged = 0

@@ -22,7 +22,7 @@ from accelopt_profiling.kernels import find_kernels
 FOLDER = Path(__file__).with_name("redesigns")
 TASKS = Path(nkibench.__file__).with_name("tasks")
 
-#: The tasks of NKIBench that are redesigned as they stand, at sizes that are soon proved: what is said smaller.
+#: The tasks of NKIBench that are redesigned as they stand, at sizes that are soon checked: what is said smaller.
 SMALLER = {
     "rope": ("rope_single_freq_apply", {"H = 64": "H = 2", '"N": 4096': '"N": 2048'}),
     "mamba": ("mamba", {"M = 7168": "M = 2048", '"M": 3584': '"M": 1536', '"M": 7168': '"M": 512'}),
@@ -81,7 +81,7 @@ def recorded(name: str) -> tuple[str, str]:
 async def asked(path: Path, target: str, model: ModelSettings, candidates: int) -> list[Event]:
     budget, sources = Budget(candidates=candidates, seconds=None), frozenset({"model"})
     request = OptimizeRequest(
-        path, path.read_text("utf-8"), target, root=path.parent, budget=budget, sources=sources, proved=True
+        path, path.read_text("utf-8"), target, root=path.parent, budget=budget, sources=sources, checked=True
     )
     host = LocalHost()
     try:
@@ -92,7 +92,7 @@ async def asked(path: Path, target: str, model: ModelSettings, candidates: int) 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REDESIGNS)
-async def test_a_redesign_is_proved_and_can_be_applied(name: str, tmp_path: Path) -> None:
+async def test_a_redesign_is_checked_and_can_be_applied(name: str, tmp_path: Path) -> None:
     target, least, kernels = REDESIGNS[name]
     events = await searched(name, target, tmp_path)
     suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]

@@ -46,7 +46,7 @@ def said(imported: str, outcomes: Sequence[CandidateOutcome], model: bool = Fals
         ),
         ("triton", ["unclear", "slower"], "(1 of 2 made no difference that is larger than noise"),
         ("triton", ["slower", "failed"], "nothing faster found"),
-        ("nki", ["unclear", "faster", "faster"], "(2 of 3 faster by their cost, none of them proved)"),
+        ("nki", ["unclear", "faster", "faster"], "(2 of 3 faster by their cost, none of them checked)"),
     ],
 )
 def test_why_there_is_none(imported: str, outcomes: list[CandidateOutcome], why: str) -> None:

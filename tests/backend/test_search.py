@@ -35,8 +35,8 @@ def suggestion(value: float) -> Suggestion:
 
 def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
     told = SearchProgressFormatter("silu", 40)
-    first = told.of(ProgressText("silu: proving that it is right: Widen."))
-    assert first == [SearchProgress("0 of 40 tried: proving that it is right: Widen.", 0, 0.0)]
+    first = told.of(ProgressText("silu: checking that it is right: Widen."))
+    assert first == [SearchProgress("0 of 40 tried: checking that it is right: Widen.", 0, 0.0)]
     told.of(SuggestionFound(suggestion(2.0)))
     told.of(SuggestionFound(suggestion(1.5)))
     (later,) = told.of(ProgressText("silu: " + "very " * 40 + "long"))
@@ -51,7 +51,7 @@ def test_how_a_version_came_out_is_not_cut_and_its_last_step_is_told() -> None:
     event = CandidateTried(3, Candidate("silu", "", "rule:widen", chain), "faster", Latency())
     (told,) = SearchProgressFormatter("silu", 40).of(event)
     assert isinstance(told, SearchProgress)
-    assert told.message.startswith("3 of 40 tried: faster, unproved: Widen the tile")
+    assert told.message.startswith("3 of 40 tried: faster, unchecked: Widen the tile")
     short = Candidate("silu", "", "rule:b", "A; then: B; then: C.")
     assert short.last_step == "C (after 2 other steps)"
 

@@ -61,7 +61,7 @@ def test_runs(accelopt: Command, home: Path, searched: str) -> None:
     assert accelopt("runs", "k.py", "--json").object["runs"] == listed
     assert "finished, " in accelopt("runs").out
     page = accelopt("runs", run["id"]).out
-    assert "proved right" in page
+    assert "checked" in page
     assert searched in page
     assert accelopt("runs", "other.py").code == 1
     assert "neither a file nor the id" in accelopt("runs", "nothing").err

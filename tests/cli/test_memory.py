@@ -8,7 +8,7 @@ import pytest
 from support.command import Command
 from support.nki_kernels import FASTER, SILU
 
-from accelopt_benchmarks.memory import proof_run
+from accelopt_benchmarks.memory import evaluation_run
 from accelopt_benchmarks.result import GoalResult
 from accelopt_lsp.cli import bench
 from accelopt_memory.features import kernel_features
@@ -40,7 +40,7 @@ def test_looking_makes_no_file(accelopt: Command, home: Path) -> None:
 
 def test_stats_has_exactly_the_agreed_names(accelopt: Command, home: Path, pair: Pair) -> None:
     stats = accelopt("memory", "stats", "--json").object
-    assert list(stats) == ["path", "pairs", "traps", "rejected", "runs", "receipts", "bytes", "proved"]
+    assert list(stats) == ["path", "pairs", "traps", "rejected", "runs", "receipts", "bytes", "checked"]
     assert (stats["path"], stats["pairs"], stats["traps"]) == (str(home / "memory.db"), 1, 1)
     assert stats["bytes"] > 0
 
@@ -108,7 +108,7 @@ def test_eval_is_the_proof_of_a_checkout(accelopt: Command, monkeypatch: pytest.
     async def measured(kernels: tuple[str, ...], seeds: int, cache: Path | None) -> list[GoalResult]:
         return [GoalResult(f"{kernels} {seeds}", "<= 1", 2.0, "x", False)]
 
-    monkeypatch.setattr(proof_run, "measure_proof", measured)
+    monkeypatch.setattr(evaluation_run, "measure_evaluation", measured)
     ended = accelopt("memory", "eval", "silu", "--json")
     assert (ended.code, ended.object["met"], ended.object["rows"][0]["what"]) == (1, False, "('silu',) 10")
     monkeypatch.setattr(bench, "OWN_PACKAGE", "a_package_that_is_not_there")

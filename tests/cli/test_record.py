@@ -81,7 +81,7 @@ def checkout(home: Path) -> Path:
     return home
 
 
-def test_what_a_test_launches_is_profiled_and_proved(accelopt: Command, checkout: Path) -> None:
+def test_what_a_test_launches_is_profiled_and_checked(accelopt: Command, checkout: Path) -> None:
     ended = accelopt("record", "--json", "--max-shapes", "3", "--", "pytest", "-q", "-p", "no:cacheprovider")
     assert ended.code == 0, ended.err
     told = ended.object

@@ -80,7 +80,7 @@ def test_save_profile_optimize_accept(tmp_path):
         workbench.stop()
     assert "est." in seen["lens"]
     assert "trn1" in seen["lens"]
-    assert "proved faster" in seen["offer"]
+    assert "checked faster" in seen["offer"]
     assert "tried" in seen["progress"]
     assert len(seen["versions"]) >= 2  # how many depends on which candidate is judged first
     assert f"silu: {len(seen['versions'])} suggestions" in seen["announced"]
@@ -125,7 +125,7 @@ def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
 
 
 def test_a_model_that_the_editor_lends(tmp_path):
-    """Another extension's language model: chosen, agreed to, then asked; what it wrote is proved, offered, explained.
+    """Another extension's language model: chosen, agreed to, then asked; what it wrote is checked, offered, explained.
     (For this one VS Code asks nothing of its own.)"""
     workspace = tmp_path / "work"
     workspace.mkdir()
@@ -177,7 +177,9 @@ def test_a_persons_change_is_remembered_and_forgotten(tmp_path):
     assert "A change to double by a person" in seen["page"]
     assert "-    first = nl.add(once, 0.0)" in seen["page"]
     assert seen["forgotten"].startswith("Forgot the pair")
-    assert "2 proved faster versions" in seen["again"], "an accepted version that was undone is offered again"
+    assert "2 checked faster versions" in seen["again"], (
+        "an accepted version that was undone is offered again"
+    )
     assert memory_stats(database)["pairs"] == 0
 
 

@@ -29,12 +29,12 @@ def test_an_edit_that_helps_no_longer_is_withdrawn_or_only_shown(
     pairs = [
         make_pair(0, edit="helps"),
         make_pair(1, edit="stopped"),
-        make_pair(2, edit="stopped", proved=True),
+        make_pair(2, edit="stopped", checked=True),
     ]
     for pair in pairs:
         memory.add_pair(pair)
     assert tidy(memory) == Forgotten(withdrawn=1, examples=1)
-    assert [(p.edit, p.example) for p in memory.pairs(proved=True)] == [("helps", False), ("stopped", True)]
+    assert [(p.edit, p.example) for p in memory.pairs(checked=True)] == [("helps", False), ("stopped", True)]
     assert tidy(memory) == Forgotten()
 
 
@@ -42,7 +42,7 @@ def test_beyond_the_budget_goes_what_is_of_least_use_and_no_decision(
     memory: Memory, make_pair: Callable[..., Pair]
 ) -> None:
     memory.add_pair(make_pair())
-    memory.add_pair(make_pair(1, proved=True))
+    memory.add_pair(make_pair(1, checked=True))
     memory.add_rejection(Rejection("h", "c", "rule:x"))
     run = memory.run_log.start("f.py", "k", "h", "trn1")
     with memory.transaction():
@@ -56,4 +56,4 @@ def test_beyond_the_budget_goes_what_is_of_least_use_and_no_decision(
     memory.run_log.finish(run)
     gone = tidy(memory, 1).deleted
     assert {"run_events", "traps", "pairs"} <= gone.keys()
-    assert ([p.id for p in memory.pairs(proved=True)], len(memory.rejected())) == ([make_pair().id], 1)
+    assert ([p.id for p in memory.pairs(checked=True)], len(memory.rejected())) == ([make_pair().id], 1)

@@ -31,6 +31,7 @@ ADDS = {
     "m014_proved_pairs": set(),
     "m015_packed_pairs": set(),
     "m016_words_alone": set(),
+    "m017_checked_pairs": set(),
 }
 
 

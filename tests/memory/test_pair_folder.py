@@ -31,7 +31,7 @@ def test_an_accepted_pair_is_a_file_and_a_colleagues_memory_has_it(
     pair = make_pair(file=str(kernel), receipts=("r",), moved=(), lesson="Fewer DMA starts.")
     with Memory.open(tmp_path / "mine.db", project=project) as mine:
         mine.add_pair(pair)
-        mine.add_pair(make_pair(1, proved=True))
+        mine.add_pair(make_pair(1, checked=True))
         mine.add_pair(make_pair(2, slow_text='API_KEY = "k3yk3yk3yk3y"\n' + pair.slow_text))
     assert _files(project) == [pair.id], "neither what nobody accepted nor a secret"
     text = (project / FOLDER / f"{pair.id}.json").read_text()

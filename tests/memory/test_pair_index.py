@@ -122,11 +122,11 @@ def test_the_index_knows_the_pairs_that_are_there_whatever_numbers_they_have(
     steps: list[tuple[str, int]], make_pair: Callable[..., Pair]
 ) -> None:
     kernels = [KernelFeatures("nki", {CALLS[k]: 3, f"own.{k}": 2}, (f"{k:08x}",)) for k in range(len(CALLS))]
-    pairs = [make_pair(k, features=kernels[k], proved=True) for k in range(6)]
+    pairs = [make_pair(k, features=kernels[k], checked=True) for k in range(6)]
     there: set[int] = set()
     with Memory.open(NOWHERE) as memory:
         for step, k in steps:
-            memory.add_pair(pairs[k]) if step == "add" else memory.withdraw_proved(pairs[k].id)
+            memory.add_pair(pairs[k]) if step == "add" else memory.withdraw_unaccepted(pairs[k].id)
             (there.add if step == "add" else there.discard)(k)
             for n, features_of in enumerate(kernels[:6]):
                 found = [m.pair.id for m in memory.similar(features_of, 8, 0.9)]

@@ -39,7 +39,7 @@ def test_the_estimate_is_compared_with_the_published_time_and_the_gain_carried_o
 
 
 def test_progress_counts_no_version_that_was_refused() -> None:
-    """700 us came in the fifth try, but what was proved at the end takes 800."""
+    """700 us came in the fifth try, but what was checked at the end takes 800."""
     found = progress([SILU])
     assert found == {
         1: 1.0,

@@ -55,7 +55,7 @@ class Offered:
         self.fast, self.steps, self.origin, self.text = latency(us), steps, steps[0], text
 
 
-def test_the_fastest_proved_version_counts_and_the_baseline_where_there_is_none(tmp_path):
+def test_the_fastest_checked_version_counts_and_the_baseline_where_there_is_none(tmp_path):
     folder = write_checkout(tmp_path)
     end = events.Finished("run", "nothing left to try", events.Usage(candidates=2, seconds=3.0))
     begun = events.BaselineMeasured("kernel", None)

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from accelopt_profiling.measurement import (
+    NO_TIME_BY,
     Correctness,
     CorrectnessStatus,
     FileMeasurement,
@@ -46,10 +47,11 @@ def test_a_version_with_an_error_has_no_cost(found: list[Finding], status: Corre
     timed = replace(replace(COSTLY, findings=found, correctness=Correctness(status)), latency=TIME)
     stored = from_plain(KernelMeasurement, {**to_plain(made), "latency": to_plain(TIME)})
     refused = status == "failed" or any(f.severity == "error" for f in found)
+    without = refused or any(f.code in NO_TIME_BY for f in found)
     for version in (made, timed, stored):
-        assert (version.fault is not None) == refused == (version.latency == Latency())
-        assert (version.percent_of_peak is None) == refused
-        assert ("time_at_scale" not in version.quantities) == refused == (version.launches == ())
+        assert (version.fault is not None) == refused
+        assert (version.latency == Latency()) == without == (version.percent_of_peak is None)
+        assert ("time_at_scale" not in version.quantities) == without == (version.launches == ())
         assert "registers" in version.quantities
 
 
@@ -58,7 +60,7 @@ def test_what_has_no_cost_says_why(own: list[Finding], of_run: list[Finding]) ->
     file = FileMeasurement("k.py", [replace(COSTLY, findings=own)], of_run)
     reason = file.refusal("k")
     errors = [f for f in own if f.severity == "error"]
-    assert (reason is None) == (not errors)
-    assert reason is None or reason in errors
+    assert (reason is None) == (not errors and not any(f.code in NO_TIME_BY for f in own))
+    assert reason is None or reason in (errors or [*own, *of_run])
     timeless = replace(file, kernels=[replace(COSTLY, findings=own, latency=Latency())])
     assert timeless.refusal("k") is not None

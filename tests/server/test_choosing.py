@@ -1,4 +1,4 @@
-"""Several proved versions of one kernel: listed, chosen, kept fresh; and how a search tells its end."""
+"""Several checked versions of one kernel: listed, chosen, kept fresh; and how a search tells its end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def searched(editor: Editor, client: str, path: Path, **options: Any) -> s
     uri = editor.open(path, SEVERAL)
     await editor.title(uri, "est. 300 us")
     await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
-    await editor.title(uri, f"2 proved faster versions: {BEST}")
+    await editor.title(uri, f"2 checked faster versions: {BEST}")
     return uri
 
 
@@ -43,7 +43,7 @@ async def test_a_client_that_lists_them_itself(editor: Editor, tmp_path: Path) -
         "accelopt.showVersions",
         [{"uri": uri, "kernel": "silu"}],
     )
-    best = await lens(editor, uri, "proved faster")
+    best = await lens(editor, uri, "checked faster")
     assert best.arguments is not None
     assert best.arguments[0]["title"] == f"silu: {BEST}, rule halve"
 

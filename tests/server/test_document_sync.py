@@ -110,7 +110,7 @@ async def test_closing_takes_back_the_diagnostics(editor: Editor, tmp_path: Path
     uri = editor.open(tmp_path / "k.py", KERNELS.replace("COST = 300", "WRONG = 1"))
     said = await editor.diagnostic(uri, "wrong-result")
     assert said.severity is t.DiagnosticSeverity.Error
-    assert (await editor.title(uri, "wrong result")).startswith("wrong result · est.")
+    assert (await editor.title(uri, "wrong result")).startswith("wrong result · not measured")
     editor.close(uri)
     await editor.no_diagnostic(uri, "wrong-result")
 

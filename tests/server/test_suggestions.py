@@ -191,7 +191,7 @@ async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Pa
     """The lens of a suggestion where the client has no diff view of its own: a question, the diff on request."""
     uri = await optimized(editor, "vscode", tmp_path / "k.py")
     lenses = await editor.text_document_code_lens_async(t.CodeLensParams(t.TextDocumentIdentifier(uri)))
-    command = next(x.command for x in lenses or [] if x.command and "proved" in x.command.title)
+    command = next(x.command for x in lenses or [] if x.command and "checked" in x.command.title)
     editor.answers = ["Show diff", "Not now"]
     await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
 

@@ -102,7 +102,7 @@ async def test_a_search_goes_on_after_the_server_was_killed(
     async def something_tried() -> bool:
         return bool(tried(environment))
 
-    await first.until(something_tried, "a candidate that was tried")  # its proof takes longer than this pause
+    await first.until(something_tried, "a candidate that was tried")  # its check takes longer than this pause
     await first.execute("pause", {"uri": uri})
     await first.title(uri, "paused (resume)")
     assert first._server is not None

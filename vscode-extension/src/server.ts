@@ -11,7 +11,7 @@ import { serverEnvironment } from './secrets';
 import { openSettings } from './settings';
 import type { Status, StatusItem } from './status';
 
-/** How a search ended, and the versions that it proved. */
+/** How a search ended, and the versions that it checked. */
 export interface Ended {
   uri: string;
   kernel: string;

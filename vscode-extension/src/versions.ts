@@ -1,4 +1,4 @@
-// Several proved versions of one kernel: a list to choose from, and what to look at when a search has ended.
+// Several checked versions of one kernel: a list to choose from, and what to look at when a search has ended.
 import * as vscode from 'vscode';
 import { SCHEME, namedBy } from './candidate';
 import { placeOfCursor, sayNoKernel } from './cursor';
@@ -74,7 +74,7 @@ export async function tellEnd(server: Server, { uri, kernel, message, versions }
 
 function pick(server: Server, versions: Version[], current?: string): Promise<Version | undefined> {
   const list = vscode.window.createQuickPick<vscode.QuickPickItem & { version: Version }>();
-  list.title = vscode.l10n.t('Versions that were proved right and faster, best first');
+  list.title = vscode.l10n.t('Versions that were checked and faster, best first');
   list.placeholder = vscode.l10n.t('Choose one to see what it changes');
   list.matchOnDescription = list.matchOnDetail = true;
   const several = new Set(versions.map((one) => one.kernel)).size > 1;

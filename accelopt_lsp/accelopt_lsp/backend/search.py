@@ -125,8 +125,8 @@ class SearchProgressFormatter:
             return [event.suggestion]
         if isinstance(event, CandidateTried):
             self._tried = max(self._tried, event.number)
-            unproved = ", unproved" if event.outcome == "faster" else ""
-            return [self._going_on(f"{event.outcome}{unproved}: {event.candidate.last_step}")]
+            unchecked = ", unchecked" if event.outcome == "faster" else ""
+            return [self._going_on(f"{event.outcome}{unchecked}: {event.candidate.last_step}")]
         if isinstance(event, CandidateJudged):
             verdict = "passed the gate" if event.verdict.accepted else "refused by the gate"
             return [self._going_on(f"{verdict}: {event.candidate.last_step}")]

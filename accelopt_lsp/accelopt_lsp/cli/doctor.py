@@ -185,7 +185,7 @@ def ptxas() -> Check:
 
 
 def neuron_sdk() -> Check:
-    """Return the Neuron compiler; PyPI has placeholders of these names, so a version alone proves nothing."""
+    """Return the Neuron compiler; PyPI has placeholders of these names, so a version alone says nothing."""
     for module, distribution in (("neuronxcc.nki", "neuronx-cc"), ("nki.language", "nki")):
         try:
             there = importlib.util.find_spec(module) is not None

@@ -74,7 +74,7 @@ class Commands(click.Group):
 )
 @click.version_option(package_name="accelopt-lsp", prog_name="accelopt")
 def accelopt() -> None:
-    """Profile Triton and NKI kernels, and find faster versions of them that are proved right.
+    """Profile Triton and NKI kernels, and find faster versions of them that are checked.
 
     Exit codes: 0 done, 1 the answer is no (rejected, wrong, nothing found), 2 wrong usage or input,
     3 the host, the model or the database failed, 70 a mistake of AccelOpt itself, 130 interrupted. Commands

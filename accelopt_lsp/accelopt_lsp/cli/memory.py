@@ -232,7 +232,7 @@ def _add_foreign(opened: Memory, path: Path, settings: Settings) -> tuple[dict[s
 )
 @json_option
 def eval(kernels: tuple[str, ...], seeds: int, cache: Path | None, as_json: bool) -> int:
-    """Prove whether what is learned on kernels helps on others.
+    """Measure whether what is learned on kernels helps on others.
 
     Each of KERNELS (NKIBench's and the Triton examples, or those named) is searched knowing some of the others, in
     the catalogue's order, a random one and the learned one, with half of the rules withheld, and by simulated
@@ -243,8 +243,8 @@ def eval(kernels: tuple[str, ...], seeds: int, cache: Path | None, as_json: bool
     """
     from accelopt_lsp.cli.bench import own_module
 
-    proof, result = (own_module(name, "memory eval") for name in ("memory.proof_run", "result"))
-    rows = asyncio.run(proof.measure_proof(kernels, seeds, cache))
+    evaluation, result = (own_module(name, "memory eval") for name in ("memory.evaluation_run", "result"))
+    rows = asyncio.run(evaluation.measure_evaluation(kernels, seeds, cache))
     return int(result.end(rows, as_json))
 
 
@@ -261,7 +261,7 @@ def report(output: Path, as_json: bool) -> None:
     from accelopt_memory.learning_curve import learning_curve
 
     with open_memory(read_only=True) as opened:
-        pairs, items = opened.pairs(proved=True), opened.outcomes.summaries()
+        pairs, items = opened.pairs(checked=True), opened.outcomes.summaries()
         curve = learning_curve(opened.outcomes.all())
     try:
         output.write_text(page(pairs, items, curve), encoding="utf-8")

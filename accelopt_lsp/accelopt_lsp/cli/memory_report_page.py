@@ -29,7 +29,7 @@ def page(pairs: Sequence[Pair], items: Sequence[ItemSummary], curve: Sequence[Ke
         f"<body><h1>What was learned</h1>\n{_curve(curve)}\n<h2>By operator and target</h2>\n"
         f"{changes or '<p>No pair is remembered.</p>'}\n<h2>By rule and change</h2>\n{_items(items)}\n"
         f'<p class="known">AccelOpt {escape(__version__)}. A gain says how it is known; the expected time is '
-        "computed from the outcomes of all tries. Pairs that nobody accepted are marked as proved.</p></body></html>\n"
+        "computed from the outcomes of all tries. Pairs that nobody accepted are marked as checked.</p></body></html>\n"
     )
 
 
@@ -42,7 +42,7 @@ def _group(kernel: str, target: str, pairs: Sequence[Pair]) -> str:
             "not known" if pair.speedup is None else f"{times(pair.speedup)} {pair.fast.known}",
             duration(pair.slow),
             duration(pair.fast),
-            "proved" if pair.proved else "imported" if pair.imported else "accepted",
+            "checked" if pair.checked else "imported" if pair.imported else "accepted",
             pair.created[:10],
         )
         for pair in ranked

@@ -209,7 +209,7 @@ class _Search:
             self.tried = max(self.tried, event.number)
             known = event.detail if event.outcome == "failed" else duration(event.latency)
             what = f"{event.candidate.origin}: {event.candidate.last_step}"
-            outcome = "faster, unproved" if event.outcome == "faster" else event.outcome
+            outcome = "faster, unchecked" if event.outcome == "faster" else event.outcome
             say(f"{event.number:4} {outcome:16} {what}{f' ({known})' if known else ''}")
         elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
             say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))

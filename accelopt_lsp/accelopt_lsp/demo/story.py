@@ -101,7 +101,7 @@ async def _first_kernel(console: Console, editor: Editor, folder: Path, database
     for action in await editor.actions(uri, kernel.line):
         _line(console, action.title)
     search = await _optimize(editor, uri, kernel.line, database, to_its_end=True)
-    console.print(f"\nAfter the search ({search.candidates} candidates to the first proved one):\n")
+    console.print(f"\nAfter the search ({search.candidates} candidates to the first checked one):\n")
     for action in await editor.actions(uri, kernel.line):
         if action.kind == _SUGGESTION:
             _line(console, (action.title, "green"))
@@ -129,7 +129,7 @@ async def _second_kernel(
     with_memory = await _search(editor, path, database)
     uri = path.as_uri()
     await _show(console, editor, uri, await editor.lens_titles(uri))
-    table = Table(title="Candidates tried up to the first proved suggestion", title_justify="left")
+    table = Table(title="Candidates tried up to the first checked suggestion", title_justify="left")
     for heading in ("", "tried", "seconds", "speedup (estimated)"):
         table.add_column(heading)
     table.add_column("origin", overflow="fold")
@@ -165,7 +165,7 @@ async def _triton_kernel(console: Console, editor: Editor, folder: Path, databas
     await _show(console, editor, uri, titles)
     kernel = find_kernels(path.read_text()).kernels[0]
     search = await _optimize(editor, uri, kernel.line, database)
-    console.print(f"\nThe first proved faster version, {search.seconds:.1f} s after Optimize:\n")
+    console.print(f"\nThe first checked faster version, {search.seconds:.1f} s after Optimize:\n")
     await _apply_best(console, editor, uri, kernel.line)
     _numbers(console, search.best)
 
@@ -197,7 +197,7 @@ async def _optimize(
     assert action.command is not None
     clock = time.monotonic()
     await editor.execute(action.command)
-    await editor.until("A proved faster version", lambda titles: any("proved" in t for t in titles), uri)
+    await editor.until("A checked faster version", lambda titles: any("checked" in t for t in titles), uri)
     seconds = time.monotonic() - clock
     if not to_its_end:
         await editor.execute(types.Command("Cancel", "accelopt.server.cancel", arguments=[uri]))

@@ -53,7 +53,7 @@ def _from_history(kernel: KernelState) -> Iterator[Finding]:
             yield Finding("regression", line, "warning", message)
     if kernel.offers:
         best = kernel.offers[0]
-        message = f"A proved faster version of {kernel.kernel.name} is known, {speedup(best.speedup)}: {best.summary}"
+        message = f"A checked faster version of {kernel.kernel.name} is known, {speedup(best.speedup)}: {best.summary}"
         yield Finding("faster-known", line, "hint", message)
 
 

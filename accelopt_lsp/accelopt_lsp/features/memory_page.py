@@ -66,8 +66,8 @@ def _facts(one: PairStanding) -> Iterator[str]:
     if pair.example:
         yield "It is shown to a model and not applied: its edit did not fit its own kernel, or stopped helping."
     origin = escaped(", then ".join(pair.steps or (pair.origin,)))
-    if pair.proved:
-        yield f"Made by {origin}; proved right, accepted by nobody."
+    if pair.checked:
+        yield f"Made by {origin}; checked, accepted by nobody."
     elif pair.imported:
         yield f"Made by {origin}; imported: nobody here has accepted it."
     else:

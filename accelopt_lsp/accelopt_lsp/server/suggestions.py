@@ -220,7 +220,7 @@ class SuggestionActions:
         chosen: Suggestion | None = offers[0]
         if len(offers) > 1:
             titles = {_line(number, suggestion): suggestion for number, suggestion in enumerate(offers, 1)}
-            question = f"{len(offers)} versions of {offers[0].kernel} are proved to be right and faster. Look at which?"
+            question = f"{len(offers)} versions of {offers[0].kernel} are checked and faster. Look at which?"
             chosen = titles.get(await self._editor.ask(question, list(titles)) or "")
         if chosen is not None:
             await self._accept(replace(args, id=chosen.id, ask=True))

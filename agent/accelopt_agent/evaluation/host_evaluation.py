@@ -42,7 +42,7 @@ class HostCost:
     and on the problem's inputs elsewhere. Where a candidate changes more than its kernel in a file of several, the sum
     of all that is launched is its time. It is stated for the same launch of the run as the original's. With
     ``all_kernels`` the original's other kernels are profiled too where one was asked for. An original that is
-    ``proved`` is profiled as its candidates are.
+    ``checked`` is profiled as its candidates are.
     """
 
     def __init__(self, host: Host, request: OptimizeRequest, all_kernels: bool = False) -> None:
@@ -59,7 +59,7 @@ class HostCost:
 
     async def baseline(self) -> FileMeasurement:
         request = self._request
-        extent: Extent = "cost" if request.proved else "all"
+        extent: Extent = "cost" if request.checked else "all"
         if request.kernel is not None or len(request.inferred) < 2:
             names = None if request.kernel is None or self._all_kernels else [request.kernel]
             last = await self._profiled(request.text, request.kernel, names, extent)
@@ -71,7 +71,7 @@ class HostCost:
             )
         self._original_launches = any(k.launchable.status == "yes" for k in last.kernels)
         self._originals = {k.name: k for k in last.kernels if k.latency.us is not None}
-        if request.proved:
+        if request.checked:
             return last
         wanted = {request.kernel} if request.kernel is not None else {k.name for k in last.kernels}
         return replace(

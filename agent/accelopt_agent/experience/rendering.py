@@ -85,8 +85,8 @@ def _move(move: CounterMove) -> str:
 
 def _record(item: ExperienceItem) -> str:
     record = item.record
-    if item.pair.proved:
-        return "proved right, accepted by nobody yet"
+    if item.pair.checked:
+        return "checked, accepted by nobody yet"
     if not record.tasks:
         return "imported, not tried here yet" if item.pair.imported else ""
     failed = f", failed on {record.failed}" if record.failed else ""

@@ -50,7 +50,7 @@ class ExperienceSource:
         self.policy = policy_named(policy) if isinstance(policy, str) else policy
 
     async def of(self, node: Node) -> KernelExperience:
-        """Return the experience for a version, with what this search proved so far; nothing where the memory cannot be
+        """Return the experience for a version, with what this search checked so far; nothing where the memory cannot be
         read."""
         return await interruptible(self._read, node)
 
@@ -70,10 +70,10 @@ class ExperienceSource:
         try:
             features = kernel_features(node.text, node.kernel.name, bound)
             similar = memory.similar(features, NEAREST, LEAST_ALIKE)
-            own = node.root.kernel.content_hash  # what this search proved is listed with its versions
+            own = node.root.kernel.content_hash  # what this search checked is listed with its versions
             near = [
                 m for m in similar
-                if m.pair.fast_hash != node.kernel.content_hash and not (m.pair.proved and m.pair.slow_hash == own)
+                if m.pair.fast_hash != node.kernel.content_hash and not (m.pair.checked and m.pair.slow_hash == own)
             ]  # fmt: skip
             newest = [] if policy.pick == "expected" else memory.newest_pairs(features.dialect, NEWEST)
             failures = memory.failures_like(features) if policy.failures else []

@@ -150,7 +150,7 @@ def _fixed_change(bounds: Bounds, base: ModuleParts, new: ModuleParts) -> str | 
             continue
         if name in base.reached(bounds.problem, but=bounds.entries):
             return f"the problem's own code changed: {name}"
-        return f"{name} changed, which the problem does not run, so that no proof covers it"
+        return f"{name} changed, which the problem does not run, so that no check covers it"
     return None
 
 

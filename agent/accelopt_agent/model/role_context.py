@@ -41,8 +41,8 @@ def planner_window(node: Node, unusable: Sequence[str] = (), share: Share = "fil
     if node.parent is not None:
         parts.append(f"What this version changes of the original:\n\n{net_change(node, share)}\n\n")
     for other in [n for n in ranked if n is not node][:FASTEST_SHOWN]:
-        proved = "proved right" if other.proof == "accepted" else "not proved yet"
-        head = f"The version of {other.us:.4g} us ({proved}), from the original"
+        checked = "checked" if other.verdict == "accepted" else "not checked yet"
+        head = f"The version of {other.us:.4g} us ({checked}), from the original"
         parts.append(f"{head}:\n\n{net_change(other, share)}\n\n")
     return "".join(part for part in parts if part) or "Nothing was tried yet.\n"
 
@@ -115,7 +115,7 @@ def _line(node: Node, base: Node | None) -> str:
     if node.failure is not None:
         return f"- {summary}: failed, {_short(node.failure.message)}"
     ratio = f", {base.us / node.us:.2f}x" if base is not None and node.us and base.us != float("inf") else ""
-    return f"- {summary}: {node.us:.4g} us{ratio}{', proved right' if node.proof == 'accepted' else ''}"
+    return f"- {summary}: {node.us:.4g} us{ratio}{', checked' if node.verdict == 'accepted' else ''}"
 
 
 def _list(head: str, lines: Sequence[str]) -> str:

@@ -11,8 +11,8 @@ from accelopt_agent.events import ModelCall, Usage
 from accelopt_agent.request import Budget
 from accelopt_agent.search.paid import PaidWork
 
-#: The share of a run's time that is kept for a proof before one has shown how long it takes, and the most that is kept.
-PROOF_SHARE, MOST_FOR_PROOF = 0.25, 0.5
+#: The share of a run's time that is kept for a check before one has shown how long it takes, and the most that is kept.
+CHECK_SHARE, MOST_FOR_CHECK = 0.25, 0.5
 
 
 class BudgetExhaustedError(Exception):
@@ -27,7 +27,7 @@ class Meter:
         self._clock, self._started = clock, clock()
         self.candidates = self.judged = self.skipped = self.remembered = 0
         self.calls: list[ModelCall] = []
-        self._longest_proof, self._rests = 0.0, False
+        self._longest_check, self._rests = 0.0, False
         self.paid = PaidWork()
         self._news: list[str] = []
         self._told: asyncio.Event | None = None
@@ -84,21 +84,21 @@ class Meter:
         return None if left is None else max(0.0, left)
 
     @property
-    def keeps_rest_for_proof(self) -> bool:
-        """Whether no more time is left than a proof may need: as much as the longest so far took."""
+    def keeps_rest_for_check(self) -> bool:
+        """Whether no more time is left than a check may need: as much as the longest so far took."""
         seconds, left = self.budget.seconds, self.seconds_left
         if seconds is None or left is None:
             return False
-        return left <= min(self._longest_proof or PROOF_SHARE * seconds, MOST_FOR_PROOF * seconds)
+        return left <= min(self._longest_check or CHECK_SHARE * seconds, MOST_FOR_CHECK * seconds)
 
     @contextmanager
-    def proving(self) -> Iterator[None]:
-        """Note how long the block, a proof, takes."""
+    def checking(self) -> Iterator[None]:
+        """Note how long the block, a check, takes."""
         began = self._clock()
         try:
             yield
         finally:
-            self._longest_proof = max(self._longest_proof, self._clock() - began)
+            self._longest_check = max(self._longest_check, self._clock() - began)
 
     @contextmanager
     def resting(self) -> Iterator[None]:

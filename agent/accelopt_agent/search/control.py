@@ -8,9 +8,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-#: After the time of its budget a search has ``LAST_PROOF`` seconds for the check that runs. Whatever runs then, or when
+#: After the time of its budget a search has ``LAST_CHECK`` seconds for the check that runs. Whatever runs then, or when
 #: a search is stopped, has ``PATIENCE`` seconds to end before it is left alone.
-LAST_PROOF, PATIENCE = 6.0, 2.5
+LAST_CHECK, PATIENCE = 6.0, 2.5
 
 
 class SearchStoppedError(Exception):
@@ -73,7 +73,7 @@ async def until_stopped(
 
     Raises:
         SearchStoppedError: ``control`` stopped it.
-        OutOfTimeError: ``LAST_PROOF`` seconds have passed after the time was up.
+        OutOfTimeError: ``LAST_CHECK`` seconds have passed after the time was up.
     """
     step: asyncio.Future[T] | None = None
     try:
@@ -83,9 +83,9 @@ async def until_stopped(
             step = asyncio.ensure_future(anext(events))
             while not step.done():
                 left = seconds_left()
-                if left is not None and left <= -LAST_PROOF:
+                if left is not None and left <= -LAST_CHECK:
                     raise OutOfTimeError
-                limit = None if left is None else left + LAST_PROOF
+                limit = None if left is None else left + LAST_CHECK
                 try:
                     await control.unless_stopped(asyncio.wait({step}, timeout=limit))
                 except SearchStoppedError:

@@ -116,7 +116,7 @@ def _step(event: RunEvent) -> PastStep | None:
         if event.kind == CANDIDATE_JUDGED:
             verdict = data["verdict"]
             why = " ".join(str(reason["message"]) for reason in verdict["reasons"])
-            outcome = "proved right" if verdict["accepted"] else f"refused by the gate: {why}"
+            outcome = "checked" if verdict["accepted"] else f"refused by the gate: {why}"
             return PastStep(number, at, f"checked {data['summary']}", outcome)
         if event.kind == TRANSCRIPT_ENTRY:
             return PastStep(number, at, f"heard the {data['turn']['role']}")

@@ -18,7 +18,7 @@ from accelopt_agent.events import (
 )
 from accelopt_agent.search.budget import BudgetExhaustedError
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
-from accelopt_agent.search.control import LAST_PROOF
+from accelopt_agent.search.control import LAST_CHECK
 from accelopt_agent.search.known_rewrites import KnownRewrites
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.paid import PaidCost
@@ -60,7 +60,7 @@ from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.waiting import interruptible
 
-#: Verdicts that are about the limits of a proof, not about the text.
+#: Verdicts that are about the limits of a check, not about the text.
 _LIMITS = frozenset({"timeout", "memory"})
 
 
@@ -102,7 +102,7 @@ class KernelSearch:
         try:
             while True:
                 if self._meter.seconds_left == 0.0:
-                    async for event in self._prove_best():
+                    async for event in self._check_best():
                         yield event
                     raise BudgetExhaustedError(self._meter.spent() or "the time is used up")
                 if not self._control.on:
@@ -132,15 +132,15 @@ class KernelSearch:
         finally:
             await self._scheduler.cancel_all()
 
-    async def _prove_best(self) -> AsyncGenerator[Event, None]:
-        """When the time is up: let the proof that runs end, or prove the best version without one. That is the only
-        work past the limit, and ``control.until_stopped`` ends it after ``LAST_PROOF`` seconds."""
+    async def _check_best(self) -> AsyncGenerator[Event, None]:
+        """When the time is up: let the check that runs end, or check the best version without one. That is the only
+        work past the limit, and ``control.until_stopped`` ends it after ``LAST_CHECK`` seconds."""
         await self._scheduler.cancel_all(but=ValidateNode)
-        if not len(self._scheduler) and (node := self.strategy.unproved()) is not None:
+        if not len(self._scheduler) and (node := self.strategy.unchecked()) is not None:
             self._start(ValidateNode(node))
         if len(self._scheduler):
             yield ProgressText(
-                f"{self.root.kernel.name}: the time is up; the last check has {LAST_PROOF:g} s to end"
+                f"{self.root.kernel.name}: the time is up; the last check has {LAST_CHECK:g} s to end"
             )
         while len(self._scheduler):
             for step, task in await self._scheduler.finished(None):
@@ -157,12 +157,12 @@ class KernelSearch:
 
     def _begin(self) -> None:
         """Start all steps that there is capacity for. When only the budget of candidates is spent, or no more time is
-        left than the proof of the best version may need, measured ones are still validated."""
+        left than the check of the best version may need, measured ones are still validated."""
         while True:
             free = self._scheduler.free
             left = self._meter.candidates_left - self._scheduler.count(TryCandidate)
-            proof_only = self._meter.keeps_rest_for_proof and self.strategy.unproved() is not None
-            if left <= 0 or proof_only or self._goal_reached():
+            check_only = self._meter.keeps_rest_for_check and self.strategy.unchecked() is not None
+            if left <= 0 or check_only or self._goal_reached():
                 free = Capacity(False, False, free.validations)
             running = self._scheduler.count(TryCandidate)
             step = self.strategy.choose(replace(free, candidates=self._meter.tries_left - running))
@@ -273,7 +273,7 @@ class KernelSearch:
         if (
             self._known.fails(trial.step, trial.parent) and node.failure is None
         ):  # refused while this one was tried
-            node.proof, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
+            node.verdict, node.failure = "refused", Failure("refused", "The same step was refused elsewhere.")
         outcome = candidate_outcome(node, self.request.target)
         detail = str(measured) if isinstance(measured, CostUnavailableError) else trial.moves(measured)
         if isinstance(measured, CostUnavailableError) and measured.lasting:
@@ -303,10 +303,10 @@ class KernelSearch:
             self.root, trial.fingerprint, self.request.target, trial.candidate, code, why
         )
 
-    # Proofs
+    # Checks
 
     async def _proof_of(self, node: Node) -> ValidationResult:
-        with self._meter.proving():
+        with self._meter.checking():
             return await self._validator.validate(node)
 
     async def _take_validation(self, step: ValidateNode, task: asyncio.Task[ValidationResult]) -> list[Event]:
@@ -316,12 +316,12 @@ class KernelSearch:
         try:
             validation = task.result()
         except CostUnavailableError as error:
-            node.proof = "refused"
+            node.verdict = "refused"
             self.strategy.observe(NodeValidated(node))
             await self._recorder.event("gate failed", {"candidate": candidate.id, "why": str(error)})
             return [ProgressText(f"The gate gave no verdict on a candidate, which is left out: {error}")]
         verdict, untimed = validation.verdict, validation.untimed
-        node.proof = "accepted" if verdict.accepted else "refused"
+        node.verdict = "accepted" if verdict.accepted else "refused"
         node.comparison = validation.comparison
         data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
         await self._recorder.event(CANDIDATE_JUDGED, data, key=f"{VERDICT_KEY}{node.fingerprint}")
@@ -330,7 +330,7 @@ class KernelSearch:
             await self._refuse(node, candidate, failure_of(verdict))
         else:
             for child in node.children:
-                if child.proof == "refused" and child.failure is not None and child.failure.near:
+                if child.verdict == "refused" and child.failure is not None and child.failure.near:
                     self._refuse_repeated(child, child.failure)
         if verdict.accepted and untimed is not None and untimed.lasting:
             await self._refuse(node, candidate, Failure(untimed.code, str(untimed)))
@@ -340,7 +340,7 @@ class KernelSearch:
             await self._recorder.event("side by side", data)
             events.append(ProgressText(why))
         self.strategy.observe(NodeValidated(node))
-        if node.proof == "accepted" and node.clearly_faster:
+        if node.verdict == "accepted" and node.clearly_faster:
             suggestion = await interruptible(
                 suggestion_for, self.request, node, verdict, self.shared.id, self.shared.host
             )
@@ -352,7 +352,7 @@ class KernelSearch:
         return events
 
     async def _teach(self, suggestion: Suggestion) -> None:
-        """Let the memory know what was proved, for the rest of this search and for the next kernels. What it goes on
+        """Let the memory know what was checked, for the rest of this search and for the next kernels. What it goes on
         from teaches no more by itself."""
         try:
             pair = await interruptible(pair_of, suggestion)
@@ -360,10 +360,10 @@ class KernelSearch:
             return
         begun = [known for known in self._taught if pair.steps[: len(known.steps)] == known.steps]
         self._taught = [known for known in self._taught if known not in begun] + [pair]
-        await self._recorder.proved_pair(pair, [known.id for known in begun])
+        await self._recorder.checked_pair(pair, [known.id for known in begun])
 
     async def _write_lessons(self) -> None:
-        """Have the summarizer say why the best proved versions are faster, and the worst ones slower, and keep that
+        """Have the summarizer say why the best checked versions are faster, and the worst ones slower, and keep that
         with pair and trap. Without a memory nobody would read it; without time nobody is asked."""
         proposers = [p for name, p in self._proposers.items() if name not in self._gone]
         writer = next((p for p in proposers if isinstance(p, LessonWriter)), None)
@@ -387,8 +387,8 @@ class KernelSearch:
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:
         """Mark the version as wrong, and the one step that made it from a right one: neither is tried again. A limit
-        that the proof met says nothing about the next one, on a machine that is less busy."""
-        node.proof, node.failure = "refused", failure
+        that the check met says nothing about the next one, on a machine that is less busy."""
+        node.verdict, node.failure = "refused", failure
         if failure.code in _LIMITS:
             return
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
@@ -401,12 +401,12 @@ class KernelSearch:
         before = node.parent
         if before is None or node.step is None or not repeats(node.step):
             return
-        if before is self.root or before.proof == "accepted":
+        if before is self.root or before.verdict == "accepted":
             self._known.add_failed_step(node.step, before)
             for other in self.root.walk():
                 if (
-                    other.proof is None
+                    other.verdict is None
                     and other.step is not None
                     and self._known.fails(other.step, other.parent)
                 ):
-                    other.proof, other.failure = "refused", failure
+                    other.verdict, other.failure = "refused", failure

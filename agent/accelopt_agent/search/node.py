@@ -54,11 +54,11 @@ class Node:
     """``kernel`` is the kernel in ``text``; ``candidate`` is None for the original.
 
     ``step`` is origin and summary of the one rewrite that made it from ``parent``; ``fingerprint`` identifies the whole
-    rewrite of the original. ``proof`` is the gate's verdict, None before it was asked; ``failure`` says why the version
-    could not be run or was refused; ``repair`` marks the repair of a parent that had failed, ``remembered`` what a
-    memory led to (``Trial.remembered``). ``asked`` counts the queries to each proposer about this node. ``comparison``
-    is with the original, in one session on a device. Of the original, ``others`` are the file's other kernels as far as
-    they were measured, and ``rest`` is their time, as ``compared`` is, from when it is needed on.
+    rewrite of the original. ``verdict`` is the gate's verdict, None before it was asked; ``failure`` says why the
+    version could not be run or was refused; ``repair`` marks the repair of a parent that had failed, ``remembered``
+    what a memory led to (``Trial.remembered``). ``asked`` counts the queries to each proposer about this node.
+    ``comparison`` is with the original, in one session on a device. Of the original, ``others`` are the file's other
+    kernels as far as they were measured, and ``rest`` is their time, as ``compared`` is, from when it is needed on.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Node:
     step: tuple[str, str] | None = None
     fingerprint: str = ""
     clearly_faster: bool = False
-    proof: Literal["accepted", "refused"] | None = None
+    verdict: Literal["accepted", "refused"] | None = None
     failure: Failure | None = None
     comparison: TimeComparison | None = None
     repair: bool = False
@@ -184,12 +184,12 @@ class Node:
     @property
     def may_be_built_upon(self) -> bool:
         """Sound, and made by rules alone or accepted by the gate."""
-        return self.sound and (self.made_by_rules or self.proof == "accepted")
+        return self.sound and (self.made_by_rules or self.verdict == "accepted")
 
     @property
     def sound(self) -> bool:
         """It ran, and the gate refused none of the versions from the original to this node, unless it accepted this
         one."""
-        if self.proof is not None:
-            return self.proof == "accepted"
+        if self.verdict is not None:
+            return self.verdict == "accepted"
         return self.failure is None and (self.parent is None or self.repair or self.parent.sound)

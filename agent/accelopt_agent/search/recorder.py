@@ -119,7 +119,7 @@ class Recorder:
         return self._memory is not None and self.trouble is None
 
     async def lesson(self, suggestion: Suggestion, text: str) -> None:
-        """Store why a proved version is faster, in the run and with its pair."""
+        """Store why a checked version is faster, in the run and with its pair."""
         data = {"suggestion": suggestion.id, "text": text}
         await self._write(lambda m: keep_explanation(m, suggestion, data, f"lesson {suggestion.id}"), None)
 
@@ -128,14 +128,14 @@ class Recorder:
         trap = Trap(root.kernel.content_hash, rewrite, target, "", "")
         await self._write(lambda m: m.set_trap_message(trap.id, text), None)
 
-    async def proved_pair(self, pair: Pair, instead_of: Sequence[str] = ()) -> None:
+    async def checked_pair(self, pair: Pair, instead_of: Sequence[str] = ()) -> None:
         """Store a pair that the gate has accepted and no person yet, ``instead_of`` earlier ones by id."""
 
         def store(memory: Memory) -> None:
             with memory.transaction():
                 for earlier in instead_of:
-                    memory.withdraw_proved(earlier)
-                memory.add_pair(replace(pair, proved=True))
+                    memory.withdraw_unaccepted(earlier)
+                memory.add_pair(replace(pair, checked=True))
 
         await self._write(store, None)
 

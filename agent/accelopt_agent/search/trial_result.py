@@ -1,4 +1,4 @@
-"""Turns a measured trial into a search node, and a proved node into a suggestion."""
+"""Turns a measured trial into a search node, and a checked node into a suggestion."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def node_of_trial(
         repair=trial.repairs,
         remembered=trial.remembered,
     )
-    node.proof = "refused" if failure is not None else None
+    node.verdict = "refused" if failure is not None else None
     node.clearly_faster = _clearly_faster(node, target)
     return node
 

@@ -56,7 +56,7 @@ def reject(memory: Memory, suggestion: Suggestion, reason: str = "") -> str:
     with memory.transaction():
         memory.forget(rejection.id)
         rejection_id = memory.add_rejection(rejection)
-        memory.withdraw_proved(
+        memory.withdraw_unaccepted(
             pair_id(
                 suggestion.dialect,
                 suggestion.target,

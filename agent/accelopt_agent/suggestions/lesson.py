@@ -1,4 +1,4 @@
-"""Chooses the versions of a search that a lesson is written about, proved gains first, then clear losses, and keeps
+"""Chooses the versions of a search that a lesson is written about, checked gains first, then clear losses, and keeps
 what the summarizer said of one: in its run and, once it is accepted, with its pair.
 """
 
@@ -95,7 +95,7 @@ def lessons_due(root: Node, limits: LessonLimits) -> Iterator[tuple[Node, Node, 
     versions = [
         n for n in root.walk() if n.parent is not None and n.failure is None and 0 < n.us < float("inf")
     ]
-    gains = [n for n in versions if n.proof == "accepted" and root.us >= limits.gain * n.us]
+    gains = [n for n in versions if n.verdict == "accepted" and root.us >= limits.gain * n.us]
     losses = [n for n in versions if n.parent is not None and n.us >= limits.loss * n.parent.us > 0]
     due = [(root, n, n) for n in sorted(gains, key=lambda n: n.us)]
     due += [(n, n.parent, n) for n in sorted(losses, key=_loss, reverse=True) if n.parent is not None]

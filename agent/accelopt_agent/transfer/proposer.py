@@ -1,4 +1,4 @@
-"""Proposes rewrites from memory: applies proved pairs of similar kernels to this one."""
+"""Proposes rewrites from memory: applies checked pairs of similar kernels to this one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ LEAST_ALIKE = 0.15
 
 
 class MemoryProposer:
-    """Applies the proved pairs that fit the kernel, whether a person accepted them or not yet; those whose slow side is
+    """Applies the checked pairs that fit the kernel, whether a person accepted them or not yet; those whose slow side
+    is
     most similar to it are tried first.
 
     A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried over
@@ -144,4 +145,4 @@ def _carried(pair: Pair, whole: bool) -> str:
 
 
 def _kind(pair: Pair) -> str:
-    return "a proved" if pair.proved else "an imported" if pair.imported else "an accepted"
+    return "a checked" if pair.checked else "an imported" if pair.imported else "an accepted"

@@ -131,7 +131,7 @@ def rewrite(
 ) -> int:
     """Search KERNELS or sets of kernels without a model.
 
-    Exit code 1: a planted slowdown was not named or not mended, or too few kernels got a proved suggestion.
+    Exit code 1: a planted slowdown was not named or not mended, or too few kernels got a checked suggestion.
     """
     from accelopt_benchmarks.foreign import rewrites
 

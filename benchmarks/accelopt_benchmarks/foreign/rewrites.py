@@ -41,7 +41,7 @@ class RewriteFile:
 
 @dataclass(frozen=True)
 class RewriteOutcome:
-    """``us`` is the original's time, None without one. ``speedup`` is that of the best proved suggestion; ``at`` says
+    """``us`` is the original's time, None without one. ``speedup`` is that of the best checked suggestion; ``at`` says
     what for where that is not the profiled case. ``rule`` is where it is from and ``diff`` its text; ``tried``
     candidates in ``seconds``. ``finding`` stands on the planted line: None without one, and "" where nothing is
     planted. ``why`` tells what became of the candidates where nothing is offered, or the error."""
@@ -176,7 +176,7 @@ def why_none(log: str) -> str:
 
 
 def rows(outcomes: Sequence[RewriteOutcome]) -> list[GoalResult]:
-    """Count files with a proved suggestion, of those that give a number, by set; planted slowdowns that a finding
+    """Count files with a checked suggestion, of those that give a number, by set; planted slowdowns that a finding
     points at."""
     table: list[GoalResult] = []
     for group in dict.fromkeys(o.set for o in outcomes):
@@ -187,7 +187,7 @@ def rows(outcomes: Sequence[RewriteOutcome]) -> list[GoalResult]:
             what, unit = "planted slowdowns pointed at on their line", f"of {len(found)}"
             table.append(GoalResult(what, "all", pointed, unit, pointed == len(found)))
         improved, share = sum(o.improved for o in timed), _GOALS.get(group)
-        what = f"set {group!r}: files with a proved suggestion of at least {_GAIN:.2f}x"
+        what = f"set {group!r}: files with a checked suggestion of at least {_GAIN:.2f}x"
         goal = "none set" if share is None else f">= {100 * share:.0f} %"
         met = None if share is None else improved >= share * len(timed)
         detail = f"{len(found) - len(timed)} more give no number" if len(timed) < len(found) else ""

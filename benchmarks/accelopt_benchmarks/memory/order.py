@@ -8,7 +8,7 @@ from random import Random
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.node import Node
-from accelopt_benchmarks.memory.proof import KNOWN_SHARE, SimulatedRun, interval, recorded_kernel
+from accelopt_benchmarks.memory.evaluation import KNOWN_SHARE, SimulatedRun, interval, recorded_kernel
 from accelopt_benchmarks.result import GoalResult
 from accelopt_benchmarks.search.landscape import Explored
 from accelopt_benchmarks.search.playing import Contender, MarkedTexts, SomeRules, play

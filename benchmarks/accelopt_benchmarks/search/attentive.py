@@ -107,7 +107,7 @@ async def search(url: str, target: str, path: Path) -> dict[str, Any]:
     from accelopt_profiling.hosts.local import LocalHost
 
     request = OptimizeRequest(
-        path, path.read_text("utf-8"), target, root=path.parent, proved=True, sources=frozenset({"model"}),
+        path, path.read_text("utf-8"), target, root=path.parent, checked=True, sources=frozenset({"model"}),
         budget=Budget(candidates=CANDIDATES, seconds=None), strategy="tree", calls=1, parallel=1,
     )  # fmt: skip
     found: dict[str, Any] = {"speedup": 1.0, "tried": 0, "failed": 0}

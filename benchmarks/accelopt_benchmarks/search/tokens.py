@@ -26,7 +26,7 @@ from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.source_text import read_text
 
 #: How many tokens a prompt of planner or coder may have, on the mean over the kernels: what a kernel needs is told, for
-#: a proof costs more than a prompt. How many experiences AccelOpt's planner is given.
+#: a check costs more than a prompt. How many experiences AccelOpt's planner is given.
 MOST_TOKENS, EXPERIENCES = 6000, 16
 
 #: How long a "short snippet" of an experience is taken to be.

@@ -45,7 +45,7 @@ def self_(examples: Path, data: tuple[Path, ...], only: tuple[str, ...], as_json
 
 async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str]) -> list[GoalResult]:
     from accelopt_benchmarks.foreign import files, triton_bench
-    from accelopt_benchmarks.memory import proof_run
+    from accelopt_benchmarks.memory import evaluation_run
     from accelopt_benchmarks.nki import time_model
     from accelopt_benchmarks.server import responsiveness, startup
 
@@ -55,7 +55,7 @@ async def _measure_self(examples: Path, data: Sequence[Path], only: Sequence[str
         "start": partial(startup.startup, examples),
         "files of others": partial(files.files_of_others, examples),
         "files of TritonBench": partial(triton_bench.triton_bench, data),
-        "memory": partial(proof_run.measure_proof, (), PROOF_SEEDS),
+        "memory": partial(evaluation_run.measure_evaluation, (), PROOF_SEEDS),
         "published times of Liger-Kernel": partial(files.liger_times, data),
         "published times of NKI kernels": partial(time_model.time_model, data),
     }

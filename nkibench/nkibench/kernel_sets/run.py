@@ -35,7 +35,7 @@ from nkibench.run import largest_error
 class SetPlan:
     """How a set is run: for ``target``, with work and results below ``folder``. With a ``budget`` each kernel that
     passes is optimized by ``search_plan``, of which an ``ablation`` may leave parts out. The memory is the run's own: a
-    kernel learns from what was proved on those before it."""
+    kernel learns from what was checked on those before it."""
 
     target: str
     folder: Path
@@ -182,7 +182,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
 
 
 async def _searched(host: Host, result: SetResult, request: OptimizeRequest, plan: SetPlan) -> SetResult:
-    """Return the result with the fastest version that a search proved."""
+    """Return the result with the fastest version that a search checked."""
     best: Suggestion | None = None
     baseline, percent, found = result.latency, result.percent, result
     baselines: dict[str, Latency] = {}

@@ -69,11 +69,11 @@ def measured(us: float | None, stage: str) -> KernelMeasurement:
 
 
 async def run(
-    host: PlayedHost, tmp_path: Path, memory: Memory | None = None, proved: bool = False
+    host: PlayedHost, tmp_path: Path, memory: Memory | None = None, checked: bool = False
 ) -> list[Event]:
     path = tmp_path / "k.py"
     path.write_text(TEXT)
-    request = OptimizeRequest(path, TEXT, "trn1", root=tmp_path, proved=proved)
+    request = OptimizeRequest(path, TEXT, "trn1", root=tmp_path, checked=checked)
     return [event async for event in optimize(request, host, memory)]
 
 
@@ -143,9 +143,9 @@ async def test_a_version_launched_for_parts_of_the_output_is_never_compared_by_o
             await asked
 
 
-async def test_an_original_that_is_proved_is_not_checked_again(tmp_path: Path) -> None:
+async def test_an_original_that_is_checked_is_not_checked_again(tmp_path: Path) -> None:
     host = PlayedHost([measured(None, "traced"), measured(100.0, "executed")])
-    events = await run(host, tmp_path, proved=True)
+    events = await run(host, tmp_path, checked=True)
     base = next(e for e in events if isinstance(e, BaselineMeasured))
     assert (base.measurement.latency.us, base.measurement.stage) == (100.0, "executed")
     assert extents(host)[0] == "cost"

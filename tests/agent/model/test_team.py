@@ -167,7 +167,7 @@ def test_known_mistakes_are_told_only_where_one_is_near() -> None:
     assert "nisa.activation" in first.text  # what is planned counts before what is there
 
 
-async def test_a_repaired_version_is_proved_before_it_is_offered() -> None:
+async def test_a_repaired_version_is_checked_before_it_is_offered() -> None:
     """The coder's version raises; the debugger's is right: it goes through the gate and is a suggestion."""
     raising = change("    time_us = 60", "    raise ValueError")
     repair = says("<<<<<<< SEARCH\n    raise ValueError\n=======\n    wide = True\n>>>>>>> REPLACE")

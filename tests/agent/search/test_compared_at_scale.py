@@ -54,7 +54,7 @@ def test_what_counts(before: KernelMeasurement, after: KernelMeasurement, expect
 
 
 @pytest.mark.parametrize(
-    ("after", "proved"),
+    ("after", "checked"),
     [
         (measured(6.9, 0.2), True),
         (measured(8.0, 0.1), True),
@@ -63,15 +63,15 @@ def test_what_counts(before: KernelMeasurement, after: KernelMeasurement, expect
     ],
     ids=["as it is", "as a part of a larger launch", "as it is alone", "nowhere"],
 )
-def test_what_gains_in_either_way_is_proved(after: KernelMeasurement, proved: bool) -> None:
+def test_what_gains_in_either_way_is_checked(after: KernelMeasurement, checked: bool) -> None:
     root = Node(TEXT, KERNEL, measured(8.0, 0.2))
     strategy = Hybrid(root, ["rules"], target="h100")
     trial = Trial(Candidate(KERNEL.name, TEXT + "\n# again", "rule:x", "X.", {}), root, "f")
     node = node_of_trial(trial, after, root, VersionTexts(TEXT, KERNEL.name), "h100")
     strategy.observe(CandidateMeasured(trial, node))
-    assert strategy.unproved() is (node if proved else None)
+    assert strategy.unchecked() is (node if checked else None)
     step = strategy.choose(Capacity(False, False, True))
-    assert isinstance(step, ValidateNode) is proved
+    assert isinstance(step, ValidateNode) is checked
 
 
 def test_a_measured_time_is_not_compared_by_an_estimate() -> None:

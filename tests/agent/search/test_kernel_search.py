@@ -113,7 +113,7 @@ async def test_small_gains_add_up_to_a_clear_one() -> None:
     assert all(len(e.suggestion.steps) >= 2 for e in of(SuggestionFound, events))
 
 
-async def test_a_suggestion_is_told_as_soon_as_it_is_proved() -> None:
+async def test_a_suggestion_is_told_as_soon_as_it_is_checked() -> None:
     events = await play([ToyProposer({**WIDE, **FUSED})])
     kinds = [type(e).__name__ for e in events]
     first = kinds.index("SuggestionFound")
@@ -162,7 +162,7 @@ async def test_the_time_budget_ends_a_cost_that_does_not_come() -> None:
 
 
 class SlowGate(ToyGate):
-    """Every proof takes ``seconds`` of ``clock``."""
+    """Every check takes ``seconds`` of ``clock``."""
 
     def __init__(self, clock: list[float], seconds: float) -> None:
         super().__init__()
@@ -186,16 +186,16 @@ class SlowCost(ToyCost):
 
 
 @pytest.mark.parametrize(
-    ("cost", "proof", "checked"),
+    ("cost", "check", "checked"),
     [(303.0, 2.0, True), (10.0, 295.0, True), (230.0, 40.0, True), (310.0, 40.0, False)],
     ids=["just after the end", "over the end", "in the time kept for it", "too late"],
 )
 async def test_the_best_version_is_checked_at_the_end(
-    monkeypatch: pytest.MonkeyPatch, cost: float, proof: float, checked: bool
+    monkeypatch: pytest.MonkeyPatch, cost: float, check: float, checked: bool
 ) -> None:
     clock = [0.0]
     monkeypatch.setattr("accelopt_agent.optimize.Meter", partial(Meter, clock=lambda: clock[0]))
-    gate, slow = SlowGate(clock, proof), SlowCost(clock, cost)
+    gate, slow = SlowGate(clock, check), SlowCost(clock, cost)
     asked = request(budget=Budget(seconds=300.0))
     events = await play([ToyProposer(WIDE)], asked=asked, cost=slow, gate=gate)
     assert len(of(SuggestionFound, events)) == checked
@@ -303,7 +303,7 @@ async def test_a_proposer_that_fails_does_not_end_the_run() -> None:
     assert "The memory is locked." in [e.text for e in of(ProgressText, events)]
 
 
-async def test_what_a_model_wrote_is_built_upon_only_once_it_is_proved_and_stays_labelled() -> None:
+async def test_what_a_model_wrote_is_built_upon_only_once_it_is_checked_and_stays_labelled() -> None:
     model = ToyProposer({"gpt": ("wide = False", "wide = 2", 30)}, name="model", kind="model")
     events = await play([ToyProposer(FUSED), model])
     both = [e.suggestion for e in of(SuggestionFound, events) if len(e.suggestion.steps) == 2]

@@ -19,20 +19,20 @@ from accelopt_memory.memory import Memory
 from accelopt_profiling.kernels import find_kernels
 
 
-def node(us: int, parent: Node | None = None, failure: Failure | None = None, proved: bool = False) -> Node:
+def node(us: int, parent: Node | None = None, failure: Failure | None = None, checked: bool = False) -> Node:
     text = TEXT.replace("time_us = 100", f"time_us = {us}")
     made = Node(text, find_kernels(text).kernels[0], measurement(text), parent=parent, failure=failure)
-    made.proof = "accepted" if proved else None
+    made.verdict = "accepted" if checked else None
     if parent is not None:
         parent.children.append(made)
     return made
 
 
-def test_lessons_are_about_proved_gains_and_clear_losses() -> None:
+def test_lessons_are_about_checked_gains_and_clear_losses() -> None:
     root = node(100)
-    fast, faster = node(80, root, proved=True), node(60, root, proved=True)
-    node(40, root)  # not proved
-    node(98, root, proved=True)  # too little
+    fast, faster = node(80, root, checked=True), node(60, root, checked=True)
+    node(40, root)  # not checked
+    node(98, root, checked=True)  # too little
     node(110, root)  # too little as well
     slow, slower = node(130, root), node(200, fast)
     node(300, root, Failure("capacity", "no room"))
@@ -42,7 +42,7 @@ def test_lessons_are_about_proved_gains_and_clear_losses() -> None:
     assert not list(lessons_due(root, LessonLimits(most=0)))
 
 
-async def test_a_lesson_is_kept_with_what_was_proved(tmp_path: Path) -> None:
+async def test_a_lesson_is_kept_with_what_was_checked(tmp_path: Path) -> None:
     memory = Memory.open(tmp_path / "memory.db")
     plan = says("LINES 7-8\nMake it wide, so that fewer loads are waited for.")
     wide = says("<<<<<<< CHANGE 1\n    time_us = 60\n    wide = True\n>>>>>>>")

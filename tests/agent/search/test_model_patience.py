@@ -1,4 +1,4 @@
-"""The search of a benchmark: it tries what promises nothing too, for a while, and proves at the end."""
+"""The search of a benchmark: it tries what promises nothing too, for a while, and checks at the end."""
 
 from __future__ import annotations
 
@@ -46,19 +46,19 @@ async def test_with_patience_what_promises_nothing_is_tried_too() -> None:
     )  # the slow and the tiny step on the original, after the wide one has made that the slower one
 
 
-@pytest.mark.parametrize("prove_last", [False, True])
-async def test_proofs_may_wait_for_the_end(prove_last: bool) -> None:
+@pytest.mark.parametrize("check_last", [False, True])
+async def test_checks_may_wait_for_the_end(check_last: bool) -> None:
     gate, cost = ToyGate(), ToyCost()
-    asked = replace(request(), strategy_options={"prove_last": prove_last})
+    asked = replace(request(), strategy_options={"check_last": check_last})
     events = await play([ToyProposer({**WIDE, **FUSED})], asked=asked, gate=gate, cost=cost)
     best = min(float(e.suggestion.fast.us or 0) for e in events if isinstance(e, SuggestionFound))
     assert best == 56  # both rules, one after the other
-    assert (len(gate.seen) == 1) is prove_last
+    assert (len(gate.seen) == 1) is check_last
 
 
 async def test_a_refusal_at_the_end_leads_to_the_next_fastest() -> None:
     gate = ToyGate()
-    asked = replace(request(), strategy_options={"prove_last": True})
+    asked = replace(request(), strategy_options={"check_last": True})
     events = await play([ToyProposer({**WIDE, **WRONG})], asked=asked, gate=gate)
     found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     assert found

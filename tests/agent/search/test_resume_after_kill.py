@@ -14,7 +14,7 @@ from accelopt_memory.memory import Memory
 
 TESTS = Path(__file__).parents[2]
 
-#: Two calls, two costs and one proof run at a time: so much may be paid for and not yet be written down.
+#: Two calls, two costs and one check run at a time: so much may be paid for and not yet be written down.
 IN_FLIGHT = 5
 
 

@@ -88,7 +88,7 @@ class World:
             remembered=trial.remembered,
         )  # fmt: skip
         if any(steps <= done for steps in self.broken):
-            node.failure, node.proof = Failure("launch-failed", "off"), "refused"
+            node.failure, node.verdict = Failure("launch-failed", "off"), "refused"
         return node
 
 

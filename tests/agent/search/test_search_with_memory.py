@@ -76,7 +76,8 @@ async def search(host: LocalHost, path: Path, memory: Memory | None) -> list[Eve
 
 
 def first(events: list[Event]) -> tuple[int, Suggestion]:
-    """The first suggestion, and after how many others it was tried. What is tried while it is proved does not count."""
+    """The first suggestion, and after how many others it was tried. What is tried while it is checked does not
+    count."""
     found = next((e.suggestion for e in events if isinstance(e, SuggestionFound)), None)
     if found is None:
         pytest.fail(f"nothing was found: {events[-1]}")

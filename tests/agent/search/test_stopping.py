@@ -150,9 +150,9 @@ async def _all(events: AsyncGenerator[Event, None]) -> list[Event]:
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (
-        stopping.LAST_PROOF + 2 * stopping.PATIENCE < 15
+        stopping.LAST_CHECK + 2 * stopping.PATIENCE < 15
     )  # the end of a search, and of its run in the memory
-    for name in ("LAST_PROOF", "PATIENCE"):
+    for name in ("LAST_CHECK", "PATIENCE"):
         monkeypatch.setattr(stopping, name, 0.1)
 
 

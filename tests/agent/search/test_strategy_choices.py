@@ -53,7 +53,7 @@ def answer(strategy: Strategy, ask: AskProposer, *nodes: Node) -> None:
     strategy.observe(ProposalsReceived(ask, trials))
     while isinstance(step := strategy.choose(Capacity(proposals=False)), (TryCandidate, ValidateNode)):
         if isinstance(step, ValidateNode):
-            step.node.proof = "accepted"
+            step.node.verdict = "accepted"
             strategy.observe(NodeValidated(step.node))
         else:
             known = step.trial.parent.children
@@ -83,7 +83,7 @@ def test_beam_asks_so_often_about_so_many_and_the_incumbent_competes() -> None:
         beam.observe(seen)
     step = beam.choose(Capacity())
     while isinstance(step, ValidateNode):
-        step.node.proof = "accepted"
+        step.node.verdict = "accepted"
         beam.observe(NodeValidated(step.node))
         step = beam.choose(Capacity())
     assert isinstance(step, AskProposer)
@@ -113,14 +113,16 @@ def test_after_a_wrong_result_the_gate_judges_halfway_what_other_versions_stand_
     way = [root]
     for number in range(1, 5):  # the second step is what goes wrong, as the gate will say
         way.append(made(way[-1], 100 - 10 * number, number, clearly_faster=True))
-    wrong = made(way[-1], 40, 5, clearly_faster=True, proof="refused", failure=Failure("wrong-result", "off"))
+    wrong = made(
+        way[-1], 40, 5, clearly_faster=True, verdict="refused", failure=Failure("wrong-result", "off")
+    )
     others = [made(way[-1], 40 + n, 5 + n, clearly_faster=True) for n in range(1, 4)]
     strategy = strategy_named("hybrid", root, [], target="trn1", depth=16)
     strategy.nodes = [*way, wrong, *others]
     judged = []
     while isinstance(step := strategy.choose(Capacity()), ValidateNode):
         judged.append(way.index(step.node))
-        step.node.proof = "refused" if judged[-1] >= 2 else "accepted"
+        step.node.verdict = "refused" if judged[-1] >= 2 else "accepted"
         step.node.failure = Failure("wrong-result", "off") if judged[-1] >= 2 else None
         strategy.observe(NodeValidated(step.node))
     assert judged == [2, 1]  # not one of the three others, and nothing above the step that is right
@@ -128,7 +130,7 @@ def test_after_a_wrong_result_the_gate_judges_halfway_what_other_versions_stand_
 
 def test_without_near_misses_a_failed_version_is_asked_about_by_lot_alone() -> None:
     root = made(None, 100, 0)
-    failed = made(root, 100, 1, failure=Failure("wrong-result", "row 3"), proof="refused")
+    failed = made(root, 100, 1, failure=Failure("wrong-result", "row 3"), verdict="refused")
     trees = [Tree(root, ["model"], target="trn1", near_misses=credit) for credit in (True, False)]
     assert [tree.score(failed) for tree in trees] == [pytest.approx(102), float("inf")]
 
@@ -159,7 +161,7 @@ def test_tree_closes_a_branch_whose_children_all_failed_and_credits_near_misses(
         ask = tree.choose(Capacity())
         assert isinstance(ask, AskProposer)
         about.append(ask.node)
-        failed = made(ask.node, 10, number, failure=near if number == 2 else far, proof="refused")
+        failed = made(ask.node, 10, number, failure=near if number == 2 else far, verdict="refused")
         failed.measurement = replace(failed.measurement)
         answer(tree, ask, failed)
     children = good.children
@@ -180,7 +182,7 @@ def test_tree_draws_leaves() -> None:
     assert set(about) == set(leaves)
 
 
-def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
+def test_hybrid_turns_to_a_slower_version_once_it_is_checked() -> None:
     """The fastest version leads nowhere, so a model's slower one has its turn, after the gate."""
     root = made(None, 100, 0)
     hybrid = strategy_named("hybrid", root, ["model"], target="trn1", depth=16, least_gain=-1.0)
@@ -198,7 +200,7 @@ def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
     while len(about) < 12:
         step = hybrid.choose(Capacity())
         if isinstance(step, ValidateNode):
-            step.node.proof = "accepted"
+            step.node.verdict = "accepted"
             hybrid.observe(NodeValidated(step.node))
             continue
         assert isinstance(step, AskProposer)
@@ -207,16 +209,16 @@ def test_hybrid_turns_to_a_slower_version_once_it_is_proved() -> None:
         hybrid.observe(ProposalsReceived(step, ()))
     assert about[:3] == [fastest] * 3
     assert slower in about
-    assert slower.proof == "accepted"
-    assert neutral.proof is None  # it takes turns with what it was made from
+    assert slower.verdict == "accepted"
+    assert neutral.verdict is None  # it takes turns with what it was made from
 
 
-def test_hybrid_asks_the_memory_again_when_a_model_proved_something_elsewhere() -> None:
+def test_hybrid_asks_the_memory_again_when_a_model_checked_something_elsewhere() -> None:
     root = made(None, 100, 0, asked={"memory": 1})
     hybrid = strategy_named("hybrid", root, ["memory"], target="trn1", depth=16)
     fastest = made(root, 40, 1, asked={})
-    proved = made(root, 80, 2, clearly_faster=True, proof="accepted", step=("model:toy", "x"))
-    hybrid.nodes += [fastest, proved]
+    checked = made(root, 80, 2, clearly_faster=True, verdict="accepted", step=("model:toy", "x"))
+    hybrid.nodes += [fastest, checked]
     ask = hybrid.choose(Capacity())
     assert isinstance(ask, AskProposer)
     assert (ask.node, ask.proposer) == (fastest, "memory")
@@ -263,7 +265,7 @@ def test_hybrid_gives_other_rules_their_turn_where_one_fails_at_every_place() ->
     (first,) = asks(hybrid, 1)
     keep, block = _by(made(root, 60, 1), "rule:keep"), _by(made(root, 59, 2), "rule:keep")
     failing = [
-        _by(made(root, 100, k, failure=Failure("wrong-result", "off"), proof="refused"), "rule:fails")
+        _by(made(root, 100, k, failure=Failure("wrong-result", "off"), verdict="refused"), "rule:fails")
         for k in range(3, 13)
     ]
     answer(hybrid, first, keep)
@@ -395,14 +397,14 @@ def test_no_strategy_stands_still_or_asks_about_what_is_unsound(
             node.clearly_faster = us < 80
             node.repair = step.trial.repairs
             if us % 3 == 0:
-                node.failure, node.proof = Failure("wrong-result", "off"), "refused"
+                node.failure, node.verdict = Failure("wrong-result", "off"), "refused"
             strategy.observe(CandidateMeasured(step.trial, node))
         else:
-            step.node.proof = "accepted" if us % 2 else "refused"
-            if step.node.proof == "refused":
+            step.node.verdict = "accepted" if us % 2 else "refused"
+            if step.node.verdict == "refused":
                 step.node.failure = Failure("wrong-result", "off")
             strategy.observe(NodeValidated(step.node))
-    assert strategy.best().proof == "accepted" or strategy.best() is root
+    assert strategy.best().verdict == "accepted" or strategy.best() is root
 
 
 def test_there_is_no_other_strategy() -> None:

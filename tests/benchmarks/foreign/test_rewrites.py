@@ -33,7 +33,7 @@ def test_only_files_with_a_number_count() -> None:
 
 
 def test_why_nothing_is_offered() -> None:
-    tried = "   1 unclear          rule:a: A. (5 us)\n   2 faster, unproved rule:b: B. (4 us)\n"
+    tried = "   1 unclear          rule:a: A. (5 us)\n   2 faster, unchecked rule:b: B. (4 us)\n"
     refused = "     refused by the gate: It writes 3.\n"
     end = "2 candidates tried; nothing faster found"
     assert why_none(tried + refused + end) == "1 refused by the gate: It writes 3."

@@ -29,11 +29,11 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await progress.waitFor({ timeout: 120_000 });
   seen.progress = await progress.innerText();
   mark('tried');
-  await lens(/proved faster/).waitFor({ timeout: 120_000 });
+  await lens(/checked faster/).waitFor({ timeout: 120_000 });
   mark('suggestion');
   await shot('3-searching');
   await lens(/cancel/).waitFor({ state: 'detached', timeout: 120_000 });
-  seen.offer = await textOf(lens(/proved faster/));
+  seen.offer = await textOf(lens(/checked faster/));
   mark('search ended');
   await settled(toast(/silu: \d suggestions/));
   seen.announced = await textOf(toast(/silu: \d suggestions/));
@@ -84,7 +84,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await reject('not now');
   await toFile();
   mark('rejected');
-  await until(() => lens(/proved faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
+  await until(() => lens(/checked faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
 
   await page.click('.editor-actions a[aria-label^="Accept This Version"]');
   await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });

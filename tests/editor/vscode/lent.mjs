@@ -1,5 +1,5 @@
 // A model that another extension lends: chosen from the editor's, asked after a click with the person's consent, its
-// version proved, offered and explained; on the way the search is paused and interrupted by a restart, and goes on.
+// version checked, offered and explained; on the way the search is paused and interrupted by a restart, and goes on.
 // usage: node lent.mjs URL SCREENSHOTS
 import { drive, textOf } from './page.mjs';
 
@@ -47,7 +47,7 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   await end.waitFor({ timeout: 240_000 });
   await settled(end);
   seen.end = await end.innerText();
-  seen.lens = await textOf(lens(/proved faster/));
+  seen.lens = await textOf(lens(/checked faster/));
   mark('search ended');
   await shot('12-ended');
 

@@ -54,9 +54,9 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   const before = await textOf(lens(/est\./));
   await line('def silu').click();
   await command('AccelOpt: Optimize the Kernel at the Cursor');
-  await lens(/proved faster/).waitFor({ timeout: 120_000 });
+  await lens(/checked faster/).waitFor({ timeout: 120_000 });
   await lens(/cancel/).waitFor({ state: 'detached', timeout: 120_000 });
-  await until(() => lens(/proved faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
+  await until(() => lens(/checked faster/).click({ timeout: 4000 }), '.monaco-diff-editor');
   await page.click('.editor-actions a[aria-label^="Accept This Version"]');
   await page.waitForSelector('.monaco-diff-editor', { state: 'detached', timeout: 60_000 });
   await page.waitForSelector('.tabs-container .tab.active >> text=nki_silu.py');
@@ -68,8 +68,8 @@ await drive(url, shots, async ({ page, seen, mark, shot, settled, lens, openFile
   mark('accepted');
   await page.keyboard.press('Control+z');
   await page.keyboard.press('Control+s');
-  await lens(/2 proved faster/).waitFor({ timeout: 120_000 });
-  seen.again = await textOf(lens(/proved faster/));
+  await lens(/2 checked faster/).waitFor({ timeout: 120_000 });
+  seen.again = await textOf(lens(/checked faster/));
   await shot('19-undone');
   mark('undone');
 });

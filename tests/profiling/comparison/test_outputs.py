@@ -87,7 +87,7 @@ def test_outputs_are_compared_in_the_layout_of_the_reference() -> None:
     assert wrong.status == "failed"
     assert "worst at [" in wrong.detail
     unfit = checked(problem, [X], [mine[:1]])
-    assert (unfit.status, unfit.checked) == ("failed", 0.0)
+    assert (unfit.status, unfit.compared) == ("failed", 0)
     assert "do not fit the reference's layout: ValueError" in unfit.detail
 
 
@@ -179,7 +179,7 @@ def test_the_reference_gets_float64() -> None:
 def test_a_reference_with_nothing_to_compare_checks_nothing(answer: Any, words: str) -> None:
     x = np.ones((4, 8), np.float32)
     verdict = check_outputs(cast(Problem, _Problem(answer)), [x], [answer(x)])
-    assert (verdict.status, verdict.checked) == ("not checked", 0.0)
+    assert (verdict.status, verdict.compared) == ("not checked", 0)
     assert words in verdict.detail
 
 

@@ -102,6 +102,6 @@ def test_the_step_is_part_of_a_check_where_the_host_has_a_device(devices):
     source = Source("kernel.py", {"kernel.py": BETA1_KERNEL})
     request = GateRequest(source, source, ProblemRef("module", "p.py", "kernel"), "kernel", "nki", "trn1")
     facts = HostFacts("trn", resources={"neuron_devices": devices} if devices else {})
-    steps = [(step.name, step.device) for step in _job(request, [Case("original", 1)], facts).steps]
+    steps = [(step.name, step.device) for step in _job(request, [Case("original", 1)], facts, 1).steps]
     assert (("gate.device", True) in steps) == bool(devices)
     assert [name for name, _ in steps][:2] == ["gate.draw", "gate.run"]

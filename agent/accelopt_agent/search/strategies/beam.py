@@ -42,7 +42,7 @@ class Beam(Frontier):
         self._queue: list[AskProposer] = []
 
     def next_ask(self) -> AskProposer | None:
-        if not self._queue and self._round_is_over() and self.wants_proof() is None:
+        if not self._queue and self._round_is_over() and self.wants_check() is None:
             self._begin_round()
         while self._queue:
             ask = self._queue.pop(0)
@@ -50,7 +50,7 @@ class Beam(Frontier):
                 return ask
         return None
 
-    def wants_proof(self) -> Node | None:
+    def wants_check(self) -> Node | None:
         if not self._round_is_over():
             return None
         return next((n for n in self._fastest() if not n.may_be_built_upon), None)

@@ -28,8 +28,8 @@ MOST_FRUITLESS = 24
 
 
 class Frontier(ABC):
-    """Validates a node when it is clearly faster than the best proved one, so that a suggestion appears early. At the
-    end it validates what is left, if it is faster than the best proved one by more than ``EQUAL``. With ``prove_last``
+    """Validates a node when it is clearly faster than the best checked one, so that a suggestion appears early. At the
+    end it validates what is left, if it is faster than the best checked one by more than ``EQUAL``. With ``check_last``
     everything waits for the end, when one validation is often enough: for runs whose suggestions nobody waits for."""
 
     def __init__(
@@ -40,10 +40,10 @@ class Frontier(ABC):
         target: str,
         depth: int = 6,
         random: Random | None = None,
-        prove_last: bool = False,
+        check_last: bool = False,
     ) -> None:
         self.root, self.sources, self.target, self.depth = root, tuple(sources), target, depth
-        self.prove_last = prove_last
+        self.check_last = check_last
         self.random = random or Random(0)
         self.nodes = [root]
         self.ideas: list[Trial] = []
@@ -63,19 +63,19 @@ class Frontier(ABC):
         step: SearchStep | None = None
         if free.validations and (suspect := self._suspect()) is not None:
             step = ValidateNode(suspect)
-        elif free.validations and not self.prove_last and (node := self._due_for_proof()) is not None:
+        elif free.validations and not self.check_last and (node := self._due_for_check()) is not None:
             step = ValidateNode(node)
         elif free.measurements and (trial := self.next_idea()) is not None:
             self.ideas.remove(trial)
             step = TryCandidate(trial)
-        elif free.validations and (wanted := self.wants_proof()) is not None:
+        elif free.validations and (wanted := self.wants_check()) is not None:
             step = ValidateNode(wanted)
         elif free.proposals and (ask := self.next_ask()) is not None:
             ask.node.asked[ask.proposer] = ask.node.asked.get(ask.proposer, 0) + 1
             step = ask
-        elif free.validations and (wanted := self.wants_proof()) is not None:  # the question needs it
+        elif free.validations and (wanted := self.wants_check()) is not None:  # the question needs it
             step = ValidateNode(wanted)
-        elif not self.begun and (last := self.unproved()) is not None:
+        elif not self.begun and (last := self.unchecked()) is not None:
             step = ValidateNode(last)
         if step is not None:
             self.begun.append(step)
@@ -92,17 +92,17 @@ class Frontier(ABC):
                 self.silent.add(name)
         elif isinstance(result, CandidateMeasured):
             self.nodes.append(result.node)
-        elif result.node.proof == "refused" and result.node.step and repeats(result.node.step):
+        elif result.node.verdict == "refused" and result.node.step and repeats(result.node.step):
             step, before = result.node.step, result.node.parent
             remembered = before is not None and before.remembered
             self.ideas = [i for i in self.ideas if i.step != step or i.parent.remembered < remembered]
 
     def best(self) -> Node:
-        proved = [n for n in self.nodes if n.proof == "accepted"]
-        return min([self.root, *proved], key=lambda n: n.us)
+        checked = [n for n in self.nodes if n.verdict == "accepted"]
+        return min([self.root, *checked], key=lambda n: n.us)
 
-    def unproved(self) -> Node | None:
-        """Return the fastest version that could be offered if the gate accepted it, where it beats the best proved one
+    def unchecked(self) -> Node | None:
+        """Return the fastest version that could be offered if the gate accepted it, where it beats the best checked one
         by more than ``EQUAL`` and was not sent there yet; else one that beats all of those in the profiled case."""
         waiting = self._waiting()
         if waiting and waiting[0].us < self.best().us * (1 - EQUAL):
@@ -111,17 +111,17 @@ class Frontier(ABC):
 
     def _beats_as_profiled(self, node: Node) -> bool:
         """Return whether versions are ranked as parts of a larger launch, where this one does not lose, and it is
-        clearly faster than all proved ones in the profiled case."""
+        clearly faster than all checked ones in the profiled case."""
         if not node.compared_at_scale or node.changes_more:
             return False
-        proved = [n for n in self.nodes if n.proof == "accepted" and not n.changes_more]
-        fastest = min([self.root, *proved], key=lambda n: n.measurement.latency.us or math.inf)
+        checked = [n for n in self.nodes if n.verdict == "accepted" and not n.changes_more]
+        fastest = min([self.root, *checked], key=lambda n: n.measurement.latency.us or math.inf)
         return direction(*self.best().beside(node), self.target) != "slower" and clearly_faster(
             fastest.measurement.latency, node.measurement.latency, self.target
         )
 
-    def wants_proof(self) -> Node | None:
-        """Return a node that must be proved before the strategy builds upon it, if any."""
+    def wants_check(self) -> Node | None:
+        """Return a node that must be checked before the strategy builds upon it, if any."""
         return None
 
     def usable(self, name: str) -> bool:
@@ -137,12 +137,12 @@ class Frontier(ABC):
         waiting = self._waiting()
         for wrong in self.nodes:
             failure, between = wrong.failure, []
-            if wrong.proof != "refused" or failure is None or not failure.near:
+            if wrong.verdict != "refused" or failure is None or not failure.near:
                 continue
             if wrong.step is None or not repeats(wrong.step):
                 continue
             node = wrong.parent
-            while node is not None and node.parent is not None and node.proof is None:
+            while node is not None and node.parent is not None and node.verdict is None:
                 between.append(node)
                 node = node.parent
             shared = [n for n in between if n.sound and any(n in w.way for w in waiting)]
@@ -152,7 +152,7 @@ class Frontier(ABC):
                 return None if at_the_gate else suspect
         return None
 
-    def _due_for_proof(self) -> Node | None:
+    def _due_for_check(self) -> Node | None:
         best = self.best()
         for node in self._waiting():
             if clearly_faster(*best.beside(node), self.target) or self._beats_as_profiled(node):
@@ -163,7 +163,7 @@ class Frontier(ABC):
         at_the_gate = [step.node for step in self.begun if isinstance(step, ValidateNode)]
         waiting = [
             n for n in self.nodes
-            if n.proof is None and n.clearly_faster and n.sound and n not in at_the_gate
+            if n.verdict is None and n.clearly_faster and n.sound and n not in at_the_gate
         ]  # fmt: skip
         waiting.sort(key=lambda n: n.us)
         equal = [n for n in waiting if n.us <= waiting[0].us * (1 + EQUAL)]

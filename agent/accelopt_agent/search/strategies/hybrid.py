@@ -71,7 +71,7 @@ class Hybrid(Frontier):
     What promises nothing is tried too, before anybody is paid, since a rule that pays on a slow version only may open
     the way to a fast one: the rule that was tried least first, in turn on the version that was changed least and on the
     one that promises most, until ``patience`` such tries in a row have brought no faster version, and once more after
-    each paid answer. It waits until nothing else runs, so that no proof and no suggestion comes later for it. Where a
+    each paid answer. It waits until nothing else runs, so that no check and no suggestion comes later for it. Where a
     remembered version is the fastest, as many such tries follow from all versions.
     """
 
@@ -88,10 +88,10 @@ class Hybrid(Frontier):
         repairs: int = 1,
         patience: int = 30,
         model_share: float = MODEL_SHARE,
-        prove_last: bool = False,
+        check_last: bool = False,
         prior: OutcomePrior | None = None,
     ) -> None:
-        super().__init__(root, sources, target=target, depth=depth, random=random, prove_last=prove_last)
+        super().__init__(root, sources, target=target, depth=depth, random=random, check_last=check_last)
         self.least_gain, self.repairs = least_gain, repairs
         self.model_share = model_share if set(sources) - PAID else 1.0
         self._paid_tries = self._unanswered = 0
@@ -102,7 +102,7 @@ class Hybrid(Frontier):
         self._memory_waits = False  # it has tried in vain since the last try of the rules
         self._expected = dict.fromkeys(PAID, first_gain)
         self._us_at_ask: dict[str, float] = {}
-        self._to_prove: Node | None = None
+        self._to_check: Node | None = None
 
     def observe(self, result: StepResult) -> None:
         if isinstance(result, CandidateMeasured):
@@ -127,11 +127,11 @@ class Hybrid(Frontier):
                 for queue in (self._by_rules, self._by_memory):
                     queue.renew()
         elif isinstance(result, NodeValidated):
-            proved = result.node
+            checked = result.node
             for twin in self.nodes:
-                if twin.fingerprint == proved.fingerprint and twin is not proved:
-                    twin.proof, twin.failure = proved.proof, proved.failure
-                    twin.clearly_faster, twin.comparison = proved.clearly_faster, proved.comparison
+                if twin.fingerprint == checked.fingerprint and twin is not checked:
+                    twin.verdict, twin.failure = checked.verdict, checked.failure
+                    twin.clearly_faster, twin.comparison = checked.clearly_faster, checked.comparison
 
     @property
     def fastest(self) -> Node:
@@ -290,13 +290,13 @@ class Hybrid(Frontier):
         return min(nodes, key=lambda n: (not n.gained, n.us, n.depth), default=None)
 
     def _node_to_teach(self, name: str, fastest: Node) -> Node | None:
-        """Return the fastest version where a rewrite of a model was proved elsewhere since: it may fit there too."""
+        """Return the fastest version where a rewrite of a model was checked elsewhere since: it may fit there too."""
         way = fastest.way
-        proved = [
+        checked = [
             n for n in self.nodes
-            if n.proof == "accepted" and n.clearly_faster and n.step is not None and not repeats(n.step)
+            if n.verdict == "accepted" and n.clearly_faster and n.step is not None and not repeats(n.step)
         ]  # fmt: skip
-        elsewhere = any(n not in way for n in proved)
+        elsewhere = any(n not in way for n in checked)
         return fastest if elsewhere and name not in fastest.asked and fastest.depth < self.depth else None
 
     def _worth_paying_for(self, name: str) -> Node | None:
@@ -309,7 +309,7 @@ class Hybrid(Frontier):
             return None
         node = self._to_repair(name) or self._to_build_upon(name)
         if node.sound and not node.may_be_built_upon:
-            self._to_prove = node
+            self._to_check = node
             return None
         self._us_at_ask[name] = fastest.us
         return node
@@ -337,23 +337,23 @@ class Hybrid(Frontier):
             asked[_alike(node)] = asked.get(_alike(node), 0) + node.asked.get(name, 0)
         return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * asked[_alike(n)]))
 
-    def wants_proof(self) -> Node | None:
+    def wants_check(self) -> Node | None:
         """Return a model's version that is faster than what may be built upon, though not clearly, or the one to be
         asked about next."""
         at_the_gate = [step.node for step in self.begun if isinstance(step, ValidateNode)]
-        fastest, asked_for = self.fastest, self._to_prove
+        fastest, asked_for = self.fastest, self._to_check
         if self.has_begun(AskProposer) or self.has_begun(TryCandidate):
             return None
         if (
             asked_for is not None
-            and asked_for.proof is None
+            and asked_for.verdict is None
             and asked_for.sound
             and asked_for not in at_the_gate
         ):
             return asked_for
         nodes = [
             n for n in self.nodes
-            if n.proof is None and n.sound and not n.may_be_built_upon and n.faster_than(fastest)
+            if n.verdict is None and n.sound and not n.may_be_built_upon and n.faster_than(fastest)
             and n not in at_the_gate
         ]  # fmt: skip
         return min(nodes, key=lambda n: n.us, default=None)

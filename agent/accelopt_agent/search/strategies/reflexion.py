@@ -24,7 +24,7 @@ class Reflexion(Frontier):
                 return AskProposer(node, name)
         return None
 
-    def wants_proof(self) -> Node | None:
+    def wants_check(self) -> Node | None:
         node = self._last()
         return node if not self.begun and node.sound and not node.may_be_built_upon else None
 

@@ -67,7 +67,7 @@ class CandidateMeasured:
 
 @dataclass(frozen=True, eq=False)
 class NodeValidated:
-    """The gate's verdict on ``node`` is in its ``proof``."""
+    """The gate's verdict on ``node`` is in its ``verdict``."""
 
     node: Node
 
@@ -96,8 +96,8 @@ class Strategy(Protocol):
         """Return whether the proposer may still be asked."""
 
     def best(self) -> Node:
-        """Return the fastest node that may be offered: a proved one, or the original."""
+        """Return the fastest node that may be offered: a checked one, or the original."""
 
-    def unproved(self) -> Node | None:
+    def unchecked(self) -> Node | None:
         """Return the fastest node that lacks only the gate's verdict to be offered and beats ``best``, if
         any."""

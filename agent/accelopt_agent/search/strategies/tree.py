@@ -40,10 +40,10 @@ class Tree(Frontier):
         super().__init__(root, sources, target=target, depth=depth, random=random)
         self.epsilon, self.root_children, self.dead_after = epsilon, root_children, dead_after
         self.near_misses = near_misses
-        self._unproved: Node | None = None
+        self._unchecked: Node | None = None
 
     def next_ask(self) -> AskProposer | None:
-        if self.ideas or (self._unproved is not None and self._unproved.proof is None):
+        if self.ideas or (self._unchecked is not None and self._unchecked.verdict is None):
             return None
         names = [n for n in self.sources if self.usable(n)]
         for name in [n for n in names if n not in PAID]:
@@ -71,16 +71,16 @@ class Tree(Frontier):
         near = node.failure is not None and node.failure.near
         return self.score(node.parent) * (NEAR_MISS if near else MISS)
 
-    def wants_proof(self) -> Node | None:
-        node = self._unproved
-        proving = any(isinstance(step, ValidateNode) and step.node is node for step in self.begun)
-        return node if node is not None and node.proof is None and not proving else None
+    def wants_check(self) -> Node | None:
+        node = self._unchecked
+        checking = any(isinstance(step, ValidateNode) and step.node is node for step in self.begun)
+        return node if node is not None and node.verdict is None and not checking else None
 
     def _ask(self, node: Node, name: str) -> AskProposer | None:
         if node.sound and not node.may_be_built_upon:
-            self._unproved = node  # a model's rewrite is proved before it is built upon
+            self._unchecked = node  # a model's rewrite is checked before it is built upon
             return None
-        self._unproved = None
+        self._unchecked = None
         return AskProposer(node, name)
 
     def _open(self, node: Node) -> bool:

@@ -70,7 +70,7 @@ def _numbers(tensor: Any) -> Any:
 
 
 def _among(values: Any, given: list[Any]) -> bool:
-    """Check whether a sample of ``values`` occurs in ``given``; integers and empty arrays prove nothing."""
+    """Check whether a sample of ``values`` occurs in ``given``; integers and empty arrays say nothing."""
     if not values.size:
         return True
     if np.dtype(values.dtype).kind in "iub" or sum(g.size for g in given) > _ELEMENTS:

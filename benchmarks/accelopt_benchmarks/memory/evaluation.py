@@ -429,7 +429,7 @@ _COMPARED = (
 )
 
 
-def proof_rows(runs: Sequence[SimulatedRun], curve: Mapping[int, float]) -> list[GoalResult]:
+def evaluation_rows(runs: Sequence[SimulatedRun], curve: Mapping[int, float]) -> list[GoalResult]:
     """Return each comparison with its interval, and the learning curve as one row."""
     rows = []
     kernels, seeds = len({r.kernel for r in runs}), len({r.seed for r in runs})

@@ -6,7 +6,7 @@ from random import Random
 from typing import cast
 
 from accelopt_agent.candidate import Candidate
-from accelopt_benchmarks.memory.proof import (
+from accelopt_benchmarks.memory.evaluation import (
     MOST,
     RecordedKernel,
     RecordedRewrite,
@@ -14,9 +14,9 @@ from accelopt_benchmarks.memory.proof import (
     by_lot,
     by_prior,
     compare,
+    evaluation_rows,
     interval,
     learning_curve,
-    proof_rows,
     record_carried,
     searched,
 )
@@ -83,7 +83,7 @@ def test_what_is_told_helps_and_kernels_count_alike() -> None:
     assert told[0] < 1.0
     curve = learning_curve(kernels, 5)
     assert curve[2] < curve[0]
-    assert len(proof_rows(runs, curve)) == 10
+    assert len(evaluation_rows(runs, curve)) == 10
 
 
 class WorldOfOneEdit:

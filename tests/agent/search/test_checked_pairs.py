@@ -1,4 +1,4 @@
-"""What a search proved teaches at once: marked, until a person accepts it, and withdrawn when one does not want it."""
+"""What a search checked teaches at once: marked, until a person accepts it, and withdrawn when one does not want it."""
 
 from __future__ import annotations
 
@@ -42,36 +42,38 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield opened
 
 
-async def proved(memory: Memory) -> Suggestion:
+async def checked(memory: Memory) -> Suggestion:
     events = await play([Once()], memory, request(budget=Budget(candidates=4)))
     (found,) = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     return found
 
 
-async def test_what_was_proved_is_tried_on_the_next_kernel_before_anybody_accepted_it(memory: Memory) -> None:
-    await proved(memory)
-    assert [p.proved for p in memory.pairs(proved=True)] == [True]
+async def test_what_was_checked_is_tried_on_the_next_kernel_before_anybody_accepted_it(
+    memory: Memory,
+) -> None:
+    await checked(memory)
+    assert [p.checked for p in memory.pairs(checked=True)] == [True]
     assert memory.pairs() == []
-    assert (memory.stats().pairs, memory.stats().proved) == (0, 1)
-    assert "proved, not accepted" in memory.search("load")[0].summary
+    assert (memory.stats().pairs, memory.stats().checked) == (0, 1)
+    assert "checked, not accepted" in memory.search("load")[0].summary
     events = await play([MemoryProposer(memory)], memory, request(OTHER, Budget(candidates=4)))
     (tried,) = [e for e in events if isinstance(e, CandidateTried)]
     assert tried.candidate.origin.startswith("memory:")
-    assert "from a proved change of kernel" in tried.candidate.summary
+    assert "from a checked change of kernel" in tried.candidate.summary
     assert any("time_us = 50" in e.suggestion.text for e in events if isinstance(e, SuggestionFound))
 
 
 async def test_a_person_makes_it_an_accepted_pair_or_withdraws_it(memory: Memory) -> None:
-    found = await proved(memory)
+    found = await checked(memory)
     accept(memory, found)
-    assert [p.proved for p in memory.pairs(proved=True)] == [False]
+    assert [p.checked for p in memory.pairs(checked=True)] == [False]
     reject(memory, found)
     assert len(memory.pairs()) == 1  # which is undone in another way
     memory.forget(memory.pairs()[0].id)
     await play([Once()], memory, request(TEXT.replace("return x", "return x, 1"), Budget(candidates=4)))
-    (pair,) = memory.pairs(proved=True)
+    (pair,) = memory.pairs(checked=True)
     reject(memory, replace(found, base_text=pair.slow_text, text=pair.fast_text, base_hash=pair.slow_hash))
-    assert memory.pairs(proved=True) == []
+    assert memory.pairs(checked=True) == []
 
 
 async def test_of_steps_on_one_way_the_last_teaches(memory: Memory) -> None:
@@ -79,4 +81,4 @@ async def test_of_steps_on_one_way_the_last_teaches(memory: Memory) -> None:
     events = await play([ToyProposer(rules)], memory, replace(request(), parallel=1))
     found = [e.suggestion.steps for e in events if isinstance(e, SuggestionFound)]
     assert len(found) == 2
-    assert [p.steps for p in memory.pairs(proved=True)] == [found[-1]]
+    assert [p.steps for p in memory.pairs(checked=True)] == [found[-1]]

@@ -1,4 +1,4 @@
-"""Finds out the costs that the proof of the memory needs, once, and runs it."""
+"""Finds out the costs that the evaluation of the memory needs, once, and runs it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from accelopt_benchmarks.checkout import EXAMPLES
-from accelopt_benchmarks.memory.proof import (
+from accelopt_benchmarks.memory.evaluation import (
     compare,
+    evaluation_rows,
     learning_curve,
-    proof_rows,
     record_carried,
     recorded_kernel,
 )
@@ -25,7 +25,7 @@ from accelopt_lsp.stderr import say
 TEXTS = 24
 
 
-async def measure_proof(names: Sequence[str], seeds: int, cache: Path | None = None) -> list[GoalResult]:
+async def measure_evaluation(names: Sequence[str], seeds: int, cache: Path | None = None) -> list[GoalResult]:
     """Find out the costs of versions of each kernel (of NKIBench and the Triton examples, or those named), kept in the
     folder ``cache``, and search among them in every way."""
     kernels, subjects = [], []
@@ -45,4 +45,4 @@ async def measure_proof(names: Sequence[str], seeds: int, cache: Path | None = N
             say(f"{found.name}: {len(found.carried)} edits of other kernels fit it or a faster version")
     if len(kernels) < 2:
         raise wrong_input("At least two kernels with faster versions are needed.")
-    return proof_rows(compare(kernels, seeds), learning_curve(kernels, seeds))
+    return evaluation_rows(compare(kernels, seeds), learning_curve(kernels, seeds))
