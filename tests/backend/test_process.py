@@ -151,3 +151,15 @@ async def test_nothing_starts_after_the_end(engine: ProcessBackend) -> None:
     await engine.close()
     with pytest.raises(UserError, match="ending"):
         await engine.stored_searches(file())
+
+
+async def test_an_engine_that_ends_without_an_answer_is_a_sentence(
+    engine: ProcessBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def no_answers(*asked: object) -> AsyncGenerator[object, None]:
+        for nothing in ():
+            yield nothing
+
+    monkeypatch.setattr(engine, "_values", no_answers)
+    with pytest.raises(UserError, match="ended before it answered"):
+        await engine.migrate(file())

@@ -166,6 +166,10 @@ class ProcessBackend:
     async def _value(self, method: str, *arguments: Any) -> Any:
         async with contextlib.aclosing(self._values(method, *arguments)) as values:
             answers = [value async for value in values]
+        if not answers:
+            raise UserError(
+                "The process that profiles and searches ended before it answered. Save again to start it anew."
+            )
         return answers[-1]
 
     async def _values(self, method: str, *arguments: Any) -> AsyncGenerator[Any, None]:

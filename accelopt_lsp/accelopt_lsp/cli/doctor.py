@@ -26,7 +26,7 @@ from accelopt_lsp.resources import memory_path
 from accelopt_lsp.settings.layers import user_file
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.stderr import printable, say
-from accelopt_profiling.triton_adapter.versions import unsupported
+from accelopt_profiling.triton_adapter.versions import REQUIREMENT, unsupported
 
 #: The checks that go into a bundle; the others name hosts, files and models.
 _ABOUT_DEVICES = ("Python", "numpy", "ml_dtypes", "NKI SDK", "Trainium", "NVIDIA GPU")
@@ -166,7 +166,7 @@ def triton() -> Check:
 def ptxas() -> Check:
     """Return the assembler that comes with Triton; without it registers and spills of NVIDIA kernels are not
     known."""
-    fix = "It comes with triton: `pip install --force-reinstall triton`."
+    fix = f"It comes with triton: `pip install --force-reinstall '{REQUIREMENT}'`."
     spec = importlib.util.find_spec("triton")
     folders = list(spec.submodule_search_locations or []) if spec else []
     named = os.environ.get("TRITON_PTXAS_PATH")

@@ -85,7 +85,7 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
     return LaunchEstimate(
         Latency(expected, low, max(high, expected), Known.ESTIMATED),
         slowest if expected - floor >= floor else "launch",
-        estimated(_percent(ideal, expected), _percent(ideal, high), _percent(ideal, low), "%"),
+        estimated(_percent(ideal, expected), _percent(ideal, high), _percent(ideal, max(low, ideal)), "%"),
         times,
         waits,
         _shares(done.integers, times["integer"]),
@@ -153,7 +153,7 @@ def _shares(amounts: dict[int, float], whole: float) -> dict[int, float]:
 
 
 def _percent(ideal: float, actual: float) -> float:
-    return min(100.0, 100 * ideal / actual) if actual > 0 else 0.0
+    return 100 * ideal / actual if actual > 0 else 0.0
 
 
 def load_latency(moved: Traffic, target: GpuTarget) -> float:
