@@ -50,6 +50,22 @@ async def _never(stubborn: bool) -> None:
 _OVER: list[asyncio.Event] = []
 
 
+class Clock:
+    """Counts the seconds since what never ends has begun: a busy machine takes its time until then."""
+
+    def __init__(self, reached: asyncio.Event) -> None:
+        self._reached, self._began = reached, 0.0
+
+    def __call__(self) -> float:
+        if not self._reached.is_set():
+            return 0.0
+        self._began = self._began or time.monotonic()
+        return time.monotonic() - self._began
+
+
+_CLOCKS: list[Clock] = []
+
+
 @dataclass
 class World:
     """A search in which what stands in ``stuck`` never ends. ``reached`` is set when it begins."""
@@ -132,6 +148,7 @@ async def ended(
     """All events of a search whose time is up after something never ended, or that is stopped then."""
     control, over = SearchControl(), asyncio.Event()
     _OVER.append(over)
+    _CLOCKS.append(Clock(reached))
     events = start(Budget(seconds=0.5 if way == "deadline" else None), control)
     reading = asyncio.ensure_future(_all(events))
     await asyncio.wait_for(reached.wait(), PATIENCE)
@@ -154,6 +171,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     )  # the end of a search, and of its run in the memory
     for name in ("LAST_CHECK", "PATIENCE"):
         monkeypatch.setattr(stopping, name, 0.1)
+    monkeypatch.setattr("accelopt_agent.optimize.Meter", lambda budget: Meter(budget, _CLOCKS[-1]))
 
 
 @pytest.fixture
