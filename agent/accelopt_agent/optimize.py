@@ -396,5 +396,5 @@ def _why_skipped(baseline: FileMeasurement, kernel: str) -> str:
     reason = baseline.refusal(kernel) or NO_TIME
     if reason is NO_TIME:
         return "Its time is not known, so nothing can be called faster."
-    wrong = "It is wrong, and only a right kernel is made faster: " if reason.code in OWN_FAULTS else ""
+    wrong = "Only a right kernel is made faster: " if reason.code in OWN_FAULTS else ""
     return f"{wrong}{reason.message.rstrip('.')} (line {reason.line})"

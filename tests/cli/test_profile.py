@@ -58,6 +58,40 @@ def test_a_wrong_kernel_is_exit_code_1(accelopt: Command, home: Path) -> None:
     assert ended.object["kernels"][0]["correctness"]["status"] == "failed"
 
 
+IDLE = """
+import numpy as np
+import neuronxcc.nki as nki
+import neuronxcc.nki.language as nl
+
+
+@nki.jit
+def total(x):
+    m, n = x.shape
+    out = nl.ndarray((128, n), dtype=x.dtype, buffer=nl.shared_hbm)
+    partial = nl.zeros((128, n), dtype=nl.float32, buffer=nl.sbuf)
+    for i in nl.affine_range(m // 128):
+        partial += nl.load(x[i * 128:(i + 1) * 128, :])
+    nl.store(out, partial)
+    return out
+
+
+def get_inputs():
+    return [np.zeros((64, 512), np.float32)]
+
+
+def reference(x):
+    return np.zeros((128, 512), np.float32)
+"""
+
+
+def test_a_kernel_whose_main_work_did_not_run_is_exit_code_1(accelopt: Command, home: Path) -> None:
+    (home / "total.py").write_text(IDLE)
+    ended = accelopt("profile", "total.py", "--json")
+    (kernel,) = ended.object["kernels"]
+    assert (ended.code, kernel["latency"]["us"]) == (1, None)
+    assert [f["code"] for f in kernel["findings"]] == ["main-work-missed"]
+
+
 @pytest.mark.parametrize(
     ("runs", "code", "finding"), [(True, 0, "inferred-problem"), (False, 2, "kernel-raised")]
 )

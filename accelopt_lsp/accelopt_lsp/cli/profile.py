@@ -59,8 +59,8 @@ def profile(
 ) -> int:
     """Profile the kernels of FILE and check their results.
 
-    Exit code 1: a kernel is wrong (its result, or an access out of bounds) or cannot be launched, or there is none. 2:
-    nothing could be run. 3: the host failed at it.
+    Exit code 1: a kernel is wrong (its result, or an access out of bounds), cannot be launched or did not do its main
+    work, or there is none. 2: nothing could be run. 3: the host failed at it.
     """
     if trace is not None and not trace.absolute().parent.is_dir():
         raise wrong_input(f"{trace} cannot be written: there is no folder {trace.parent}.")
@@ -179,10 +179,12 @@ def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
 
 def answer(measurement: FileMeasurement) -> Exit:
     """Return the exit code that a measurement means."""
-    from accelopt_profiling.measurement import HOST_FAULTS
+    from accelopt_profiling.measurement import HOST_FAULTS, NO_TIME_BY
 
     findings = [*measurement.findings, *(f for kernel in measurement.kernels for f in kernel.findings)]
     if any(kernel.fault is not None for kernel in measurement.kernels):
+        return Exit.NO
+    if any(finding.code in NO_TIME_BY for finding in findings):
         return Exit.NO
     known = any(kernel.latency.us is not None for kernel in measurement.kernels)
     if not known and any(
