@@ -48,6 +48,11 @@ class KernelFile:
         """The folder that the paths of a job for this file are relative to."""
         return (self.problem.root or self.path.parent).resolve()
 
+    @property
+    def imports_by_name(self) -> dict[str, list[tuple[str, int]]]:
+        """What each file of a job for this file imports, the problem's and its own."""
+        return {**self.problem.imports, self.path.resolve().relative_to(self.root).as_posix(): self.imports}
+
     def kernel(self, name: str) -> Kernel | None:
         """Return the kernel ``name`` that host code launches, or None."""
         return next((k for k in self.kernels if k.name == name), None)
@@ -62,7 +67,9 @@ class KernelFile:
         """
         path, root = self.path.resolve(), self.root
         kernel = path.relative_to(root).as_posix()
-        imports = {**self.problem.imports, kernel: self.imports if text is None else imported_names(text)}
+        imports = (
+            self.imports_by_name if text is None else {**self.problem.imports, kernel: imported_names(text)}
+        )
         beside = {n: t for n, t in self.problem.files.items() if resolve_links(root / n).is_relative_to(root)}
         files = {kernel: self.text if text is None else text, **beside}
         folders = [f for f in dict.fromkeys([path.parent, root, root / "src"]) if f.is_dir()]

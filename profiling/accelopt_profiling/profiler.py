@@ -86,7 +86,8 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
     source = request.source
     if source is None:
         source = await interruptible(request.file.source, ship_imports=host.remote)
-    whole = asyncio.create_task(interruptible(with_imports, source))  # as the files are now
+    known = request.file.imports_by_name if request.source is None else None
+    whole = asyncio.create_task(interruptible(with_imports, source, known))  # as the files are now
     params = {dialect: _params(request, dialect, group, host.name) for dialect, group in by_dialect.items()}
     for dialect, group in by_dialect.items():
         job = _job(request, source, params[dialect], await host.facts())

@@ -10,7 +10,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from accelopt_profiling.folder_tree import remove_tree
@@ -80,6 +80,7 @@ class FolderRemover:
     """
 
     def __init__(self, base: Path) -> None:
+        self._base = base
         archive = Path(sys.path[0]) if sys.path else base
         folders = [base, archive.parent] if archive.name == "worker.zip" else [base]
         reading, self._names = os.pipe()
@@ -96,6 +97,15 @@ class FolderRemover:
         """Remove the folder ``name`` of ``base`` soon; at the latest at the worker's end."""
         with contextlib.suppress(OSError):
             os.write(self._names, os.fsencode(name) + b"\0")
+
+    def wait(self, kept: Collection[str], seconds: float = 2.0) -> None:
+        """Wait until ``base`` has no folders of jobs but those ``kept``, at most ``seconds``."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            names = os.listdir(self._base)
+            if not any(name.startswith("job-") and name not in kept for name in names):
+                return
+            time.sleep(0.01)
 
     def close(self, seconds: float = 2.0) -> None:
         """Let it finish, and wait for that, at most ``seconds``: where the client's end ends a container, it too."""

@@ -5,11 +5,12 @@ Nothing here executes user code or imports NumPy or torch, so nothing that a job
 
 from __future__ import annotations
 
+import errno
 import os
 import tempfile
 import time
 from collections import deque
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -188,13 +189,23 @@ class JobScheduler:
         active = ActiveJob(job_id, job, folder)
         self._jobs[job_id] = active
         try:
-            write_sources(folder / "src", job.source.files)
+            self._write(folder / "src", job.source.files)
         except OSError as error:
             self._fail(active, host_error("The job's files could not be written on the host", error), "")
         except ValueError as error:
             self._fail(active, StepError("unsupported", str(error)), "")
         else:
             self._start_step(active)
+
+    def _write(self, root: Path, files: Mapping[str, str]) -> None:
+        """Write a job's files; on a full disk once more, when what ended jobs had left is removed."""
+        try:
+            write_sources(root, files)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            self._remover.wait({job.folder.name for job in self._jobs.values()})
+            write_sources(root, files)
 
     def _start_step(self, job: ActiveJob) -> None:
         job.since = time.monotonic()

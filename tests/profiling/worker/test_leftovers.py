@@ -203,7 +203,7 @@ async def test_a_full_disk_is_named_with_what_to_do(tmp_path):
 @pytest.mark.asyncio
 async def test_a_job_that_fills_the_disk_is_told_so_and_the_next_one_runs(place):
     host = LocalHost()
-    text = "for n in range(64): open(str(n), 'wb').write(bytes(1 << 20))"
+    text = "import time\nfor n in range(64): open(str(n), 'wb').write(bytes(1 << 20))\ntime.sleep(30)"
     limits = Limits(seconds=60.0, written_bytes=8 << 20)
     try:
         with pytest.raises(JobFailedError, match="wrote more than 8 MiB"):

@@ -10,6 +10,7 @@ from __future__ import annotations
 import __future__
 
 import ast
+import copy
 import functools
 import inspect
 import linecache
@@ -32,6 +33,8 @@ _PLACE = f"{__name__}._counters"
 _FUTURE = functools.reduce(
     operator.or_, (getattr(__future__, n).compiler_flag for n in __future__.all_feature_names)
 )
+_Definition = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 #: As many functions of a kernel are looked at.
 _MOST = 2000
 
@@ -101,19 +104,23 @@ def _is_kernel_code(value: Any) -> bool:
 
 
 def _compiled(code: CodeType, ranges: bool) -> dict[CodeType, CodeType]:
-    """Return the code of the functions in a function's file as it is to run, by what it is in the file."""
+    """Return the code of a function, and of those that stand with it, as it is to run, by what it is in the file."""
     file = code.co_filename
     linecache.checkcache(file)
-    return _compiled_text("".join(linecache.getlines(file)), file, code.co_flags & _FUTURE, ranges)
+    text, flags = "".join(linecache.getlines(file)), code.co_flags & _FUTURE
+    return _compiled_text(text, file, flags, ranges, code.co_firstlineno)
 
 
-@lru_cache(maxsize=64)
-def _compiled_text(text: str, file: str, flags: int, ranges: bool) -> dict[CodeType, CodeType]:
+@lru_cache(maxsize=1024)
+def _compiled_text(text: str, file: str, flags: int, ranges: bool, line: int) -> dict[CodeType, CodeType]:
+    """Compile a file without the functions and classes that do not hold ``line``: in a long one they take longer than
+    the kernel. What else stands there decides on the code: a call of an imported module's function is another one."""
     read = loops_of(text)
-    if not read.tree.body:
+    body = [s for s in read.tree.body if not isinstance(s, _DEFINITIONS) or _holds(s, line)]
+    if not body:
         return {}
-    before = compile(read.tree, file, "exec", flags, dont_inherit=True)
-    tree = ast.parse(text)
+    before = compile(ast.Module(body, []), file, "exec", flags, dont_inherit=True)
+    tree = ast.Module(copy.deepcopy(body), [])
     tried = _tried(tree)
     for loop in ast.walk(tree):
         if ranges and isinstance(loop, ast.For) and loop.iter.lineno in read.loops and loop not in tried:
@@ -126,6 +133,12 @@ def _compiled_text(text: str, file: str, flags: int, ranges: bool) -> dict[CodeT
     pairs: dict[CodeType, CodeType] = {}
     _pair(before, _with_calls(after, {_PLACE: _counters, **RECORDER.hooks(file)}), pairs)
     return pairs
+
+
+def _holds(statement: _Definition, line: int) -> bool:
+    """Return whether ``line`` is one of a definition's, its decorators' among them."""
+    first = min([statement.lineno, *(d.lineno for d in statement.decorator_list)])
+    return first <= line <= (statement.end_lineno or 0)
 
 
 def _tried(tree: ast.Module) -> set[ast.AST]:
