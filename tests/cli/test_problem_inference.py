@@ -140,7 +140,7 @@ def test_the_backward_pass_is_measured_and_checked_at_sizes_in_use(accelopt: Com
     for power, status in ((2, "passed"), (3, "failed")):
         problem.write_text(f"{small}\n\ndef reference(x):\n    return x ** {power}\n", encoding="utf-8")
         for kernel in accelopt("profile", "k.py", "--target", "h100", "--json").object["kernels"]:
-            assert kernel["latency"]["us"] > 0
+            assert (kernel["latency"]["us"] is None) == (status == "failed")
             assert kernel["correctness"]["status"] == status, kernel["correctness"]
 
 
