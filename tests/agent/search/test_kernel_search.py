@@ -247,9 +247,11 @@ async def test_everything_is_in_the_memory_when_it_is_told(memory: Memory) -> No
 
 async def test_a_trap_is_not_tried_again(memory: Memory) -> None:
     rules = [ToyProposer({**RAISES, **SLOW, **WIDE, **WRONG})]
-    await play(rules, memory)
+    # with depth 1: of a rewrite and what is built upon it, the gate may see either first
+    await play(rules, memory, asked=replace(request(), depth=1))
     cost, gate = ToyCost(TEXT + "\nMORE = 1\n"), ToyGate()
-    events = await play(rules, memory, asked=request(TEXT + "\nMORE = 1\n"), cost=cost, gate=gate)
+    asked = replace(request(TEXT + "\nMORE = 1\n"), depth=1)
+    events = await play(rules, memory, asked=asked, cost=cost, gate=gate)
     assert [e.candidate.origin for e in of(CandidateTried, events)][:1] == ["rule:wide"]
     assert not [t for t in cost.seen if "wide = False" in t]
     assert not [t for t in gate.seen if "wide = False" in t]
