@@ -192,7 +192,8 @@ _TIMES = ("time_at_scale", "all_launches_time", "estimated_time", "percent_of_pe
 def worst(findings: Iterable[Finding], errors: bool = False) -> Finding | None:
     """Return the first error, or else (unless only ``errors`` count) the first finding; what says that arguments were
     inferred comes after what says why."""
-    ranked = sorted(findings, key=lambda f: (f.severity != "error", f.code == "inferred-problem"))
+    inferred = ("inferred-problem", "inferred-size")
+    ranked = sorted(findings, key=lambda f: (f.severity != "error", f.code in inferred))
     return next((f for f in ranked if not errors or f.severity == "error"), None)
 
 

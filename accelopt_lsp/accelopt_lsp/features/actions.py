@@ -103,7 +103,7 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
     elif any(f.code == "inferred-problem" for f in _findings(state)):
         yield Action(
             "Write the problem file (to keep and edit the inferred arguments)", QUICKFIX, "createProblem", where,
-            fixes=("inferred-problem",),
+            fixes=("inferred-problem", "inferred-size"),
         )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ LASTING = frozenset(
     {
         "no-problem",
         "inferred-problem",
+        "inferred-size",
         "problem-missing",
         "problem-invalid",
         "missing-package",

@@ -308,7 +308,7 @@ class KernelResults:
             f"With the inferred arguments the launch touches {part} of the {hints.size(whole)} of "
             f"{name}: if it is to work on all of it, a size among them does not fit."
         )
-        return [Finding("inferred-problem", self.kernel.line, "information", message, "createProblem")]
+        return [Finding("inferred-size", self.kernel.line, "information", message, "createProblem")]
 
     def _lines(self, execution: LaunchExecution, made: LaunchEstimate | None) -> list[LineCost]:
         lines: list[LineCost] = []

@@ -208,16 +208,20 @@ SECTORS = st.dictionaries(st.sampled_from("abc"), st.integers(0, 10**7))
 
 @st.composite
 def any_counts(draw: st.DrawFn) -> LaunchCounts:
+    """Each sector of a tensor was asked for in a line."""
     programs = draw(st.integers(1, 10**6))
     loads, stores = draw(SECTORS), draw(SECTORS)
+    asked = {name: sectors * draw(st.integers(1, 4)) for name, sectors in loads.items()}
+    lines = draw(st.dictionaries(st.integers(1, 99), LINES, max_size=4))
+    lines[100] = LineCounts(load_sectors=sum(asked.values()), store_sectors=sum(stores.values()))
     return LaunchCounts(
         programs,
         draw(st.integers(1, min(programs, 64))),
-        draw(st.dictionaries(st.integers(1, 99), LINES, max_size=4)),
+        lines,
         loads,
         stores,
         draw(st.dictionaries(st.sampled_from("abc"), st.integers(1, 10**11))),
-        {name: sectors * draw(st.integers(1, 4)) for name, sectors in loads.items()},
+        asked,
         stores,
     )
 

@@ -153,7 +153,7 @@ def _shares(amounts: dict[int, float], whole: float) -> dict[int, float]:
 
 
 def _percent(ideal: float, actual: float) -> float:
-    return 100 * ideal / actual if actual > 0 else 0.0
+    return 100 * (ideal / actual) if actual > 0 else 0.0
 
 
 def load_latency(moved: Traffic, target: GpuTarget) -> float:
