@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from accelopt_agent.search.strategies.strategy import (
+    PAID,
     AskProposer,
     Capacity,
     SearchStep,
@@ -25,12 +26,20 @@ class Concurrency:
     validations: int = 1
 
 
+#: How long a step takes where only the order of results matters, in tries.
+_LENGTH: dict[type[SearchStep], int] = {AskProposer: 0, TryCandidate: 1, ValidateNode: 4}
+
+
 class StepScheduler:
-    """Starts steps as tasks and returns their results in the order in which they end."""
+    """Starts steps as tasks and returns their results as if each kind of step always took equally long. So a search
+    does the same, however busy the machine is and whichever version takes longer. Only what somebody is paid for comes
+    when it comes."""
 
     def __init__(self, concurrency: Concurrency) -> None:
         self._limits = concurrency
         self._running: dict[asyncio.Task[Any], SearchStep] = {}
+        self._ends: dict[asyncio.Task[Any], int] = {}  # in the order in which they began
+        self._now = 0
 
     def __len__(self) -> int:
         return len(self._running)
@@ -49,24 +58,29 @@ class StepScheduler:
         )
 
     def start(self, step: SearchStep, work: Callable[[], Coroutine[Any, Any, Any]]) -> None:
-        self._running[asyncio.ensure_future(work())] = step
+        task = asyncio.ensure_future(work())
+        self._running[task] = step
+        if not (isinstance(step, AskProposer) and step.proposer in PAID):
+            self._ends[task] = self._now + _LENGTH[type(step)]
 
     async def finished(
         self, seconds: float | None, interrupt: Coroutine[Any, Any, None] | None = None
     ) -> list[tuple[SearchStep, asyncio.Task[Any]]]:
-        """Return the steps that have ended, waiting until one has. Returns nothing when none ended within ``seconds``
+        """Return the steps whose results come next, waiting for them. Returns nothing when none came within ``seconds``
         or before ``interrupt`` completed."""
         interrupted = asyncio.ensure_future(interrupt) if interrupt is not None else None
-        awaited: set[asyncio.Future[Any]] = {
-            *self._running,
-            *([interrupted] if interrupted is not None else []),
-        }
+        due = [task for task in self._running if task not in self._ends]
+        if self._ends:
+            due.append(min(self._ends, key=lambda task: self._ends[task]))
+        awaited: set[asyncio.Future[Any]] = {*due, *([interrupted] if interrupted is not None else [])}
         try:
             await asyncio.wait(awaited, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:
             if interrupted is not None:
                 interrupted.cancel()
-        return [(self._running.pop(task), task) for task in list(self._running) if task.done()]
+        ended = [task for task in due if task.done()]
+        self._now = max(self._now, *(self._ends.pop(task, 0) for task in ended), 0)
+        return [(self._running.pop(task), task) for task in ended]
 
     async def cancel_all(self, but: type[SearchStep] | None = None) -> None:
         """Cancel everything that still runs, apart from steps of the kind ``but``, and wait until it has ended."""
@@ -76,3 +90,4 @@ class StepScheduler:
         await asyncio.gather(*ending, return_exceptions=True)
         for task in ending:
             del self._running[task]
+            self._ends.pop(task, None)

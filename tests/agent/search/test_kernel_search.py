@@ -6,6 +6,7 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from random import Random
 from typing import TypeVar
 
 import pytest
@@ -105,20 +106,47 @@ async def test_only_what_is_clearly_faster_goes_through_the_gate() -> None:
     assert "nothing faster" in events[-1].reason  # type: ignore[union-attr]
 
 
+SMALL = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 5) for k in range(4)}
+SMALL_STEPS = "".join(f"    step{k} = 0\n" for k in range(4))
+
+
 async def test_small_gains_add_up_to_a_clear_one() -> None:
-    steps = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 5) for k in range(4)}
-    text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(4)))
-    events = await play([ToyProposer(steps)], asked=request(text))
+    text = TEXT.replace("    wide = False\n", SMALL_STEPS)
+    events = await play([ToyProposer(SMALL)], asked=request(text))
     assert max(len(e.suggestion.steps) for e in of(SuggestionFound, events)) == 4
     assert all(len(e.suggestion.steps) >= 2 for e in of(SuggestionFound, events))
 
 
 async def test_a_suggestion_is_told_as_soon_as_it_is_checked() -> None:
-    events = await play([ToyProposer({**WIDE, **FUSED})])
+    text = TEXT.replace("    wide = False\n", f"    wide = False\n{SMALL_STEPS}")
+    events = await play([ToyProposer({**WIDE, **SMALL})], asked=request(text))
     kinds = [type(e).__name__ for e in events]
     first = kinds.index("SuggestionFound")
     assert kinds[first - 1] == "CandidateJudged"
     assert "CandidateTried" in kinds[first:]
+
+
+async def test_a_busy_machine_finds_the_same_in_the_same_order() -> None:
+    """Nothing that a search does depends on which of two steps ends first."""
+    random = Random(0)
+
+    class BusyCost(ToyCost):
+        async def cost(self, text: str, kernel: str) -> KernelMeasurement:
+            await asyncio.sleep(random.random() / 50)
+            return await super().cost(text, kernel)
+
+    class BusyGate(ToyGate):
+        async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+            await asyncio.sleep(random.random() / 10)
+            return await super().check(text, kernel)
+
+    text = TEXT.replace("    wide = False\n", f"    wide = False\n{SMALL_STEPS}")
+    told = []
+    for _ in range(3):
+        events = await play([ToyProposer({**WIDE, **SMALL})], None, request(text), BusyCost(), BusyGate())
+        tried = [(e.number, e.candidate.steps) for e in of(CandidateTried, events)]
+        told.append((tried, [type(e) for e in events]))
+    assert told[0] == told[1] == told[2]
 
 
 async def test_duplicates_by_syntax_are_not_tried_twice() -> None:
