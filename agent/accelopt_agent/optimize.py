@@ -318,6 +318,7 @@ async def drive(
     finally:
         result = {
             "reason": end.reason,
+            "ended": end.ended,
             "usage": meter.usage,
             "suggestions": summary.found,
             "calls": meter.calls,

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from accelopt_lsp.backend.local import LocalBackend
 from accelopt_lsp.backend.parser_main import StoredProfiles
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.connection import Connection
 from accelopt_memory.profile_cache import ProfileCache
+from accelopt_profiling.examination import examine
+from accelopt_profiling.measurement import HOST_FAULTS, FileMeasurement, Finding, KernelMeasurement
 
 
 def test_what_was_stored_is_read_and_nothing_is_created(tmp_path: Path) -> None:
@@ -29,3 +36,17 @@ def test_a_memory_that_cannot_be_used_holds_nothing(tmp_path: Path) -> None:
     profiles = StoredProfiles()
     assert profiles.get(broken, "key") is None
     assert profiles.get(broken / "below", "key") is None
+
+
+@pytest.mark.parametrize("code", [*sorted(HOST_FAULTS), "timeout", "wrong-result"])
+async def test_what_the_host_lacked_is_not_remembered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
+) -> None:
+    monkeypatch.setenv("ACCELOPT_DB", str(tmp_path / "memory.db"))
+    file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings(), key="key")
+    backend = LocalBackend()
+    found = Finding(code, 3, "error", "It is so.")
+    await backend._remember(file, FileMeasurement("/k.py", [KernelMeasurement("k", 3, "nki", "trn1")], [found]))
+    await backend.close()
+    stored = StoredProfiles().get(tmp_path / "memory.db", "key")
+    assert (stored is not None) == (code == "wrong-result")

@@ -26,7 +26,7 @@ from accelopt_lsp.models import resolve_team
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.content_key import depends_on_any
-from accelopt_profiling.measurement import FileMeasurement
+from accelopt_profiling.measurement import HOST_FAULTS, FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.inference.inferred import InferredProblem
 
@@ -37,12 +37,10 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 #: Findings that may be gone at the next run of the same text: results with one are not remembered.
-_PASSING = frozenset(
-    {
-        "timeout", "out-of-memory", "too-much-output", "kernel-crashed", "kernel-exited", "kernel-raised",
-        "missing-package", "no-problem", "host-unreachable", "problem-raised",
-    }
-)  # fmt: skip
+_PASSING = HOST_FAULTS | {
+    "timeout", "out-of-memory", "too-much-output", "kernel-crashed", "kernel-exited", "kernel-raised",
+    "missing-package", "no-problem", "problem-raised",
+}  # fmt: skip
 
 
 class LocalBackend:

@@ -219,9 +219,10 @@ class HostGate:
             answer = await check(self._host, await interruptible(self._gate_request, text, kernel))
         except HostUnreachableError as error:
             raise EvaluatorLostError(str(error)) from error
-        if answer[0].invalid_problem:
-            reason = answer[0].reasons[0]
-            raise CostUnavailableError(reason.code, reason.message, lasting=False)
+        verdict, _ = answer
+        for reason in verdict.reasons:
+            if verdict.invalid_problem or reason.code == "gate-failed":
+                raise CostUnavailableError(reason.code, reason.message, lasting=False)
         return answer
 
     async def compare(self, text: str, kernel: str) -> TimeComparison | None:

@@ -157,13 +157,22 @@ async def test_a_kernel_that_is_known_only_in_part_is_told(tmp_path: Path, code:
     assert any("It took too long" in e.text for e in events if isinstance(e, ProgressText))
 
 
-@pytest.mark.parametrize("step", ["gate.draw", "gate.original", "gate.reference"])
-async def test_a_failure_of_the_problem_is_no_verdict_on_a_candidate(tmp_path: Path, step: str) -> None:
-    host = PlayedHost(JobFailedError(step, StepError("timeout", "The reference took too long.")))
+@pytest.mark.parametrize(
+    ("step", "error", "code"),
+    [
+        ("gate.draw", "timeout", "problem-timeout"), ("gate.original", "timeout", "problem-timeout"),
+        ("gate.reference", "timeout", "problem-timeout"), ("gate.run", "disk-full", "gate-failed"),
+        ("gate.judge", "memory", "gate-failed"),
+    ],
+)  # fmt: skip
+async def test_a_failure_of_the_problem_or_the_host_is_no_verdict_on_a_candidate(
+    tmp_path: Path, step: str, error: str, code: str
+) -> None:
+    host = PlayedHost(JobFailedError(step, StepError(error, "It ended early.")))
     request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
     with pytest.raises(CostUnavailableError) as raised:
         await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
-    assert (raised.value.code, raised.value.lasting) == ("problem-timeout", False)
+    assert (raised.value.code, raised.value.lasting) == (code, False)
 
 
 async def test_a_failure_of_the_candidate_is_a_verdict(tmp_path: Path) -> None:

@@ -23,6 +23,7 @@ from accelopt_agent.request import Budget
 from accelopt_agent.search import control as stopping
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.control import SearchControl
+from accelopt_agent.search.history import past_run
 from accelopt_agent.search.node import Node
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Verdict
@@ -205,6 +206,7 @@ async def test_whatever_runs_a_search_ends_with_what_it_has(
     assert stage != "checking" or last.unchecked
     (run,) = memory.run_log.runs()
     assert (run.id, run.status) == (last.run, "finished" if way == "deadline" else "cancelled")
+    assert past_run(memory, run).can_continue
 
 
 @pytest.mark.parametrize("way", WAYS)
