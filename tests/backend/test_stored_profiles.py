@@ -46,7 +46,9 @@ async def test_what_the_host_lacked_is_not_remembered(
     file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings(), key="key")
     backend = LocalBackend()
     found = Finding(code, 3, "error", "It is so.")
-    await backend._remember(file, FileMeasurement("/k.py", [KernelMeasurement("k", 3, "nki", "trn1")], [found]))
+    await backend._remember(
+        file, FileMeasurement("/k.py", [KernelMeasurement("k", 3, "nki", "trn1")], [found])
+    )
     await backend.close()
     stored = StoredProfiles().get(tmp_path / "memory.db", "key")
     assert (stored is not None) == (code == "wrong-result")

@@ -9,6 +9,7 @@ from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.recorder import Recorder
 from accelopt_profiling.gate.verdict import Verdict
+from accelopt_profiling.measurement import LIMITS
 from accelopt_profiling.timing.statistics import TimeComparison
 
 
@@ -48,7 +49,14 @@ class CandidateValidator:
             EvaluatorLostError: the host is gone.
         """
         about = node.text, node.kernel.name
-        verdict, _ = await self._meter.paid("verdict", Verdict, about, [], lambda: self._check(node))
+        verdict, _ = await self._meter.paid(
+            "verdict",
+            Verdict,
+            about,
+            [],
+            lambda: self._check(node),
+            lambda verdict: not any(reason.code in LIMITS for reason in verdict.reasons),
+        )
         if not (verdict.accepted and node.clearly_faster and isinstance(self._gate, SideBySideTimer)):
             return ValidationResult(verdict)
         try:

@@ -57,11 +57,8 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text
-from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.measurement import LIMITS, KernelMeasurement
 from accelopt_profiling.waiting import interruptible
-
-#: Verdicts that are about the limits of a check, not about the text.
-_LIMITS = frozenset({"timeout", "memory"})
 
 
 class KernelSearch:
@@ -253,7 +250,9 @@ class KernelSearch:
             except CostUnavailableError as error:
                 return PaidCost(None, error.code, str(error), error.lasting)
 
-        paid, before = await self._paid("cost", PaidCost, *self._paid_key(trial), measured)
+        paid, before = await self._paid(
+            "cost", PaidCost, *self._paid_key(trial), measured, lambda cost: cost.lasts
+        )
         return paid.result, before
 
     def _paid_key(self, trial: Trial) -> tuple[tuple[str, str], list[Any]]:
@@ -389,7 +388,7 @@ class KernelSearch:
         """Mark the version as wrong, and the one step that made it from a right one: neither is tried again. A limit
         that the check met says nothing about the next one, on a machine that is less busy."""
         node.verdict, node.failure = "refused", failure
-        if failure.code in _LIMITS:
+        if failure.code in LIMITS:
             return
         await self._trap(Trial(candidate, node, node.fingerprint), failure.code, failure.message)
         await self._recorder.refusal(self.root.kernel.content_hash, self.request.target, node.fingerprint)

@@ -30,6 +30,10 @@ class PaidCost:
     lasting: bool = False
 
     @property
+    def lasts(self) -> bool:
+        return self.measurement is not None or self.lasting
+
+    @property
     def result(self) -> KernelMeasurement | CostUnavailableError:
         return self.measurement or CostUnavailableError(self.code, self.message, lasting=self.lasting)
 
@@ -59,10 +63,12 @@ class PaidWork:
         about: tuple[str, str],
         parts: Sequence[Any],
         compute: Callable[[], Awaitable[T]],
+        lasts: Callable[[T], bool] = lambda value: True,
     ) -> tuple[T, bool]:
         """Return the result of ``compute``, plain data or a dataclass ``of`` that kind, and whether it was stored.
 
         ``about`` is a text of the file and the kernel that is searched, ``parts`` what else the result depends on.
+        What does not ``last``, a limit that was met on a busy machine for instance, is not stored.
         """
         recorder, request = self._recorder, self._request
         if recorder is None or request is None or not recorder.keeps:
@@ -74,7 +80,8 @@ class PaidWork:
             except ValueError:
                 pass  # written by another version: paid for again
         value = await compute()
-        await recorder.store(key, value)
+        if lasts(value):
+            await recorder.store(key, value)
         return value, False
 
     async def knows(self, kind: str, about: tuple[str, str], parts: Sequence[Any]) -> bool:

@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.toy_search import FUSED, TEXT, WIDE, ToyCost, ToyGate, ToyProposer, play, request
 
+from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.events import CandidateTried, Finished
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import OptimizeRequest
@@ -19,8 +20,11 @@ from accelopt_agent.search.history import interrupted
 from accelopt_agent.search.paid import PaidWork, content_of, run_content
 from accelopt_agent.search.recorder import Recorder
 from accelopt_memory.memory import Memory
+from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.jobs import Limits
+from accelopt_profiling.measurement import LIMITS
+from accelopt_profiling.receipt import Receipt
 
 KERNEL = "from shapes import ROWS\n" + TEXT
 PROBLEM = """\
@@ -175,6 +179,30 @@ async def test_a_changed_problem_takes_no_time_over(memory: Memory, project: Pat
     assert (last.usage.remembered, last.usage.judged) == (0, len(gate.seen))
     times = [e.latency.us for e in events if isinstance(e, CandidateTried)]
     assert min(t for t in times if t) > 4 * 50
+
+
+@pytest.mark.parametrize("code", LIMITS)
+async def test_a_limit_that_was_met_is_paid_for_again(memory: Memory, project: Path, code: str) -> None:
+    """A machine that is less busy may answer otherwise."""
+
+    class Busy(ToyCost):
+        async def cost(self, text: str, kernel: str) -> Any:
+            if "fused = True" in text:
+                self.seen.append(text)
+                raise CostUnavailableError(code, "It took too long.", lasting=False)
+            return await super().cost(text, kernel)
+
+    class BusyGate(ToyGate):
+        async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
+            _, receipt = await super().check(text, kernel)
+            return Verdict(False, [Reason(code, "It took too long.")]), receipt
+
+    rules = [ToyProposer({**WIDE, **FUSED})]
+    first, second = [(Busy(KERNEL), BusyGate()), (ToyCost(KERNEL), ToyGate())]
+    for cost, gate in (first, second):
+        await play(rules, memory, asked(project), cost, gate)
+    assert any("fused = True" in text for text in second[0].seen)
+    assert set(first[1].seen) <= set(second[1].seen)
 
 
 @pytest.mark.parametrize(
