@@ -25,7 +25,7 @@ BUSY_SECONDS = 2.0
 #: Of a new database. A row with its sources takes some 1,500 bytes: of pages of SQLite's 4,096 a tenth would be empty.
 PAGE_BYTES = 16384
 
-NEWEST_MIGRATION = "m017_checked_pairs"
+NEWEST_MIGRATION = "m016_words_alone"
 
 
 class Connection:

@@ -20,7 +20,7 @@ _OF_LEAST_USE = (
     ("suggestions", "number", "state = 'offered' ORDER BY created"),
     ("traps", "number", "1 ORDER BY imported DESC, created"),
     ("outcomes", "number", "accepted = 0 AND undone = 0 ORDER BY created"),
-    ("pairs", "number", "checked = 1 ORDER BY created"),
+    ("pairs", "number", "proved = 1 ORDER BY created"),
     ("receipts", "number", "id NOT IN (SELECT r.value FROM pairs, json_each(receipts_json) r) ORDER BY created"),
 )  # fmt: skip
 
@@ -45,7 +45,7 @@ def tidy(memory: Memory, budget_bytes: int = BUDGET_BYTES) -> Forgotten:
     stopped = stopped_edits(memory.outcomes.all())
     with memory.connection.writing() as db:
         marks = ", ".join("?" * len(stopped))
-        withdrawn = db.execute(f"DELETE FROM pairs WHERE checked = 1 AND edit IN ({marks})", stopped).rowcount
+        withdrawn = db.execute(f"DELETE FROM pairs WHERE proved = 1 AND edit IN ({marks})", stopped).rowcount
         examples = db.execute(
             f"UPDATE pairs SET example = 1 WHERE example = 0 AND edit IN ({marks})", stopped
         ).rowcount

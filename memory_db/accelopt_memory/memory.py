@@ -54,7 +54,7 @@ TABLES: dict[RecordKind, str] = {
 
 #: The SQL expression for a hit's one-line summary; ``t`` is the table.
 _SUMMARIES: dict[RecordKind, str] = {
-    "pair": "t.summary || CASE t.checked WHEN 1 THEN ' (checked, not accepted)' ELSE '' END",
+    "pair": "t.summary || CASE t.proved WHEN 1 THEN ' (checked, not accepted)' ELSE '' END",
     "trap": "t.code || ': ' || t.message",
     "rejection": "t.reason",
 }
@@ -127,7 +127,7 @@ class Memory:
             return []
         with self.connection.writing() as db:
             ids = self._folder.ids()
-            known = dict(db.execute("SELECT id, imported FROM pairs WHERE checked = 0").fetchall())
+            known = dict(db.execute("SELECT id, imported FROM pairs WHERE proved = 0").fetchall())
             for gone in [name for name, imported in known.items() if imported and name not in set(ids)]:
                 db.execute("DELETE FROM pairs WHERE id = ?", [gone])
             found = self._folder.read(name for name in ids if name not in known)
@@ -148,14 +148,14 @@ class Memory:
 
     def pairs(self, checked: bool = False) -> list[Pair]:
         """Return the accepted pairs, oldest first; with ``checked`` those too that were only checked."""
-        query = "SELECT * FROM pairs WHERE checked <= ? ORDER BY number"
+        query = "SELECT * FROM pairs WHERE proved <= ? ORDER BY number"
         with self.connection.reading() as db:
             return [pair_of_row(row) for row in db.query(query, [int(checked)])]
 
     def withdraw_unaccepted(self, pair_id: str) -> None:
         """Delete a pair that nobody accepted; an accepted one stays. Its receipts stay too."""
         with self.connection.writing() as db:
-            db.execute("DELETE FROM pairs WHERE id = ? AND checked = 1", [pair_id])
+            db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [pair_id])
 
     def pair(self, pair_id: str) -> Pair | None:
         with self.connection.reading() as db:
@@ -297,7 +297,7 @@ class Memory:
             count = {
                 table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables
             }
-            checked = int(db.execute("SELECT count(*) FROM pairs WHERE checked = 1").fetchone()[0])
+            checked = int(db.execute("SELECT count(*) FROM pairs WHERE proved = 1").fetchone()[0])
         files = (self.path, Path(f"{self.path}-wal"))
         return Stats(
             path=str(self.path),

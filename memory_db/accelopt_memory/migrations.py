@@ -173,11 +173,3 @@ def m016_words_alone(db: Database) -> None:
         index.drop()
         db.execute(f"CREATE VIRTUAL TABLE {name}_fts USING fts5({columns}, content='{name}', detail=none)")
         db.execute(f"INSERT INTO {name}_fts({name}_fts) VALUES ('rebuild')")
-
-
-@_migration
-def m017_checked_pairs(db: Database) -> None:
-    pairs = db.table("pairs")
-    if "checked" not in pairs.columns_dict:
-        pairs.add_column("checked", int, not_null_default=0)
-        db.execute("UPDATE pairs SET checked = proved")

@@ -1,9 +1,8 @@
 """Rows of pairs: sources compressed, features packed, and for the text search the words of the difference.
 
 A row holds both texts in ``sources``, the fast one compressed with the slow one as dictionary. The columns of an older
-version stay: ``slow_text`` is empty, ``proved`` is ``checked``, ``fast_text`` holds the words of the difference, by
-which the text index finds the pair, and ``features_json`` the dialect alone. A row that an older version wrote has no
-``sources`` and is read as it is.
+version stay: ``slow_text`` is empty, ``fast_text`` holds the words of the difference, by which the text index finds the
+pair, and ``features_json`` the dialect alone. A row of an older version has no ``sources`` and is read as it is.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ def pair_columns(pair: Pair) -> dict[str, Any]:
     packed, names = pack(kept.features)
     return {
         "slow_text": "",
-        "proved": int(kept.checked),
         "fast_text": difference_words(kept.slow_text, kept.fast_text),
         "features_json": to_json({"dialect": kept.features.dialect}),
         "sources": _compressed(kept.slow_text, kept.fast_text),
@@ -63,7 +61,7 @@ def pair_of_row(row: Mapping[str, Any]) -> Pair:
         receipts=tuple(json.loads(row["receipts_json"])),
         imported=bool(row["imported"]),
         example=bool(row["example"]),
-        checked=bool(row["checked"]),
+        checked=bool(row["proved"]),
         moved=tuple(from_plain(CounterMove, move) for move in moved),
     )
 

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", bound="DataclassInstance")
 
+#: The columns of fields that have another name there: every version reads and writes those.
+COLUMNS = {"checked": "proved"}
+
 
 def now() -> str:
     """Return the time of an entry: UTC, ISO format, to the microsecond, so that text order is time order."""
@@ -65,7 +68,7 @@ def insert_record(db: Database, table: str, record: Any, **extra: Any) -> str:
     if not record.imported:
         db.execute(f"DELETE FROM {table} WHERE id = ? AND imported = 1", [record.id])
     if table == "pairs" and not record.checked:
-        db.execute("DELETE FROM pairs WHERE id = ? AND checked = 1", [record.id])
+        db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [record.id])
     db.insert(table, to_row(dated, id=record.id) | extra, "IGNORE")
     return str(record.id)
 
@@ -74,11 +77,11 @@ def to_row(record: Any, **extra: Any) -> dict[str, Any]:
     """Return the columns of a record (a dataclass instance), and ``extra`` ones such as its id."""
     row: dict[str, Any] = dict(extra)
     for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
+        value, column = getattr(record, field.name), COLUMNS.get(field.name, field.name)
         if isinstance(value, (str, int, float, type(None))):
-            row[field.name] = int(value) if isinstance(value, bool) else value
+            row[column] = int(value) if isinstance(value, bool) else value
         else:
-            row[f"{field.name}_json"] = to_json(value)
+            row[f"{column}_json"] = to_json(value)
     return row
 
 
@@ -88,7 +91,7 @@ def from_row(cls: type[T], row: Mapping[str, Any]) -> T:
     for field in dataclasses.fields(cls):
         if f"{field.name}_json" in row:
             data[field.name] = json.loads(row[f"{field.name}_json"])
-        elif field.name in row:
-            value = row[field.name]
+        elif (column := COLUMNS.get(field.name, field.name)) in row:
+            value = row[column]
             data[field.name] = bool(value) if field.type == "bool" else value
     return from_plain(cls, data)

@@ -31,7 +31,6 @@ ADDS = {
     "m014_proved_pairs": set(),
     "m015_packed_pairs": set(),
     "m016_words_alone": set(),
-    "m017_checked_pairs": set(),
 }
 
 

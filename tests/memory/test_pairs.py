@@ -102,3 +102,13 @@ latencies = st.floats(0.1, 1e9).map(lambda us: Latency(us, us / 2, us * 2, Known
 def test_any_pair_survives_its_row(pair: Pair) -> None:
     assert from_row(Pair, to_row(pair, id=pair.id, number=7)) == pair, "as an older version wrote it"
     assert pair_of_row(to_row(pair, id=pair.id, number=7) | pair_columns(pair)) == pair
+
+
+def test_what_an_older_version_only_proved_was_accepted_by_nobody(
+    memory: Memory, make_pair: Callable[..., Pair]
+) -> None:
+    """It writes the same column into the same file, whichever version made that."""
+    memory.add_pair(make_pair())
+    with memory.connection.writing() as db:
+        db.execute("UPDATE pairs SET proved = 1")
+    assert ([p.checked for p in memory.pairs(checked=True)], memory.pairs()) == ([True], [])
