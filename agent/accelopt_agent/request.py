@@ -34,9 +34,8 @@ class Budget:
 @dataclass(frozen=True)
 class LessonLimits:
     """``most`` lessons are written at the end of a kernel's search, 0 for none: about versions that were checked and
-    are
-    at least ``gain`` times as fast as the original, and about versions at least ``loss`` times as slow as the one that
-    they were made from. The defaults are AccelOpt's."""
+    are at least ``gain`` times as fast as the original, and about versions at least ``loss`` times as slow as the one
+    that they were made from. The defaults are AccelOpt's."""
 
     most: int = 8
     gain: float = 1.04
@@ -51,8 +50,8 @@ class OptimizeRequest:
     ``problem`` its setting of that name, as in ``examination.examine``; ``examined`` is the result of that call, where
     it is there already. ``inferred`` are problems for a file that has none, each for the kernels that it launches.
     ``depth`` bounds how many rewrites are composed, ``parallel`` how many versions are measured at a time, ``calls``
-    how many proposers are queried at a time. ``resume`` continues the last run for the same kernel, target and host if
-    that was interrupted, without paying again for its results. ``limits`` hold for each step of a job. ``sources``
+    how many proposers are queried at a time. ``resume`` takes over what earlier searches paid for under the same
+    conditions (``search.paid``). ``limits`` hold for each step of a job. ``sources``
     restricts the proposers. ``checked`` says that the gate has accepted the original already, so that it is not checked
     again before the search. ``experience`` names the policy by which the memory tells a model of like kernels
     (``experience/policies.json``), ``lessons`` which of its versions the summarizer writes about.

@@ -34,14 +34,14 @@ class Pair:
     """A slow-fast pair: one kernel before and after a rewrite that was checked, and that a person accepted
     unless it is ``checked`` only.
 
-    ``slow_text`` and ``fast_text`` are the whole files; ``slow_hash`` and ``fast_hash`` the kernel's
-    content hashes in them (``kernels.Kernel.content_hash``). ``steps`` are the origins of the rewrites,
-    oldest first ("rule:NAME", "model:NAME", ...): what is tried again on a kernel that looks like the slow
-    side. ``receipts`` are the ids of the evidence. ``created`` is UTC in ISO format, set when the pair is
-    added. ``edit`` is the id of what the change says, the same for pairs that teach the same ("": not known). An
-    ``example`` is a pair whose own edit does not make its fast side of its slow side: it is shown, not applied.
-    ``bound`` is what limits the slow side, ``fast_bound`` the fast one; ``moved`` are the counters that changed most,
-    and ``lesson`` is what the summarizer said about it ("": it was not asked).
+    ``slow_text`` and ``fast_text`` are the whole files; ``slow_hash`` and ``fast_hash`` the kernel's content hashes in
+    them (``kernels.Kernel.content_hash``). ``steps`` are the origins of the rewrites, oldest first ("rule:NAME",
+    "model:NAME", ...): what is tried again on a kernel that looks like the slow side. ``receipts`` are the ids of the
+    evidence. ``created`` is UTC in ISO format, set when the pair is added. ``edit`` is the id of what the change says,
+    the same for pairs that teach the same ("": not known). An ``example`` is a pair whose own edit does not make its
+    fast side of its slow side: it is shown, not applied. ``bound`` is what limits the slow side, ``fast_bound`` the
+    fast one; ``moved`` are the counters that changed most, and ``lesson`` is what the summarizer said about it ("": it
+    was not asked).
     """
 
     kernel: str
@@ -188,8 +188,7 @@ class StoredSuggestion:
 @dataclass(frozen=True)
 class Stats:
     """The number of records of each kind; ``pairs`` are those that a person accepted, ``checked`` those that nobody
-    did.
-    ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
+    did. ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
 
     path: str
     pairs: int

@@ -133,7 +133,8 @@ class Backend(Protocol):
         ...
 
     async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
-        """Return inputs with which a kernel runs, or the best that were found; without ``run`` from its syntax alone.
+        """Return inputs with which a kernel runs, or the best that were found; of an untrusted folder's from its
+        syntax alone.
 
         Raises:
             HostUnavailableError, UserError

@@ -101,7 +101,7 @@ def _optimize_request(file: FileText, kernel: str, request: SearchRequest) -> Op
 
 
 def _earlier_instructions(memory: Memory, file: FileText, kernel: str, target: str) -> str:
-    """Return what the person asked for in the run that is gone on with."""
+    """Return what the person asked for in the run that is continued."""
     content = next(k.content_hash for k in file.found.kernels if k.name == kernel)
     try:
         before = interrupted(memory, content, target, file.settings.host, content_of(file.examined))

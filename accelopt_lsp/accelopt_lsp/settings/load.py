@@ -131,11 +131,11 @@ class EditorSettings:
 class Settings:
     """Every setting with its value. ``origins`` tells the layer of each that is no default.
 
-    ``project_root`` is the folder of the project's settings file, or of its repository; ``problem_root``
-    the folder that the paths in ``problem`` are relative to. ``complaints`` are the settings that are wrong
-    and were not used, ``unapproved`` those of the project that were not used because nobody approved them.
-    ``interpreter`` is the Python that ``python`` leads to. ``untrusted`` is the folder that has to be trusted before
-    anything of the file is run; None where it is.
+    ``project_root`` is the folder of the project's settings file, or of its repository; ``problem_root`` the folder
+    that the paths in ``problem`` are relative to. ``complaints`` are the settings that are wrong and were not used,
+    ``unapproved`` those of the project that were not used because nobody approved them. ``interpreter`` is the Python
+    that ``python`` leads to. ``untrusted`` is the folder that has to be trusted before anything of the file is run;
+    None where it is.
     """
 
     target: TargetSettings
@@ -205,11 +205,11 @@ def load_settings(
 ) -> Settings:
     """Return the settings for the file or folder ``start``; never raises: what is wrong is in ``complaints``.
 
-    ``preset`` names settings that belong together (``presets/``), which hold over all files.
-    ``flags`` come from the command line and ``editor`` from the editor's ``accelopt.*``, both by setting
-    name. What a project says about hosts, commands, files to write and models is used where the person approved
-    it (``settings.approvals``). ``workspace`` is what the editor says of its folders: for a file whose folder is not
-    trusted (``settings.trust``) none of this is used, the editor's own such settings neither.
+    ``preset`` names settings that belong together (``presets/``), which hold over all files. ``flags`` come from the
+    command line and ``editor`` from the editor's ``accelopt.*``, both by setting name. What a project says about hosts,
+    commands, files to write and models is used where the person approved it (``settings.approvals``). ``workspace`` is
+    what the editor says of its folders: for a file whose folder is not trusted (``settings.trust``) none of this is
+    used, the editor's own such settings neither.
     """
     environ = os.environ if environ is None else environ
     approvals = Approvals.of_user(environ)

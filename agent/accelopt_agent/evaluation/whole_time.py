@@ -83,9 +83,9 @@ def together_known(measurement: KernelMeasurement) -> bool:
 def whole(
     kernels: Sequence[KernelMeasurement], name: str, rest: Sequence[KernelMeasurement]
 ) -> KernelMeasurement:
-    """Return ``kernels``, all that a version launches, with the sum of their times. It is called
-    after the kernel ``name`` or, where that is gone, the costliest. ``rest`` is what the original launches besides the
-    kernel that the search is about."""
+    """Return ``kernels``, all that a version launches, with the sum of their times. It is called after the kernel
+    ``name`` or, where that is gone, the costliest. ``rest`` is what the original launches besides the kernel that the
+    search is about."""
     ranked = sorted(kernels, key=lambda k: -(time_of(k).us or 0.0))
     main = next((k for k in ranked if k.name == name), ranked[0])
     together, scaled = total([time_of(k) for k in ranked]), total([at_scale(k) for k in ranked])

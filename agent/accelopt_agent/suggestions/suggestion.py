@@ -33,10 +33,10 @@ class Speedup:
 @dataclass(frozen=True)
 class Suggestion:
     """A checked rewrite. ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and ``text``
-    the
-    whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the latencies of
-    both on ``target``, from ``host``; ``bound`` is what limits the slow one, ``fast_bound`` the fast one, if known, and
-    ``moved`` are the counters that changed most. ``launches`` of the run were compared one by one; none is slower."""
+    the whole file before and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the latencies
+    of both on ``target``, from ``host``; ``bound`` is what limits the slow one, ``fast_bound`` the fast one, if known,
+    and ``moved`` are the counters that changed most. ``launches`` of the run were compared one by one; none is
+    slower."""
 
     id: str
     run: str

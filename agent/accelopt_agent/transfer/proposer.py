@@ -30,8 +30,7 @@ LEAST_ALIKE = 0.15
 
 class MemoryProposer:
     """Applies the checked pairs that fit the kernel, whether a person accepted them or not yet; those whose slow side
-    is
-    most similar to it are tried first.
+    is most similar to it are tried first.
 
     A pair that rules made is repeated with those rules, all in one candidate; besides, the edit itself is carried over
     (``edit_transfer``), which also works for pairs that a model or a person wrote. Of pairs whose edits say the same

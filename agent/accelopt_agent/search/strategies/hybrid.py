@@ -61,9 +61,9 @@ class Hybrid(Frontier):
 
     Of all candidates the share ``model_share`` is kept for a paid proposer: rules and remembered edits get no more than
     the rest while it answers, and it is asked until it has tried its share, whatever is expected; where nobody else
-    proposes, its share is all of them. It is asked before
-    further rules where each rule was tried once, or ``UNCLEAR_TRIES`` tries were made, and none changed the time. An
-    answer that could not be read says nothing about what the next one will bring.
+    proposes, its share is all of them. It is asked before further rules where each rule was tried once, or
+    ``UNCLEAR_TRIES`` tries were made, and none changed the time. An answer that could not be read says nothing about
+    what the next one will bring.
 
     A version that took as long as the one it was made from is built upon too where another unit limits it now: work of
     VectorE that went to TensorE gains nothing until TensorE has less to do.
