@@ -14,8 +14,9 @@ from accelopt_profiling.measurement import KernelMeasurement, Latency
 #: faster, which may be noise; it is clearly faster and may go through the gate.
 CandidateOutcome = Literal["failed", "slower", "unclear", "faster"]
 
-#: How a run ended: with its last candidate, early by the time of its budget, or by a person or a signal.
-Ended = Literal["done", "early", "stopped"]
+#: How a run ended: with its last candidate, early by the time of its budget, by a person or a signal, or by a host that
+#: was lost.
+Ending = Literal["done", "early", "stopped", "failed"]
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class KernelSkipped(ProgressText):
 class Finished:
     """The end of the run: its reason (one line), its use and the ledger of its model calls.
 
-    One that ended early or was stopped can be continued. ``unchecked`` are the versions that are faster by their cost
+    One that was not done can be continued. ``unchecked`` are the versions that are faster by their cost
     and have no verdict, the fastest first.
     """
 
@@ -112,7 +113,7 @@ class Finished:
     reason: str
     usage: Usage
     calls: tuple[ModelCall, ...] = ()
-    ended: Ended = "done"
+    ending: Ending = "done"
     unchecked: tuple[CandidateTried, ...] = ()
 
 

@@ -8,7 +8,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from accelopt_agent.evaluation.evaluators import (
@@ -22,7 +22,7 @@ from accelopt_agent.events import (
     BaselineMeasured,
     CandidateJudged,
     CandidateTried,
-    Ended,
+    Ending,
     Event,
     Finished,
     KernelSkipped,
@@ -119,16 +119,16 @@ class RunSummary:
         self._causes[key] += 1
         self._example.setdefault(key, line if len(line) <= 200 else f"{line[:197]}...")
 
-    def text(self, ended: Ended = "done") -> str:
-        """Return what was found, as one line; of a run that was ``ended`` before it was done, so far."""
+    def text(self, ending: Ending = "done") -> str:
+        """Return what the run came to, as one line; of one that was not done, so far."""
         waiting = len(self._unchecked)
         more = f", {waiting} faster version{'' if waiting == 1 else 's'} not checked yet" if waiting else ""
         if self.found:
-            found = f"{self.found} suggestion{'' if self.found == 1 else 's'}"
-            return found if ended == "done" else found + more
+            count = f"{self.found} suggestion{'' if self.found == 1 else 's'}"
+            return count if ending == "done" else count + more
         if self._skipped and self._skipped.keys() == self._kernels.keys():
             return f"not searched: {'; '.join(dict.fromkeys(self._skipped.values()))}"
-        if ended != "done":
+        if ending != "done":
             if not self._searched and not self._skipped:
                 return "nothing was tried: the original was not measured yet"
             return f"no suggestion so far{more}"
@@ -257,13 +257,10 @@ def _experience(request: OptimizeRequest, memory: Memory | None, team: ModelTeam
     )
 
 
-@dataclass(frozen=True)
-class _End:
-    """How a run ended; by default its caller went away."""
-
-    status: RunStatus = "cancelled"
-    reason: str = "stopped"
-    ended: Ended = "done"
+#: What the memory is told of an ending.
+_STATUS: dict[Ending, RunStatus] = {
+    "done": "finished", "early": "finished", "stopped": "cancelled", "failed": "failed",
+}  # fmt: skip
 
 
 async def drive(
@@ -280,7 +277,9 @@ async def drive(
 ) -> AsyncGenerator[Event, None]:
     """Run ``optimize`` with the given evaluators and proposers; needs no host. ``facts`` are those of the one that
     ``host`` names."""
-    recorder, control, end = Recorder(memory), control or SearchControl(), _End()
+    recorder, control = Recorder(memory), control or SearchControl()
+    ending: Ending = "stopped"
+    reason = "stopped"  # unless another end follows: its caller went away
     meter = meter or Meter(request.budget)
     meter.paid = PaidWork(recorder, request, host, facts)
     kernels = _launched(request)
@@ -303,34 +302,34 @@ async def drive(
             async for event in events:
                 summary.take(event)
                 yield event
-        end = _End("finished", summary.text())
+        ending, reason = "done", summary.text()
     except (BudgetExhaustedError, OutOfTimeError) as spent:
-        ended: Ended = "early" if meter.seconds_left == 0.0 else "done"
-        end = _End("finished", f"{summary.text(ended)}: {meter.spent() or spent}", ended)
+        ending = "early" if meter.seconds_left == 0.0 else "done"
+        reason = f"{summary.text(ending)}: {meter.spent() or spent}"
     except SearchStoppedError as stop:
-        end = _End("cancelled", f"{summary.text('stopped')}: {stop}", "stopped")
+        ending, reason = "stopped", f"{summary.text('stopped')}: {stop}"
     except (EvaluatorLostError, CostUnavailableError) as error:
-        end = _End("failed", str(error))
+        ending, reason = "failed", str(error)
     except BaseException as error:
         if isinstance(error, Exception):
-            end = _End("failed", f"{type(error).__name__}: {error}")
+            ending, reason = "failed", f"{type(error).__name__}: {error}"
         raise
     finally:
         result = {
-            "reason": end.reason,
-            "ended": end.ended,
+            "reason": reason,
+            "ending": ending,
             "usage": meter.usage,
             "suggestions": summary.found,
             "calls": meter.calls,
         }
         with suppress(TimeoutError, asyncio.TimeoutError):
-            await within(PATIENCE, recorder.finish(end.status, result))
+            await within(PATIENCE, recorder.finish(_STATUS[ending], result))
     if trouble := recorder.new_trouble():
         yield ProgressText(trouble)
     for line in summary.failures():
         yield ProgressText(line)
-    unchecked = summary.unchecked if end.ended != "done" else ()
-    yield Finished(recorder.run, end.reason, meter.usage, tuple(meter.calls), end.ended, unchecked)
+    unchecked = summary.unchecked if ending != "done" else ()
+    yield Finished(recorder.run, reason, meter.usage, tuple(meter.calls), ending, unchecked)
 
 
 async def _begin(request: OptimizeRequest, kernels: Sequence[Kernel], recorder: Recorder, host: str) -> None:

@@ -77,7 +77,7 @@ def test_what_was_not_checked_is_said_at_the_end() -> None:
         )
         for n in (3, 5)
     )
-    event = Finished("r", "no suggestion so far: cancelled", Usage(), ended="stopped", unchecked=versions)
+    event = Finished("r", "no suggestion so far: cancelled", Usage(), ending="stopped", unchecked=versions)
     (end,) = SearchProgressFormatter("silu", 40).of(event)
     assert isinstance(end, SearchEnd)
     assert "not checked yet: est. 3 us by Widen 3 and 1 more." in end.message

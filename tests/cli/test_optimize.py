@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,8 @@ from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.models import configured_model
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
+from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError, JobMessage
+from accelopt_profiling.jobs import Job
 
 
 @pytest.fixture
@@ -167,3 +170,27 @@ def test_resume_takes_over_what_holds_for_the_same_problem_only(
     assert other["baseline"]["us"] > 2 * again["baseline"]["us"]
     for suggestion in other["suggestions"]:
         assert suggestion["latency"]["us"] * suggestion["speedup"]["value"] > 0.5 * other["baseline"]["us"]
+
+
+def test_a_host_that_is_lost_is_exit_code_3_and_the_search_can_be_continued(
+    accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Lost:
+        name, remote = "box", False
+
+        async def facts(self) -> HostFacts:
+            return HostFacts("box")
+
+        async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
+            raise HostUnreachableError("The connection to box was lost.")
+            yield
+
+        async def close(self) -> None:
+            pass
+
+    monkeypatch.setattr("accelopt_lsp.cli.optimize.open_host", lambda settings: Lost())
+    (home / "silu.py").write_text(SILU)
+    ended = accelopt("optimize", "silu.py", "--no-model", "--json")
+    assert ended.code == 3
+    assert "lost" in ended.object["stopped"]["reason"]
+    assert "To continue: accelopt" in ended.err

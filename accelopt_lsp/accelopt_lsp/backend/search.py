@@ -146,7 +146,7 @@ class SearchProgressFormatter:
                 others = f" and {len(more)} more" if more else ""
                 version = f"{duration(first.latency)} by {first.candidate.last_step.rstrip('.')}"
                 said.append(f"Faster by their time, not checked yet: {version}{others}.")
-            if event.ended != "done":
+            if event.ending != "done":
                 said.append("Resume the search to continue it.")
             said += [part for part in (ledger_line(event.calls), self._remark) if part]
             return [SearchEnd(self._tried, " ".join(said))]

@@ -36,7 +36,7 @@ from accelopt_profiling.waiting import LEAVING_SECONDS, run_and_leave, within
 if TYPE_CHECKING:
     from types import FrameType
 
-    from accelopt_agent.events import CandidateTried, Ended, Event, ModelCall
+    from accelopt_agent.events import CandidateTried, Event, Finished
     from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget, OptimizeRequest
     from accelopt_agent.search.control import SearchControl
@@ -103,7 +103,8 @@ def optimize(
 
     When the time of the budget is up, or at Ctrl-C or SIGTERM, it ends within 15 seconds with what it has.
 
-    Exit code 1: nothing faster was found. 2: no kernel could be measured. 130: interrupted.
+    Exit code 1: nothing faster was found. 2: no kernel could be measured. 3: the host was lost. 130:
+    interrupted.
     """
     settings = search_settings(
         file, {"problem": problem, "host": host, "require_isolation": require_isolation}, **asked
@@ -129,27 +130,17 @@ def optimize(
         raise wrong_input(f"Instructions are for a model, and none is asked: {why}.")
     require_proposer(request.sources, team)
     search = run_and_leave(_search(settings, request, team))
-    if search.run is None:
-        raise CommandError(Exit.UNAVAILABLE, f"The search ended without a result: {search.reason}")
+    end = search.end
+    if end is None:
+        raise CommandError(Exit.UNAVAILABLE, "The search ended without a result.")
     from accelopt_agent.suggestions.suggestion import best_first
 
     suggestions = best_first(search.suggestions)
     again = continuing(sys.argv[1:])
     if as_json:
-        from accelopt_lsp.cli.shapes import search_object, stopped_object
+        from accelopt_lsp.cli.shapes import search_object
 
-        print_json(
-            search_object(
-                str(file),
-                search.run,
-                search.baseline,
-                suggestions,
-                search.tried,
-                search.usage,
-                search.calls,
-                None if search.ended == "done" else stopped_object(search.reason, search.unchecked, again),
-            )
-        )
+        print_json(search_object(str(file), search.baseline, suggestions, search.tried, end, again))
     else:
         from accelopt_lsp.cli.tables import print_suggestion
 
@@ -160,19 +151,19 @@ def optimize(
             console.print(f"Take one with `accelopt accept ID`, e.g. `accelopt accept {suggestions[0].id}`.")
     if search.tried or not search.skipped:
         tried = f"{search.tried} candidate{'' if search.tried == 1 else 's'} tried; "
-        spent = search.usage.candidates >= limits.candidates  # then the reason says how many
-        say(f"{'' if spent else tried}{search.reason}")
-    for line in not_checked(search.unchecked):
+        spent = end.usage.candidates >= limits.candidates  # then the reason says how many
+        say(f"{'' if spent else tried}{end.reason}")
+    for line in not_checked(end.unchecked):
         say(line)
-    if search.ended != "done":
+    if end.ending != "done":
         say(f"To continue: {again}")
-    if search.calls:
+    if end.calls:
         from accelopt_lsp.cli.tables import print_ledger
 
-        print_ledger(err(), search.calls)
-    if search.ended == "stopped":
-        return Exit.INTERRUPTED
-    if not search.measured and search.ended == "done":
+        print_ledger(err(), end.calls)
+    if end.ending in ("stopped", "failed"):
+        return Exit.INTERRUPTED if end.ending == "stopped" else Exit.UNAVAILABLE
+    if not search.measured and end.ending == "done":
         return Exit.WRONG_INPUT
     return Exit.DONE if suggestions else Exit.NO
 
@@ -183,17 +174,12 @@ class _Search:
     def __init__(self) -> None:
         from accelopt_profiling.measurement import Latency
 
-        self.run: str | None = None
-        self.reason = ""
+        self.end: Finished | None = None
         self.baseline: Latency = Latency()
         self.suggestions: list[Suggestion] = []
         self.tried = 0
-        self.usage: Any = {}
-        self.calls: tuple[ModelCall, ...] = ()
         self.measured = False
         self.skipped: set[str] = set()
-        self.ended: Ended = "done"
-        self.unchecked: tuple[CandidateTried, ...] = ()
 
     def take(self, event: Event) -> None:
         from accelopt_agent import events
@@ -207,10 +193,10 @@ class _Search:
                 say(f"{event.kernel}: looking for faster versions")
         elif isinstance(event, events.CandidateTried):
             self.tried = max(self.tried, event.number)
-            known = event.detail if event.outcome == "failed" else duration(event.latency)
+            detail = event.detail if event.outcome == "failed" else duration(event.latency)
             what = f"{event.candidate.origin}: {event.candidate.last_step}"
             outcome = "faster, unchecked" if event.outcome == "faster" else event.outcome
-            say(f"{event.number:4} {outcome:16} {what}{f' ({known})' if known else ''}")
+            say(f"{event.number:4} {outcome:16} {what}{f' ({detail})' if detail else ''}")
         elif isinstance(event, events.CandidateJudged) and not event.verdict.accepted:
             say("     refused by the gate: " + "; ".join(reason.message for reason in event.verdict.reasons))
         elif isinstance(event, events.SuggestionFound):
@@ -222,8 +208,7 @@ class _Search:
         elif isinstance(event, events.ProgressText):
             say(event.text)
         elif isinstance(event, events.Finished):
-            self.run, self.reason, self.usage = event.run, event.reason, event.usage
-            self.calls, self.ended, self.unchecked = event.calls, event.ended, event.unchecked
+            self.end = event
 
 
 async def _search(settings: Settings, request: OptimizeRequest, team: ModelTeam | None) -> _Search:
@@ -239,9 +224,8 @@ async def _search(settings: Settings, request: OptimizeRequest, team: ModelTeam 
             # a host that cannot be reached ends the command before the search begins
             with suppress(SearchStoppedError):
                 await control.unless_stopped(host.facts())
-            events = run_search(request, host, memory, model=team, control=control)
-            async with aclosing(events) as told:
-                async for event in told:
+            async with aclosing(run_search(request, host, memory, model=team, control=control)) as events:
+                async for event in events:
                     search.take(event)
     finally:
         with suppress(asyncio.TimeoutError):
@@ -272,9 +256,9 @@ def stopped_by_signals(control: SearchControl) -> Iterator[None]:
 
 def continuing(arguments: Sequence[str]) -> str:
     """Return the command that continues the search that ``arguments`` asked for."""
-    asked = [a for a in arguments if a != "--resume"]
-    at = asked.index("--") if "--" in asked else len(asked)
-    return shlex.join(["accelopt", *asked[:at], "--resume", *asked[at:]])
+    words = [a for a in arguments if a != "--resume"]
+    at = words.index("--") if "--" in words else len(words)
+    return shlex.join(["accelopt", *words[:at], "--resume", *words[at:]])
 
 
 def not_checked(unchecked: Sequence[CandidateTried]) -> list[str]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from accelopt_profiling.plain import to_plain
 
 if TYPE_CHECKING:
-    from accelopt_agent.events import CandidateTried, ModelCall
+    from accelopt_agent.events import Finished
     from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement, Latency
@@ -115,43 +115,34 @@ def suggestion_object(suggestion: Suggestion) -> dict[str, Any]:
 
 
 def search_object(
-    file: str,
-    run: str,
-    baseline: Latency,
-    suggestions: Iterable[Suggestion],
-    tried: int,
-    usage: Any,
-    calls: Sequence[ModelCall] = (),
-    stopped: dict[str, Any] | None = None,
+    file: str, baseline: Latency, suggestions: Iterable[Suggestion], tried: int, end: Finished, command: str
 ) -> dict[str, Any]:
-    """Return what ``optimize --json`` prints. ``usage`` ends with the ledger: the sums of ``calls`` per role
-    and model. A search that ended before it was done has ``stopped`` as well."""
+    """Return what ``optimize --json`` prints. ``usage`` ends with the ledger: the sums of the model's calls per role
+    and model. A search that ended before it was done says why, which faster versions have no verdict, and the
+    ``command`` that continues it."""
     from accelopt_agent.model.ledger import accounts
 
-    return {
+    search = {
         "file": file,
-        "run": run,
+        "run": end.run,
         "baseline": latency_object(baseline),
         "suggestions": [suggestion_object(suggestion) for suggestion in suggestions],
         "tried": tried,
-        "usage": {**to_plain(usage), "ledger": to_plain(accounts(calls))},
-        **({"stopped": stopped} if stopped is not None else {}),
+        "usage": {**to_plain(end.usage), "ledger": to_plain(accounts(end.calls))},
     }
-
-
-def stopped_object(reason: str, unchecked: Iterable[CandidateTried], command: str) -> dict[str, Any]:
-    """Return why a search ended early, the faster versions without a verdict, and the command that continues it."""
+    if end.ending == "done":
+        return search
     versions = [
         {
-            "kernel": tried.candidate.kernel,
-            "latency": latency_object(tried.latency),
-            "origin": tried.candidate.origin,
-            "summary": tried.candidate.summary,
-            "text": tried.candidate.text,
+            "kernel": version.candidate.kernel,
+            "latency": latency_object(version.latency),
+            "origin": version.candidate.origin,
+            "summary": version.candidate.summary,
+            "text": version.candidate.text,
         }
-        for tried in unchecked
+        for version in end.unchecked
     ]
-    return {"reason": reason, "unchecked": versions, "continue": command}
+    return {**search, "stopped": {"reason": end.reason, "unchecked": versions, "continue": command}}
 
 
 def record_object(command: Sequence[str], outcome: RecordOutcome) -> dict[str, Any]:

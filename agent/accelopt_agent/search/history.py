@@ -54,7 +54,9 @@ class PastRun:
     @property
     def can_continue(self) -> bool:
         """Whether it ended before it was done: by its time, a person, a lost host or the end of its process."""
-        return self.state in ("interrupted", "cancelled", "failed") or self.run.result.get("ended") == "early"
+        return (
+            self.state in ("interrupted", "cancelled", "failed") or self.run.result.get("ending") == "early"
+        )
 
     @property
     def tried(self) -> int:

@@ -212,8 +212,8 @@ async def test_a_limit_that_was_met_is_paid_for_again(memory: Memory, project: P
         ("running", {}, None, False),  # this process, which is alive
         ("cancelled", {}, None, True),
         ("failed", {"reason": "The connection to h was lost."}, None, True),
-        ("finished", {"ended": "early"}, None, True),
-        ("finished", {"ended": "done"}, None, False),
+        ("finished", {"ending": "early"}, None, True),
+        ("finished", {"ending": "done"}, None, False),
     ],
     ids=["killed", "alive elsewhere", "stopped", "lost its host", "out of time", "done"],
 )

@@ -196,7 +196,7 @@ async def test_whatever_runs_a_search_ends_with_what_it_has(
     events = await ended(way, world.reached, start)
     last = events[-1]
     assert isinstance(last, Finished)
-    assert (last.ended, WAYS[way][1] in last.reason) == (WAYS[way][0], True)
+    assert (last.ending, WAYS[way][1] in last.reason) == (WAYS[way][0], True)
     tried = [e for e in events if isinstance(e, CandidateTried)]
     assert last.usage.candidates >= len(tried)
     assert "no rewrite was proposed" not in last.reason
@@ -220,7 +220,7 @@ async def test_a_rule_that_loops_is_ended_too(memory: Memory, way: str) -> None:
 
     events = await ended(way, reached, start)
     assert isinstance(events[-1], Finished)
-    assert events[-1].ended == WAYS[way][0]
+    assert events[-1].ending == WAYS[way][0]
     assert await asyncio.to_thread(rule.ended.wait, PATIENCE)
 
 
@@ -250,7 +250,7 @@ async def test_a_memory_that_does_not_answer_holds_up_no_end(way: str) -> None:
     finally:
         memory.going.set()
     assert isinstance(events[-1], Finished)
-    assert events[-1].ended == WAYS[way][0]
+    assert events[-1].ending == WAYS[way][0]
 
 
 class StuckHost:
@@ -296,7 +296,7 @@ async def test_a_host_whose_jobs_never_end(way: str, text: str, tmp_path: Path) 
     events = await ended(way, host.reached, start)
     last = events[-1]
     assert isinstance(last, Finished)
-    assert last.ended == WAYS[way][0]
+    assert last.ending == WAYS[way][0]
     assert "not measured yet" in last.reason
     assert last.usage.seconds <= time.monotonic() - began
 
