@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from cli.test_mcp import answer, tools
 from support.command import Command
+from support.nki_kernels import sums_in_banks
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostCost
@@ -45,40 +46,9 @@ def reference(a, b):
 tolerance = {tolerance}
 """
 
-NKI = """\
-import nki, nki.isa as nisa, nki.language as nl
-import numpy as np
-
-@nki.jit
-def kernel(a):
-    out = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
-    x = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x, a)
-    sums = []
-    for n in range({banks}):
-        bank = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_matmul(bank, x[:, 0:128], x)
-        sums.append(bank)
-    {more}
-    for bank in sums:
-        nisa.tensor_copy(x, bank)
-    nisa.dma_copy(out, x)
-    return out
-
-def get_inputs():
-    return [np.random.standard_normal((128, 512)).astype(np.float32)]
-
-def reference(a):
-    return a[:, 0:128].T @ a
-"""
-
 
 def triton(stages: int = 2, warps: int = 4, block: int = 64, cast: str = "", tolerance: float = 1e-2) -> str:
     return TRITON.format(stages=stages, warps=warps, block=block, cast=cast, tolerance=tolerance)
-
-
-def nki(banks: int = 8, more: str = "pass") -> str:
-    return NKI.format(banks=banks, more=more)
 
 
 @dataclass(frozen=True)
@@ -91,7 +61,9 @@ class Unlaunchable:
 
 
 def _tile(shape: str, memory: str) -> str:
-    return nki(more=f"y = nl.ndarray({shape}, dtype=nl.float32, buffer=nl.{memory}); nisa.memset(y, 0.0)")
+    return sums_in_banks(
+        more=f"y = nl.ndarray({shape}, dtype=nl.float32, buffer=nl.{memory}); nisa.memset(y, 0.0)"
+    )
 
 
 KERNELS = {
@@ -100,11 +72,11 @@ KERNELS = {
     "type of another architecture": Unlaunchable(
         triton(cast=".to(tl.float8e4nv)", tolerance=0.5), "a100", 10, "does-not-compile", "fp8e4nv"
     ),
-    "PSUM banks": Unlaunchable(nki(9), "trn2", 12, "capacity", "9 PSUM banks are alive here at once"),
+    "PSUM banks": Unlaunchable(sums_in_banks(9), "trn2", 12, "capacity", "9 PSUM banks are alive here at once"),
     "SBUF": Unlaunchable(_tile("(128, 100000)", "sbuf"), "trn2", 14, "capacity", "400,000 B per partition"),
     "partitions": Unlaunchable(_tile("(256, 4)", "sbuf"), "trn2", 14, "capacity", "partition dimension is 256"),
     "moving columns": Unlaunchable(
-        nki(more="y = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf); nisa.memset(y, 0.0); "
+        sums_in_banks(more="y = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.sbuf); nisa.memset(y, 0.0); "
             "z = nl.ndarray((128, 1024), dtype=nl.float32, buffer=nl.psum); nisa.nc_matmul(z, x[:, 0:128], y)"),
         "trn2", 14, "capacity", "moving operand has 1024 columns",
     ),
@@ -112,7 +84,7 @@ KERNELS = {
 #: What fits, and beside it what does not: the pair that a search or a person would offer.
 PAIRS = {
     "triton": (triton(), KERNELS["shared memory"]),
-    "nki": (nki(), KERNELS["PSUM banks"]),
+    "nki": (sums_in_banks(), KERNELS["PSUM banks"]),
 }
 
 

@@ -35,3 +35,35 @@ WRONG = SILU.replace("nl.sigmoid(tile)", "nl.sigmoid(nl.multiply(tile, 0.9))")
 
 #: Larger tiles: right, and faster.
 FASTER = SILU.replace("COLUMNS = 128", "COLUMNS = 512")
+
+_BANKS = """\
+import nki, nki.isa as nisa, nki.language as nl
+import numpy as np
+
+@nki.jit
+def kernel(a):
+    out = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
+    x = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
+    nisa.dma_copy(x, a)
+    sums = []
+    for n in range({banks}):
+        bank = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
+        nisa.nc_matmul(bank, x[:, 0:128], x)
+        sums.append(bank)
+    {more}
+    for bank in sums:
+        nisa.tensor_copy(x, bank)
+    nisa.dma_copy(out, x)
+    return out
+
+def get_inputs():
+    return [np.random.standard_normal((128, 512)).astype(np.float32)]
+
+def reference(a):
+    return a[:, 0:128].T @ a
+"""
+
+
+def sums_in_banks(banks: int = 8, more: str = "pass") -> str:
+    """Return a kernel that holds a product in each of so many PSUM banks, and does ``more`` while all are alive."""
+    return _BANKS.format(banks=banks, more=more)

@@ -216,7 +216,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
         Step("gate.judge", "numpy", to_plain(judging), own),
     ]
     if request.dialect != "numpy" and not measured:
-        launching = LaunchParams(request.dialect, request.target, len(cases))
+        launching = LaunchParams(request.dialect, request.target, len(cases), options.interpret_work)
         steps.append(Step("gate.launch", runtime, to_plain(launching), whole))
     return Job(candidate, steps)
 

@@ -16,7 +16,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
 #: Raised whenever the gate decides differently about the same candidate.
-GATE_VERSION = 4
+GATE_VERSION = 5
 
 
 def receipt_of(

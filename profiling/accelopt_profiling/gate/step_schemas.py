@@ -214,11 +214,12 @@ class RunResult:
 
 @dataclass(frozen=True)
 class LaunchParams:
-    """``cases`` is the number of cases that may have been drawn."""
+    """``cases`` is the number of cases that may have been drawn. ``interpret_work`` is as for ``PlanParams``."""
 
     dialect: GateDialect
     target: str
     cases: int
+    interpret_work: int
 
 
 @dataclass(frozen=True)

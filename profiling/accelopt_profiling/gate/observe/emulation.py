@@ -138,9 +138,7 @@ def emulation(
     """
     watched = Movement() if movement else None
     if dialect == "nki":
-        from accelopt_profiling.nki.install import emulated as emulated_nki
-
-        with emulated_nki(mode="full", record=False, sdk=False, order=order) as emulator:
+        with _nki("full", target, order) as emulator:
             if watched is not None:
                 _watch_machines(emulator, watched)
             yield _NkiSeen(emulator, watched)
@@ -179,9 +177,7 @@ def neutralised(
     is entered for each launch. What NKI kernels return is passed through ``marked``.
     """
     if dialect == "nki":
-        from accelopt_profiling.nki.install import emulated as emulated_nki
-
-        with emulated_nki(mode="trace", record=False, sdk=False) as emulator:
+        with _nki("trace", target) as emulator:
             _empty_outputs(emulator, marked or (lambda array: array))
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
@@ -229,6 +225,15 @@ def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
     ) as session:  # fmt: skip
         session.coverage = RaceCoverage()
         yield work, _TritonSeen(session, None)
+
+
+def _nki(
+    mode: Literal["full", "trace"], target: str, order: int | None = None
+) -> AbstractContextManager[Any]:
+    from accelopt_profiling.nki.install import emulated
+    from accelopt_profiling.nki.time_model.hardware import hardware
+
+    return emulated(mode, record=False, limits=hardware(target).limits, sdk=False, order=order)
 
 
 def _named_like_the_real_one(driver: Any) -> None:

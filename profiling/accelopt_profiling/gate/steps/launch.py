@@ -4,24 +4,27 @@ problem's own inputs. It comes last: the candidate's code runs once more, when n
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
+from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.gate.observe.emulation import emulation
-from accelopt_profiling.gate.observe.interpretation import MOST_WORK
+from accelopt_profiling.gate.observe.interpretation import of_case
 from accelopt_profiling.gate.step_schemas import LaunchParams, LaunchResult
 from accelopt_profiling.gate.steps.case_files import case_folder, own_check_of, saved_arguments, saved_call
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.measurement import Finding, Launchability
 from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 #: So many kinds of launches are compiled, and so many configurations of an autotuner until one can be launched.
 MOST_COMPILED = 16
+
+#: Makes the call; returns what ended it early, None where nothing did.
+_Call = Callable[[], StepFailedError | None]
 
 
 def launch(context: StepContext, params: LaunchParams) -> LaunchResult:
@@ -33,24 +36,28 @@ def launch(context: StepContext, params: LaunchParams) -> LaunchResult:
         module = load_module(context, own_check=own_check_of(context, params.cases))
         arguments = saved_arguments(folder)
 
-    def call() -> None:
-        with user_errors(context):
-            perform(module, saved_call(context, 0).call, arguments, context.source.kernel)
+    def call() -> StepFailedError | None:
+        case_call = saved_call(context, 0)
+        perform_call = partial(perform, module, case_call.call, arguments, context.source.kernel)
+        try:
+            with user_errors(context):
+                with_inplace_outputs(perform_call, arguments, case_call.written)
+        except StepFailedError as failed:
+            return failed
+        return None
 
-    return (_nki if params.dialect == "nki" else _triton)(params.target, call)
+    return (_nki if params.dialect == "nki" else _triton)(params, call)
 
 
-def _triton(target: str, call: Callable[[], None]) -> LaunchResult:
+def _triton(params: LaunchParams, call: _Call) -> LaunchResult:
     from accelopt_profiling.triton.capture.install import emulated
 
-    plan = InterpretationPlan(most=MOST_WORK)
-    with emulated(target, mode="capture", count=False, plan=plan) as session:
-        with contextlib.suppress(StepFailedError):  # its values are of no use here: what it launched is known
-            call()
-        return _compiled(session.executions, session.target)
+    plan = of_case(None, 0, params.interpret_work)
+    with emulated(params.target, mode="capture", count=False, plan=plan) as session:
+        return _compiled(session.executions, session.target, call())
 
 
-def _compiled(executions: Sequence[Any], target: Any) -> LaunchResult:
+def _compiled(executions: Sequence[Any], target: Any, failed: StepFailedError | None) -> LaunchResult:
     """Compile each kind of launch; of what was autotuned one configuration has to do, as the others are passed over."""
     from accelopt_profiling.triton.compilation.compile import compile_launch
     from accelopt_profiling.triton.estimation.autotune import tried_for
@@ -61,8 +68,10 @@ def _compiled(executions: Sequence[Any], target: Any) -> LaunchResult:
         if not execution.tuning:
             ways = [e.launch for e in tried_for(execution, executions)] or [execution.launch]
             kinds.setdefault("; ".join(map(_kind, ways)), (execution.launch.line, ways))
-    found: list[Finding] = []
+    findings: list[Finding] = []
     unknown = "" if kinds else "it launched nothing where it was compiled"
+    if len(kinds) > MOST_COMPILED:
+        unknown = f"only {MOST_COMPILED} of its {len(kinds)} kinds of launches were compiled"
     for line, ways in list(kinds.values())[:MOST_COMPILED]:
         problems = []
         for way in ways[:MOST_COMPILED]:
@@ -73,48 +82,46 @@ def _compiled(executions: Sequence[Any], target: Any) -> LaunchResult:
         else:
             refused = [p for p in problems if p.refused]
             if len(refused) == len(problems) == len(ways):
-                found.append(problem_finding(refused[0], line))
+                findings.append(problem_finding(refused[0], line))
             else:
                 unknown = next(
                     (p.message for p in problems if not p.refused), "it has too many configurations"
                 )
-    return _answer(found, Known.COMPILED, unknown)
+    return _answer(findings, Known.COMPILED, unknown, failed)
 
 
 def _kind(launch: Any) -> str:
     return repr((launch.line, launch.name, launch.constants, launch.signature, launch.attrs, launch.options))
 
 
-def _nki(target: str, call: Callable[[], None]) -> LaunchResult:
-    from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError, ValuesNeededError
+def _nki(params: LaunchParams, call: _Call) -> LaunchResult:
+    from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
     from accelopt_profiling.nki.install import emulated
     from accelopt_profiling.nki.report import crowded_banks
     from accelopt_profiling.nki.time_model.hardware import hardware
     from accelopt_profiling.nki.time_model.schedule import prepare
 
-    machine = hardware(target)
-    cause: BaseException | None = None
-    for mode in ("trace", "full"):  # with values where the kernel's loops depend on them
-        with emulated(mode, limits=machine.limits, sdk=False) as seen:
-            try:
-                call()
-                cause = None
-            except StepFailedError as failed:
-                cause = failed.__cause__
-        if not isinstance(cause, ValuesNeededError):
-            break
-    found = []
+    machine = hardware(params.target)
+    with emulated(limits=machine.limits, sdk=False) as seen:  # with values: host code may look at them
+        failed = call()
+    findings = []
+    cause = failed and failed.__cause__
     if isinstance(cause, KernelFaultError) and cause.code == "capacity":
-        found.append(Finding("capacity", cause.line, "error", cause.message))
-    for trace in (m.trace for m in seen.machines if m.trace.instructions):
+        findings.append(Finding("capacity", cause.line, "error", cause.message))
+    traces = [m.trace for m in seen.machines if m.trace.instructions]
+    for trace in traces:
         program = prepare(trace.instructions, machine, machine.compiler_of(trace.dialect))
-        found += crowded_banks(program.residency)
-    ran = any(m.trace.instructions for m in seen.machines)
-    return _answer(found, Known.EXECUTED, "" if ran else "no kernel ran in an emulation without values")
+        findings += crowded_banks(program.residency)
+    unknown = "" if traces else "no kernel ran in an emulation of the target"
+    return _answer(findings, Known.EXECUTED, unknown, failed)
 
 
-def _answer(found: list[Finding], known: Known, unknown: str) -> LaunchResult:
-    if found:
-        reasons = [Reason(f.code, f"{f.message} (line {f.line})") for f in dict.fromkeys(found)]
+def _answer(
+    findings: list[Finding], known: Known, unknown: str, failed: StepFailedError | None
+) -> LaunchResult:
+    if findings:
+        reasons = [Reason(f.code, f"{f.message} (line {f.line})") for f in dict.fromkeys(findings)]
         return LaunchResult(Launchability("no", known), reasons)
+    if failed is not None:
+        unknown = f"its call did not come to its end there ({failed.error.message.removesuffix('.')})"
     return LaunchResult(Launchability(detail=unknown) if unknown else Launchability("yes", known))

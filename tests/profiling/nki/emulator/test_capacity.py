@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.nki_kernels import sums_in_banks
 from support.nki_source import FIRST_LINE, run
 
 from accelopt_profiling.jobs import ProfileParams, Source
@@ -75,36 +76,9 @@ def test_blocks_of_beta_1_are_counted_one_by_one() -> None:
     assert re.search(r"224 KiB in 7 tiles of rows \(line 9\)", told.message), told.message
 
 
-PSUM = """\
-import nki, nki.isa as nisa, nki.language as nl
-import numpy as np
-
-@nki.jit
-def kernel(a):
-    out = nl.ndarray((128, 512), dtype=a.dtype, buffer=nl.shared_hbm)
-    x = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.sbuf)
-    nisa.dma_copy(x, a)
-    sums = []
-    for n in range({banks}):
-        bank = nl.ndarray((128, 512), dtype=nl.float32, buffer=nl.psum)
-        nisa.nc_matmul(bank, x[:, 0:128], x)
-        sums.append(bank)
-    for bank in sums:
-        nisa.tensor_copy(x, bank)
-    nisa.dma_copy(out, x)
-    return out
-
-def get_inputs():
-    return [np.ones((128, 512), np.float32)]
-
-def reference(a):
-    return a[:, 0:128].T @ a
-"""
-
-
 @pytest.mark.parametrize(("banks", "lines"), [(8, []), (9, [12])])
 def test_more_banks_than_psum_has_are_told(banks: int, lines: list[int], tmp_path: Path) -> None:
-    text = PSUM.format(banks=banks)
+    text = sums_in_banks(banks)
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "kernel.py").write_text(text)
     context = StepContext(tmp_path, Source("kernel.py", {"kernel.py": text}), lambda value: None)
