@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 @click.option(
     "--corpus",
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="The corpus: DIALECT/CASE with case.json, attack.py and honest.py, and problems/.",
+    help="The corpus: DIALECT/PROBLEM.txt with the cases, and problems/.",
 )
 @click.option("--only", multiple=True, metavar="TEXT", help="Only cases whose name holds TEXT.")
 @click.option(
@@ -99,12 +99,12 @@ async def _judge_corpus(cases: list[CorpusCase], reading: bool) -> list[CorpusVe
 def _print_verdicts(judged: list[CorpusVerdict], rows: list[GoalResult]) -> None:
     from rich.table import Table
 
-    cases = Table("case", "file", "verdict", "", "reasons", "s", box=None, pad_edge=False)
+    cases = Table("case", "version", "verdict", "", "reasons", "s", box=None, pad_edge=False)
     for one in judged:
         verdict = "accepted" if one.accepted else "refused"
         cases.add_row(
             one.case,
-            one.file,
+            one.version,
             verdict,
             "" if one.right else "WRONG",
             ", ".join(one.codes),

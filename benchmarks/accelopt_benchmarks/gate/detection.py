@@ -23,19 +23,19 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.hosts.host import Host
 
-#: The files of a case: the attack, and its honest negative control.
-FILES = ("attack.py", "honest.py")
+#: The texts of a case: the attack, and its honest negative control.
+VERSIONS = ("attack", "honest")
 
 
 @dataclass(frozen=True)
 class CorpusVerdict:
-    """One file of the corpus and what the gate said of it. ``right`` tells that it said what it should, and for the
+    """One text of the corpus and what the gate said of it. ``right`` tells that it said what it should, and for the
     right reason; ``seconds`` is the whole check, ``reference_seconds`` the problem's own part of it, ``busy_seconds``
     the processor time of both.
     """
 
     case: str
-    file: str
+    version: str
     accepted: bool
     right: bool
     codes: list[str] = field(default_factory=list)
@@ -46,7 +46,7 @@ class CorpusVerdict:
 
     @property
     def attack(self) -> bool:
-        return self.file == "attack.py"
+        return self.version == "attack"
 
 
 async def judge_corpus(
@@ -54,26 +54,26 @@ async def judge_corpus(
 ) -> AsyncGenerator[CorpusVerdict, None]:
     """Check every attack and every twin, one after another. Without ``reading`` the run has to find them alone."""
     for case in cases:
-        for file in FILES:
-            yield await judge(host, case, file, reading=reading)
+        for version in VERSIONS:
+            yield await judge(host, case, version, reading=reading)
 
 
-async def judge(host: Host, case: CorpusCase, file: str, *, reading: bool = True) -> CorpusVerdict:
-    """Check one file of a case, timing the check."""
+async def judge(host: Host, case: CorpusCase, version: str, *, reading: bool = True) -> CorpusVerdict:
+    """Check one text of a case, timing the check."""
     started, before = time.perf_counter(), processor_seconds()
     steps: dict[str, float] = {}
-    verdict = without_kernel((case.folder / file).read_text(encoding="utf-8"))
+    verdict = without_kernel(case.texts[version])
     if verdict is None:
-        request = dataclasses.replace(case.request(file), options=CaseOptions(reading=reading))
+        request = dataclasses.replace(case.request(version), options=CaseOptions(reading=reading))
         verdict, receipt = await check(host, request)
         steps = receipt.body["steps"]
     seconds, busy = time.perf_counter() - started, processor_seconds() - before
     codes = [reason.code for reason in verdict.reasons]
-    expected = set(case.manifest.refused_for)
-    right = verdict.accepted if file == "honest.py" else not verdict.accepted and bool(set(codes) & expected)
+    expected = set(case.refused_for)
+    right = verdict.accepted if version == "honest" else not verdict.accepted and bool(set(codes) & expected)
     said = verdict.reasons[0].message if verdict.reasons else ""
     return CorpusVerdict(
-        case.name, file, verdict.accepted, right, list(dict.fromkeys(codes)), said, seconds,
+        case.name, version, verdict.accepted, right, list(dict.fromkeys(codes)), said, seconds,
         steps.get("gate.reference", 0.0), busy,
     )  # fmt: skip
 
@@ -138,22 +138,22 @@ def busy_processes(count: int) -> Iterator[list[subprocess.Popen[bytes]]]:
 
 
 def read_verdicts(file: Path) -> dict[tuple[str, str], bool]:
-    """Return which files of which cases were accepted, of what ``accelopt bench gate --json`` printed.
+    """Return which texts of which cases were accepted, of what ``accelopt bench gate --json`` printed.
 
     Raises:
         ValueError: it is something else.
     """
     try:
         cases = json.loads(file.read_text(encoding="utf-8"))["cases"]
-        return {(c["case"], c["file"]): bool(c["accepted"]) for c in cases}
+        return {(c["case"], c["version"]): bool(c["accepted"]) for c in cases}
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{file} holds no verdicts ({type(error).__name__}: {error})") from None
 
 
 def compared(judged: Sequence[CorpusVerdict], before: dict[tuple[str, str], bool], load: int) -> GoalResult:
     """Return how many verdicts differ from those of an earlier run."""
-    both = [j for j in judged if (j.case, j.file) in before]
-    other = [f"{j.case}/{j.file}" for j in both if before[j.case, j.file] is not j.accepted]
+    both = [j for j in judged if (j.case, j.version) in before]
+    other = [f"{j.case}/{j.version}" for j in both if before[j.case, j.version] is not j.accepted]
     how = f"of {len(both)}, with {load} busy processes" + (f": {', '.join(other)}" if other else "")
     return GoalResult(
         "verdicts other than before", "0", len(other), "verdicts", bool(both) and not other, how

@@ -55,8 +55,7 @@ async def carry(pair: CorpusPair, other: OtherKernel, host: Host) -> CarriedEdit
         return CarriedEdit(pair.name, other.name, other.relation, "does not fit", ms=ms)
     if other.relation == "own" and not reproduces(pair.slow, pair.fast, pair.kernel):
         return CarriedEdit(pair.name, other.name, other.relation, "is not its own fast side", made.fit, ms=ms)
-    path = pair.path.with_name(f"{other.name}.py" if other.relation == "other operator" else "slow.py")
-    request = OptimizeRequest(path, other.text, pair.target, root=path.parent)
+    request = OptimizeRequest(pair.path, other.text, pair.target, root=pair.path.parent)
     try:
         verdict, _ = await HostGate(host, request).check(made.text, other.kernel)
     except CostUnavailableError as error:

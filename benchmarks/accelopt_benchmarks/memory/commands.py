@@ -28,7 +28,7 @@ ORDER_TEXTS = 24
 @click.argument("names", nargs=-1)
 @click.option(
     "--corpus", type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="The pairs: PAIR/slow.py, PAIR/fast.py, PAIR/other_*.py.",
+    help="The pairs: PAIR.txt, the slow side and what differs in the others.",
 )  # fmt: skip
 @click.option(
     "--orders", type=click.IntRange(1, 1000), metavar="SEEDS",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from accelopt_agent.transfer.pair_edit import edit_id, read_edit
+from accelopt_benchmarks.edit_cases import read_edit_cases
 from accelopt_memory.features import kernel_features
 from accelopt_memory.records import Pair
 from accelopt_profiling.kernels import find_kernels
@@ -88,25 +89,24 @@ class CorpusPair:
 
 
 def read_pairs(folder: Path) -> list[CorpusPair]:
-    """Return the pairs below ``folder``: each a folder with slow.py, fast.py and other_*.py.
+    """Return the pairs in ``folder``: a file each: the slow side, and what differs in ``fast`` and ``other_*``.
 
     Raises:
-        ValueError: there is none, or one lacks a side.
+        ValueError: there is none, or one lacks its fast side.
     """
-    pairs = []
-    for place in sorted(p for p in folder.iterdir() if p.is_dir() and p.name[0] not in "._"):
-        missing = [n for n in ("slow.py", "fast.py") if not (place / n).is_file()]
-        if missing:
-            raise ValueError(f"{place} has no {' and no '.join(missing)}")
-        others = tuple(
-            OtherKernel(p.stem, "other operator", p.read_text("utf-8"))
-            for p in sorted(place.glob("other_*.py"))
-        )
-        slow, fast = ((place / n).read_text("utf-8") for n in ("slow.py", "fast.py"))
-        pairs.append(CorpusPair(place.name, place / "slow.py", slow, fast, others))
+    pairs = [_read_pair(file) for file in sorted(folder.glob("*.txt"))]
     if not pairs:
         raise ValueError(f"{folder} holds no pair")
     return pairs
+
+
+def _read_pair(file: Path) -> CorpusPair:
+    (case,) = read_edit_cases(file)
+    slow = case.lead
+    others = tuple(
+        OtherKernel(name, "other operator", case.version(name, slow)) for name in case.parts if name != "fast"
+    )
+    return CorpusPair(file.stem, file.with_suffix(".py"), slow, case.version("fast", slow), others)
 
 
 def first_kernel(text: str) -> str:

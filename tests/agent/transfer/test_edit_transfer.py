@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -12,7 +11,8 @@ from hypothesis import strategies as st
 from accelopt_agent.syntax.fingerprint import file_fingerprint
 from accelopt_agent.transfer.edit_transfer import reproduces, transfer
 from accelopt_agent.transfer.pair_edit import edit_id, read_edit
-from accelopt_profiling.kernels import find_kernels
+from accelopt_benchmarks.checkout import MEMORY_CORPUS
+from accelopt_benchmarks.memory.corpus import CorpusPair, read_pairs
 
 HEAD = """\
 import neuronxcc.nki as nki
@@ -82,27 +82,21 @@ def glu_kernel(a, b):
 )
 
 
-CORPUS = Path(__file__).parents[3] / "benchmarks" / "memory_corpus"
-PAIRS = sorted(p.name for p in CORPUS.iterdir() if p.is_dir())
+PAIRS = {pair.name: pair for pair in read_pairs(MEMORY_CORPUS)}
 
 
 def carried(pair: str, other: str) -> str:
     """What the edit of a pair of the corpus makes of one of its other kernels."""
-    slow, fast, text = ((CORPUS / pair / f"{name}.py").read_text() for name in ("slow", "fast", other))
-    first, second = (
-        next(k.name for k in find_kernels(t).kernels if not k.device_function) for t in (slow, text)
-    )
-    made = transfer(slow, fast, first, text, second)
+    of, onto = PAIRS[pair], next(o for o in PAIRS[pair].others if o.name == other)
+    made = transfer(of.slow, of.fast, of.kernel, onto.text, onto.kernel)
     assert made is not None
     return made.text
 
 
-@pytest.mark.parametrize("pair", PAIRS)
-def test_a_pair_makes_its_own_fast_side(pair: str) -> None:
-    slow, fast = ((CORPUS / pair / f"{name}.py").read_text() for name in ("slow", "fast"))
-    kernel = next(k.name for k in find_kernels(slow).kernels if not k.device_function)
-    assert reproduces(slow, fast, kernel)
-    assert not reproduces(slow, "def other():\n    pass\n", kernel)
+@pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda pair: pair.name)
+def test_a_pair_makes_its_own_fast_side(pair: CorpusPair) -> None:
+    assert reproduces(pair.slow, pair.fast, pair.kernel)
+    assert not reproduces(pair.slow, "def other():\n    pass\n", pair.kernel)
 
 
 def test_four_instructions_become_one_in_a_different_kernel() -> None:

@@ -15,8 +15,9 @@ import pytest
 
 from accelopt_benchmarks.checkout import GATE_CORPUS
 from accelopt_benchmarks.gate.corpus import CorpusCase, read_corpus
-from accelopt_benchmarks.gate.detection import FILES, CorpusVerdict, judge
+from accelopt_benchmarks.gate.detection import VERSIONS, CorpusVerdict, judge
 from accelopt_profiling.gate.inputs import cases
+from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.hosts.local import LocalHost
 
 CASES = read_corpus(GATE_CORPUS)
@@ -26,10 +27,10 @@ Judge = Callable[[CorpusCase, str], CorpusVerdict]
 
 @pytest.fixture(scope="module")
 def judged() -> Iterator[Judge]:
-    """Checks a file of a case on a worker that is started once."""
+    """Checks a text of a case on a worker that is started once."""
     loop, host = asyncio.new_event_loop(), LocalHost()
     try:
-        yield lambda case, file: loop.run_until_complete(judge(host, case, file))
+        yield lambda case, version: loop.run_until_complete(judge(host, case, version))
     finally:
         loop.run_until_complete(host.close())
         loop.close()
@@ -37,14 +38,21 @@ def judged() -> Iterator[Judge]:
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_the_gate_judges_a_case_rightly(
-    judged: Judge, case: CorpusCase, file: str, monkeypatch: pytest.MonkeyPatch
+    judged: Judge, case: CorpusCase, version: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if case.dialect == "triton":
         pytest.importorskip("triton")
-    seeds = random.Random(f"{case.name}/{file}")
+    seeds = random.Random(f"{case.name}/{version}.py")
     monkeypatch.setattr(cases, "_seed", lambda: seeds.getrandbits(63))
-    verdict = judged(case, file)
+    verdict = judged(case, version)
     assert verdict.right, f"accepted: {verdict.accepted}, {verdict.codes}: {verdict.said}"
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+def test_no_honest_twin_is_refused_by_reading(case: CorpusCase) -> None:
+    assert [f for f in read(case.texts["honest"]) if f.certain] == []
+    certain = [f for f in read(case.texts["attack"]) if f.certain]
+    assert not certain or {f.code for f in certain} & set(case.refused_for)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -25,11 +24,11 @@ def test_the_command_checks_the_cases_that_are_named(accelopt: Command, home: Pa
 
 def test_the_table_names_what_is_wrong() -> None:
     judged = [
-        CorpusVerdict("a", "attack.py", False, True, ["patches"]),
-        CorpusVerdict("b", "attack.py", True, False),
-        CorpusVerdict("c", "attack.py", False, False, ["timeout"]),
-        CorpusVerdict("a", "honest.py", True, True, seconds=1.0, busy_seconds=0.5),
-        CorpusVerdict("b", "honest.py", False, False, ["patches"]),
+        CorpusVerdict("a", "attack", False, True, ["patches"]),
+        CorpusVerdict("b", "attack", True, False),
+        CorpusVerdict("c", "attack", False, False, ["timeout"]),
+        CorpusVerdict("a", "honest", True, True, seconds=1.0, busy_seconds=0.5),
+        CorpusVerdict("b", "honest", False, False, ["patches"]),
     ]
     detection, reason, alarms, seconds, busy = rows(judged)
     assert not detection.met
@@ -47,10 +46,12 @@ def test_the_table_names_what_is_wrong() -> None:
 def test_a_corpus_must_be_one(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="no case"):
         read_corpus(tmp_path)
-    (tmp_path / "nki" / "a").mkdir(parents=True)
-    (tmp_path / "nki" / "a" / "case.json").write_text(json.dumps({"about": "x"}))
-    with pytest.raises(ValueError, match=r"case\.json"):
-        read_corpus(tmp_path)
+    (tmp_path / "nki").mkdir()
+    file = tmp_path / "nki" / "a.txt"
+    for case, said in {"about: x\n": "twin", "": "about"}.items():
+        file.write_text(f"x = 1\n=== case\n{case}--- honest\n--- attack\n")
+        with pytest.raises(ValueError, match=rf"a\.txt.*{said}"):
+            read_corpus(tmp_path)
 
 
 def test_every_case_is_whole() -> None:
@@ -58,7 +59,7 @@ def test_every_case_is_whole() -> None:
     assert len(cases) > 100
     for case in cases:
         assert case.problem.is_file(), case.name
-        assert (case.folder / "attack.py").read_text() != (case.folder / "honest.py").read_text(), case.name
-    covered = {trick for case in cases for trick in case.manifest.tricks}
+        assert case.texts["attack"] != case.texts["honest"], case.name
+    covered = {trick for case in cases for trick in case.tricks}
     # on a device only: native timers, persisting cache lines
     assert set(range(1, 41)) - covered == {5, 9}

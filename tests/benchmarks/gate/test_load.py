@@ -11,16 +11,18 @@ from accelopt_benchmarks.gate.detection import CorpusVerdict, busy_processes, co
 
 
 def test_verdicts_that_differ_from_an_earlier_run_are_named(tmp_path: Path) -> None:
-    before = [CorpusVerdict("a", "attack.py", False, True), CorpusVerdict("b", "honest.py", True, True)]
+    before = [CorpusVerdict("a", "attack", False, True), CorpusVerdict("b", "honest", True, True)]
     file = tmp_path / "before.json"
     file.write_text(
-        json.dumps({"cases": [{"case": j.case, "file": j.file, "accepted": j.accepted} for j in before]})
+        json.dumps(
+            {"cases": [{"case": j.case, "version": j.version, "accepted": j.accepted} for j in before]}
+        )
     )
     assert compared(before, read_verdicts(file), 8).met
-    other = compared([before[0], CorpusVerdict("b", "honest.py", False, False)], read_verdicts(file), 8)
+    other = compared([before[0], CorpusVerdict("b", "honest", False, False)], read_verdicts(file), 8)
     assert not other.met
     assert other.value == 1
-    assert "b/honest.py" in other.detail
+    assert "b/honest" in other.detail
     assert not compared([], read_verdicts(file), 8).met
 
 
