@@ -46,6 +46,7 @@ def test_what_was_compared_in_part_or_left_out_is_said() -> None:
         (Verdict(True, [Reason("run-on-device", "")], WHOLE.checks), "nki", "Not run on a device.", False),
         (WHOLE, "nki", "A second run on the same data gave the same bits.", True),
         (Verdict(True, [], [case(bitwise_repeatable=False)]), "nki", "gave the same bits", False),
+        (Verdict(True, [], [case(bitwise_repeatable=None)]), "nki", "gave the same bits", False),
     ],
 )
 def test_a_sentence_stands_where_it_is_true(

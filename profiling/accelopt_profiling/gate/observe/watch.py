@@ -230,9 +230,8 @@ class Watch:
         frame: FrameType | None = asking
         while frame is not None and not self._is_candidate(frame):
             name = frame.f_code.co_filename
-            if name.startswith("<frozen importlib") or "-packages" in name:
-                return False
-            if not name.startswith(("<frozen ", *self._standard)):
+            library = name.startswith("<frozen importlib") or "-packages" in name
+            if library or not name.startswith(("<frozen ", *self._standard)):
                 return False
             frame = frame.f_back
         return True
