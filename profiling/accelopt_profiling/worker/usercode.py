@@ -132,7 +132,13 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
             raise StepFailedError(_not_among_sources(error, file, line)) from error
         missing, top = f"An import fails ({error})", (error.name or "").partition(".")[0]
         if top in sys.modules:
-            missing = f"The {top} {_installed_version(top)} that is installed has no module {error.name!r}"
+            version, origin = _installed_version(top), getattr(sys.modules[top], "__file__", None)
+            if not version and origin:
+                message = (
+                    f"{origin} is imported as {top!r} and has no module {error.name!r}; mend the import."
+                )
+                raise StepFailedError(StepError("missing-package", message, file, line)) from error
+            missing = f"The {top} {version} that is installed has no module {error.name!r}"
         elif error.name:
             missing = f"The package {error.name!r} is not installed"
         place = module_in_repository(Path(context.source.name), error.name or "")

@@ -76,6 +76,15 @@ def test_what_is_nowhere_is_not_installed(load: Load) -> None:
     assert "'nowhere_to_be_found' is not installed" in error_of(load, "import nowhere_to_be_found").message
 
 
+def test_what_a_module_of_the_project_lacks_is_not_to_be_installed(load: Load, repository: Path) -> None:
+    (repository / "pack/ops/tiles.py").write_text("N = 5\n")
+    error = error_of(load, "import tiles.inner")
+    origin = repository / "pack/ops/tiles.py"
+    assert (
+        error.message == f"{origin} is imported as 'tiles' and has no module 'tiles.inner'; mend the import."
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
