@@ -194,7 +194,8 @@ class _ProfileRun:
             return []
 
     def check(self, inputs: list[Any]) -> None:
-        """Run with values and compare the outputs with the reference."""
+        """Run with values and compare the outputs with the reference. Where host code looks at values, so that it
+        launches something else than without, the cost is of a run with them too."""
         if self.fault is not None:
             return
         kept = (
@@ -212,6 +213,14 @@ class _ProfileRun:
                 self.traced = self.traced or emulation
                 self._collect(emulation)
                 return
+        if self.traced is not None and not emulation.real and _launched(emulation) != _launched(self.traced):
+            self.traced = None
+            self.answers.clear()
+            self.findings.clear()
+            with problem_errors(self.context, "get_inputs"):
+                inputs = self.problem.inputs(self.params.seed)
+            self.check(inputs)
+            return
         if self.traced is None:
             self.traced = emulation
         self._collect(emulation)
@@ -371,6 +380,10 @@ class _ProfileRun:
         if sum(k.name.split("#")[0].rpartition(".")[2] == name for k in self.params.kernels) > 1:
             launches = [trace for trace in launches if trace.path == path]
         return launches
+
+
+def _launched(emulation: Emulation) -> list[tuple[str, tuple[str, ...]]]:
+    return [(m.trace.kernel, m.trace.arguments) for m in emulation.machines]
 
 
 def _of_right_results(finding: Finding) -> Finding:

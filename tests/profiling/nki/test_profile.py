@@ -319,6 +319,27 @@ def test_launches_keep_their_cost_where_a_file_fails_after_them_unless_its_own_c
     assert words in finding.message
 
 
+@pytest.mark.parametrize(("second", "runs"), [("silu(y)", 1), ("silu(y) if np.any(y != 0) else y", 2)])
+def test_what_host_code_launches_for_values_has_its_cost(
+    second: str, runs: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A trace has zeros for values; where nothing looks at them, nothing is run twice."""
+    modes: list[str] = []
+
+    def counted(mode: Any = "full", *arguments: Any, **named: Any) -> Any:
+        modes.append(mode)
+        return emulated(mode, *arguments, **named)
+
+    monkeypatch.setattr("accelopt_profiling.nki.profile.emulated", counted)
+    text = SILU.replace(
+        "def reference(x):\n    return x", "def reference(x):\n    x = x / (1 + np.exp(-x))\n    return x"
+    )
+    text += f"\nentry = 'run'\n\ndef run(x):\n    y = silu(x)\n    return {second}\n"
+    (kernel,) = profiled(tmp_path, text).kernels
+    assert (kernel.ran.launches, kernel.correctness.status) == (2, "passed")
+    assert modes == ["full", "trace", *["full"] * runs]
+
+
 def test_a_latency_that_a_file_asks_for_is_not_a_number(tmp_path: Path) -> None:
     asked = "assert np.isnan(kernel.benchmark_result.nc_latency.get_latency_percentile(99))"
     text = SELFRUN.format(factor=3, after=asked)
