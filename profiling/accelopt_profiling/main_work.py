@@ -15,7 +15,7 @@ from typing import Literal
 
 from accelopt_profiling.measurement import Finding, KernelMeasurement
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.ran import LineRecord, statements_of
+from accelopt_profiling.ran import LineRecord, dependents, statements_of
 
 _PRODUCTS = frozenset(("dot", "dot_scaled", "matmul", "nc_matmul", "nc_matmul_mx"))
 _ACCESSES = re.compile(r"load|store|atomic_|dma_|gather|scatter")
@@ -96,7 +96,11 @@ class _Text:
                 self._read(function, inner, [*around, (statement, inner)])
 
     def _ran(self, statement: ast.stmt) -> bool:
-        return statement.lineno in self._record.lines
+        line, around = statement.lineno, self._around[statement][1]
+        turned = all(
+            self._record.trips.get(line, (1, 1))[1] for o, _ in around if o.lineno == line and _is_loop(o)
+        )
+        return line in self._record.lines and turned  # on the line of its loop, the loop is noted too
 
     def missed(self) -> MissedWork | None:
         products = [s for s in self._around if any(_name(c) in _PRODUCTS for c in self._calls(s))]
@@ -208,18 +212,9 @@ class _Text:
         function = self._around[statement][0]
         if missed.what == "statement" or function is not next(iter(self._functions.values())):
             return False
-        own: set[str] = set()
-        grown = True
-        while grown:
-            before = len(own)
-            for s in statements_of(function):
-                value = s.iter if isinstance(s, ast.For) else getattr(s, "value", None)
-                targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
-                if value is not None and self._is_own(value, own):
-                    own |= {n.id for t in targets if t for n in ast.walk(t) if isinstance(n, ast.Name)}
-            grown = len(own) > before
-        asked = statement.iter if isinstance(statement, ast.For) else getattr(statement, "test", None)
-        return asked is not None and not self._is_own(asked, own)
+        own = dependents(function, (), self._is_own)
+        head = statement.iter if isinstance(statement, ast.For) else getattr(statement, "test", None)
+        return head is not None and not self._is_own(head, own)
 
     def _is_own(self, expression: ast.AST, own: set[str]) -> bool:
         return any(

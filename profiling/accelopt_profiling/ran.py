@@ -6,7 +6,7 @@ Both dialects run a kernel's own Python, compiled once more with a call in front
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -191,6 +191,21 @@ def statements_of(function: ast.FunctionDef) -> Iterator[ast.stmt]:
     for node in ast.walk(function):
         if isinstance(node, ast.stmt) and node is not function and not _is_text(node):
             yield node
+
+
+def dependents(
+    function: ast.FunctionDef, names: Collection[str], depends: Callable[[ast.expr, set[str]], bool]
+) -> set[str]:
+    """Return ``names`` and those that a function gives, step by step, to what ``depends`` on any of them."""
+    reached, count = set(names), -1
+    while len(reached) > count:
+        count = len(reached)
+        for statement in statements_of(function):
+            value = statement.iter if isinstance(statement, ast.For) else getattr(statement, "value", None)
+            targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
+            if isinstance(value, ast.expr) and depends(value, reached):
+                reached |= {n.id for t in targets if t for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return reached
 
 
 def ran(functions: list[ast.FunctionDef], launches: int, record: LineRecord) -> Ran:

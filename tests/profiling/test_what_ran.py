@@ -70,6 +70,7 @@ PIECES = {
             "y = tl.load(b + (k + tl.arange(0, B))[:, None] * B + columns[None, :])",
             "total += tl.dot(x, y)",
         ),
+        "line": ("total += tl.load(a + rows[:, None] * K + (k + tl.arange(0, B))[None, :])",),
         "sum": ("total += tl.load(a + rows[:, None] * K + (k + tl.arange(0, B))[None, :])",),
     },
     "nki": {
@@ -82,6 +83,7 @@ PIECES = {
             "nisa.nc_matmul(dst=part, stationary=x, moving=y)",
             "nisa.tensor_tensor(dst=total, data1=total, data2=part, op=nl.add)",
         ),
+        "line": ("nisa.dma_copy(dst=total[0:B, 0:32], src=a[k:k + B, 0:32])",),
         "sum": (
             "x = nl.ndarray((B, 32), dtype=a.dtype, buffer=nl.sbuf)",
             "nisa.dma_copy(dst=x, src=a[k:k + B, 0:32])",
@@ -155,6 +157,11 @@ def test_without_its_main_work_a_kernel_has_no_time(
     (finding,) = [f for f in measured.findings if f.code == "main-work-missed"]
     assert why in finding.message.lower()
     assert "--problem" in finding.message
+
+
+def test_a_loop_of_one_line_that_goes_round_no_time_is_seen(profiled: Profiled) -> None:
+    measured = profiled("for k in range(0, K // B * B, B): PIECE", "line", 16)
+    assert [f.code for f in measured.findings if f.code == "main-work-missed"] == ["main-work-missed"]
 
 
 @pytest.mark.parametrize("piece", ["product", "sum"])

@@ -7,7 +7,7 @@ import re
 import traceback
 from types import ModuleType
 
-from accelopt_profiling.ran import statements_of
+from accelopt_profiling.ran import dependents, statements_of
 
 #: What Python says of a call that does not fit what is called.
 _CALL = re.compile(
@@ -55,22 +55,14 @@ def _is_fixed(tree: ast.Module, line: int) -> bool:
     ]
     if not inside:
         return False
-    function, statement = max(inside, key=lambda found: (found[0].lineno, found[1].lineno))
-    given = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
-    grown = True
-    while grown:
-        before = len(given)
-        for s in statements_of(function):
-            value = s.iter if isinstance(s, ast.For) else getattr(s, "value", None)
-            targets = getattr(s, "targets", None) or [getattr(s, "target", None)]
-            if isinstance(value, ast.expr) and _names(value) & given:
-                given |= {name for t in targets if isinstance(t, ast.expr) for name in _names(t)}
-        grown = len(given) > before
-    asked = {name for s in _around(function, line) for name in _names(s)}
-    return not (_names(statement) | asked) & given
+    function, statement = max(inside, key=lambda pair: (pair[0].lineno, pair[1].lineno))
+    parameters = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
+    by_arguments = dependents(function, parameters, lambda value, names: bool(_names(value) & names))
+    heads = {name for head in _heads_around(function, line) for name in _names(head)}
+    return not (_names(statement) | heads) & by_arguments
 
 
-def _around(function: ast.FunctionDef, line: int) -> list[ast.expr]:
+def _heads_around(function: ast.FunctionDef, line: int) -> list[ast.expr]:
     """Return what the loops and branches around a line go over and ask."""
     heads = [s for s in statements_of(function) if s.lineno < line <= (s.end_lineno or s.lineno)]
     return [part for s in heads if isinstance(part := getattr(s, "iter", getattr(s, "test", None)), ast.expr)]
