@@ -21,7 +21,13 @@ from accelopt_agent.search.proposer import Proposer, ProposerError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import Correctness, FileMeasurement, KernelMeasurement, Latency
+from accelopt_profiling.measurement import (
+    Correctness,
+    FileMeasurement,
+    KernelMeasurement,
+    Latency,
+    Launchability,
+)
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.receipt import Receipt
 
@@ -98,6 +104,9 @@ class ToyCost:
         return measurement(text, kernel)
 
 
+LAUNCHABLE = Launchability("yes", Known.EXECUTED)
+
+
 class ToyGate:
     """Refuses texts that say they are wrong."""
 
@@ -109,7 +118,7 @@ class ToyGate:
         receipt = Receipt("gate", {"text": text})
         if "wrong" in text:
             return Verdict(False, [Reason("wrong-result", "element 7 is off")]), receipt
-        return Verdict(True, [], [{"name": "normal"}], receipt.id), receipt
+        return Verdict(True, [], [{"name": "normal"}], receipt.id, launchable=LAUNCHABLE), receipt
 
 
 class ToyProposer:

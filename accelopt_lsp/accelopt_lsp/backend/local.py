@@ -74,7 +74,7 @@ class LocalBackend:
         except UserError as problem:
             self._note_memory(str(problem))
             return StoredSearches()
-        suggestions = [from_plain(Suggestion, body) for body in bodies]
+        suggestions = filter(None, map(_stored_suggestion, bodies))
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
         return StoredSearches(best_first(offered), unfinished)
 
@@ -156,7 +156,7 @@ class LocalBackend:
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
         stored = await self._memory.use(settings, lambda memory: memory.suggestion(suggestion_id))
-        return from_plain(Suggestion, stored.body) if stored else None
+        return _stored_suggestion(stored.body) if stored else None
 
     async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
         pair = await self._memory.use(settings, lambda memory: deciding.accept(memory, suggestion))
@@ -223,6 +223,15 @@ class LocalBackend:
             self._memory_trouble = problem
             log.error("%s", problem)
             self.memory_problem(problem)
+
+
+def _stored_suggestion(body: dict[str, Any]) -> Suggestion | None:
+    """Return a suggestion of the memory; None for one that another version saved, or an older gate checked."""
+    try:
+        suggestion = from_plain(Suggestion, body)
+    except ValueError:
+        return None
+    return None if suggestion.gate.is_outdated else suggestion
 
 
 async def _imported(module: str) -> Any:

@@ -31,6 +31,12 @@ def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
 
     with memory_with(suggestion_id)[0] as memory:
         suggestion = suggestion_named(memory, suggestion_id)
+        if suggestion.gate.is_outdated:
+            raise CommandError(
+                Exit.NO,
+                f"An older version checked {suggestion.id}, and not whether {suggestion.target} can launch it. "
+                f"`accelopt optimize {suggestion.file}` looks again.",
+            )
         changed = False if no_apply else _apply(suggestion)
         try:
             pair = remember(memory, suggestion)

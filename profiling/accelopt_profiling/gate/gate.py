@@ -307,7 +307,7 @@ def _conclude(
 ) -> tuple[Verdict, Receipt]:
     accepted, reasons, checks = decide(evidence, _kernels(request))
     hashes = (_hash(request.candidate), _hash(request.original))
-    launchable = evidence.launch.launchable if evidence.launch else Launchability()
+    launchable = evidence.launch.launchable if evidence.launch else Launchability(detail="not asked for")
     verdict = Verdict(accepted, reasons, checks, None, evidence.invalid_problem, launchable)
     receipt = receipt_of(request, hashes, facts, cases, evidence, verdict)
     return replace(verdict, receipt=receipt.id), receipt

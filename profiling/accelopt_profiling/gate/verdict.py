@@ -31,3 +31,9 @@ class Verdict:
     receipt: str | None = None
     invalid_problem: bool = False
     launchable: Launchability = field(default_factory=Launchability)
+
+    @property
+    def is_outdated(self) -> bool:
+        """True of one by an older gate: it does not say whether the target can launch the candidate, nor why that is
+        not known."""
+        return self.accepted and self.launchable == Launchability()
