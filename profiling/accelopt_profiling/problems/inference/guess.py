@@ -34,9 +34,6 @@ _BY_RANK = {
 }
 #: Names of sizes that a tensor has by its rank alone.
 GUESSED_SIZES = frozenset(size for sizes in _BY_RANK.values() for size in sizes)
-_LIKE_MAIN = re.compile(
-    r"(d|grad_?)?(o|y|out|output|x|input|inp|hidden_states|residual|r|res|z)(_ptr|put)?|do|dy|dx|grad\w*"
-)
 #: The part of a name that says values, beside a name that says keys: ``v``, ``value_cache``.
 _VALUES = re.compile(r"(?<![a-z])(values?|v)(?![a-z])", re.IGNORECASE)
 #: Names of the number of elements of a tensor.

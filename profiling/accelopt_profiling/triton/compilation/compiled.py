@@ -40,7 +40,6 @@ class Resources:
     registers: int
     stack_bytes: int
     spill_bytes: int
-    scalar_registers: int | None = None
 
 
 def cuda_tool(name: str) -> str:
@@ -92,7 +91,7 @@ def amdgcn_resources(amdgcn: str) -> Resources:
         raise ResourcesUnknownError("the assembly has no .vgpr_count")
     stack = found.get("private_segment_fixed_size", 0)
     spilled = min(stack, 4 * found.get("vgpr_spill_count", 0))
-    return Resources(found["vgpr_count"], stack, spilled, found.get("sgpr_count"))
+    return Resources(found["vgpr_count"], stack, spilled)
 
 
 @dataclass(frozen=True)
