@@ -23,7 +23,7 @@ from support.pages import blocks
 TRITON = ["3.3.1", "3.4.0", "3.5.1", "3.6.0", "3.7.1", "3.8.0", "3.9.0"]
 
 
-def main(named: list[str]) -> None:
+def main(names: list[str]) -> None:
     with tempfile.TemporaryDirectory(prefix="accelopt-wheels-") as temporary:
         folder = Path(temporary)
         build = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", folder, ROOT]
@@ -33,7 +33,7 @@ def main(named: list[str]) -> None:
         print("|---|---|" + "---|" * len(TRITON))
         for (major, minor), python in sorted(pythons().items()):
             name = f"{major}.{minor}"
-            if (major, minor) >= (3, 10) and (name in named or not named):
+            if (major, minor) >= (3, 10) and (name in names or not names):
                 own = folder / name
                 own.mkdir()
                 cells = row(own, python, wheel)

@@ -12,22 +12,20 @@ from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.plain import to_plain
 
 
-def content_key(kind: str, examined: KernelFile, conditions: Any) -> str:
+def content_key(kind: str, file: KernelFile, conditions: Any) -> str:
     """Return ``kind`` and a hash of the file, its problem, the project's modules that they import, and the
     ``conditions``, plain data."""
-    ref = to_plain(examined.problem.ref)
-    parts = json.dumps(
-        [str(examined.path.resolve()), _texts(examined), ref, to_plain(conditions)], sort_keys=True
-    )
+    ref = to_plain(file.problem.ref)
+    parts = json.dumps([str(file.path.resolve()), _texts(file), ref, to_plain(conditions)], sort_keys=True)
     return f"{kind}:{hashlib.sha256(parts.encode(errors='surrogatepass')).hexdigest()}"
 
 
-def depends_on_any(examined: KernelFile, paths: Iterable[str]) -> bool:
+def depends_on_any(file: KernelFile, paths: Iterable[str]) -> bool:
     """Return whether any of the files at ``paths`` is among what the results for a file come from."""
-    used = {(examined.root / name).resolve() for name in _texts(examined)}
+    used = {(file.root / name).resolve() for name in _texts(file)}
     return any(Path(path).resolve() in used for path in paths)
 
 
-def _texts(examined: KernelFile) -> dict[str, str]:
+def _texts(file: KernelFile) -> dict[str, str]:
     """Return the texts of a job for the file by their names; the problem's also where they are outside of its root."""
-    return {**examined.problem.files, **examined.source(ship_imports=True).files}
+    return {**file.problem.files, **file.source(ship_imports=True).files}

@@ -106,10 +106,10 @@ def size_of_tree(folder: str) -> int:
     except OSError:
         return 0
     above: list[tuple[os.stat_result, list[str]]] = []
-    size = seen = 0
+    size = count = 0
     try:
-        inner, size, seen = _measure_entries(here)
-        while seen <= _MOST_ENTRIES and (inner or above):
+        inner, size, count = _measure_entries(here)
+        while count <= _MOST_ENTRIES and (inner or above):
             if inner:
                 name, state = inner.pop(), os.fstat(here)
                 with contextlib.suppress(OSError):
@@ -118,7 +118,7 @@ def size_of_tree(folder: str) -> int:
                     here = below
                     above.append((state, inner))
                     inner, more, entries = _measure_entries(here)
-                    size, seen = size + more, seen + entries
+                    size, count = size + more, count + entries
             else:
                 state, inner = above.pop()
                 outer = os.open("..", os.O_RDONLY | os.O_DIRECTORY, dir_fd=here)

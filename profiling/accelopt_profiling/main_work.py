@@ -46,24 +46,24 @@ def missed_work(functions: list[ast.FunctionDef], record: LineRecord, certain: b
     if not functions or not record.lines:
         return None
     text = _Text(functions, record)
-    missed = text.missed()
-    if missed is None or certain:
-        return missed
-    return missed if text.same_for_all(missed) else None
+    gap = text.missed()
+    if gap is None or certain:
+        return gap
+    return gap if text.same_for_all(gap) else None
 
 
 def without_main_work(
-    measured: KernelMeasurement, missed: MissedWork, problem: ProblemRef | None
+    measured: KernelMeasurement, gap: MissedWork, problem: ProblemRef | None
 ) -> KernelMeasurement:
     """Return the measurement without a cost, with the finding that says why and how to get one."""
     how = {
-        "loop": f"The main loop ({missed.text}) went round no time",
-        "branch": f"The branch with the main work ({missed.text}) was not taken",
+        "loop": f"The main loop ({gap.text}) went round no time",
+        "branch": f"The branch with the main work ({gap.text}) was not taken",
         "statement": "The kernel returned before its main work",
-        "grid": f"The grid covers {missed.text}",
-    }[missed.what]
+        "grid": f"The grid covers {gap.text}",
+    }[gap.what]
     kind = "" if problem is None else problem.kind
-    if missed.what == "grid":
+    if gap.what == "grid":
         way = "Launch as many programs as cover it, or give sizes that this grid covers."
     elif problem is not None and problem.options.get("inferred"):
         way = (
@@ -75,7 +75,7 @@ def without_main_work(
         way = "Give the problem's `get_inputs` other sizes, or another problem with `--problem`."
     at = f" at {measured.case}" if measured.case else ""
     message = f"{how} in this run{at}, so the kernel has no time here. {way}"
-    finding = Finding("main-work-missed", missed.line, "warning", message, "createProblem")
+    finding = Finding("main-work-missed", gap.line, "warning", message, "createProblem")
     return replace(measured, findings=[finding, *measured.findings])
 
 
@@ -113,29 +113,33 @@ class _Text:
         loops = [s for s in self._around if _is_loop(s) and self._tensors([s])]
         if any(self._ran(_blocks(loop)[0][0]) for loop in loops):
             return None
-        touched = self._tensors([s for s in self._around if self._ran(s) and not _is_loop(s)], inside=False)
+        accessed = self._tensors([s for s in self._around if self._ran(s) and not _is_loop(s)], inside=False)
         for loop in loops:
-            if self._ran(loop) and not self._tensors([loop]) <= touched:
+            if self._ran(loop) and not self._tensors([loop]) <= accessed:
                 return MissedWork(loop.lineno, "loop", _shown(loop))
         return None
 
-    def _blame(self, statement: ast.stmt, seen: set[str]) -> MissedWork | None:
+    def _blame(self, statement: ast.stmt, callers: set[str]) -> MissedWork | None:
         """Return what kept a statement from running."""
         function, around = self._around[statement]
         for owner, block in [*around, (statement, [statement])]:
             if not self._ran(owner):
-                entered = any(map(self._ran, function.body))
-                return MissedWork(owner.lineno, "statement") if entered else self._blame_calls(function, seen)
+                is_entered = any(map(self._ran, function.body))
+                return (
+                    MissedWork(owner.lineno, "statement")
+                    if is_entered
+                    else self._blame_calls(function, callers)
+                )
             if not self._ran(block[0]):
                 return MissedWork(owner.lineno, "loop" if _is_loop(owner) else "branch", _shown(owner))
         return None
 
-    def _blame_calls(self, function: ast.FunctionDef, seen: set[str]) -> MissedWork | None:
-        if function.name in seen:
+    def _blame_calls(self, function: ast.FunctionDef, callers: set[str]) -> MissedWork | None:
+        if function.name in callers:
             return None
-        seen.add(function.name)
+        callers.add(function.name)
         calls = [s for s in self._around if any(_name(c) == function.name for c in self._calls(s))]
-        blames = (self._blame(s, seen) for s in calls if not self._ran(s))
+        blames = (self._blame(s, callers) for s in calls if not self._ran(s))
         return next((blame for blame in blames if blame is not None), None)
 
     def _calls(self, statement: ast.stmt) -> Iterator[ast.Call]:
@@ -150,23 +154,23 @@ class _Text:
                 parts += ast.iter_child_nodes(part)
 
     def _tensors(
-        self, statements: list[ast.stmt], inside: bool = True, seen: frozenset[str] = frozenset()
+        self, statements: list[ast.stmt], inside: bool = True, above: frozenset[str] = frozenset()
     ) -> set[tuple[str, str]]:
         """Return the names in memory that statements access, by function, also those ``inside`` of them and of
         functions that they call."""
-        found: set[tuple[str, str]] = set()
+        tensors: set[tuple[str, str]] = set()
         for statement in statements:
             function = self._around[statement][0]
             for call in self._calls(statement):
                 name = _name(call)
                 if _ACCESSES.match(name) and name not in self._functions:
-                    found |= {(function.name, root) for root in self._accessed(function, call)}
-                elif inside and name in self._functions and name not in seen:
+                    tensors |= {(function.name, root) for root in self._accessed(function, call)}
+                elif inside and name in self._functions and name not in above:
                     body = self._functions[name].body
-                    found |= self._tensors(body, True, seen | {name})
+                    tensors |= self._tensors(body, True, above | {name})
             if inside:
-                found |= self._tensors([s for block in _blocks(statement) for s in block], True, seen)
-        return found
+                tensors |= self._tensors([s for block in _blocks(statement) for s in block], True, above)
+        return tensors
 
     def _reads(self, statement: ast.stmt) -> bool:
         """Tell that a statement loads from a parameter of its function."""
@@ -193,24 +197,24 @@ class _Text:
 
     def _origin(self, function: ast.FunctionDef, name: str) -> str:
         """Return the name that a pointer was first made of."""
-        made = {
+        sources = {
             t.id: _root(s.value)
             for s in reversed(list(statements_of(function)))
             if isinstance(s, ast.Assign)
             for t in s.targets
             if isinstance(t, ast.Name)
         }
-        seen = {name}
-        while (before := made.get(name)) and before not in seen and before not in _MODULES:
-            seen.add(before)
+        names = {name}
+        while (before := sources.get(name)) and before not in names and before not in _MODULES:
+            names.add(before)
             name = before
         return name
 
-    def same_for_all(self, missed: MissedWork) -> bool:
+    def same_for_all(self, gap: MissedWork) -> bool:
         """Tell that what was missed depends on the launch alone, not on a program's place or on values."""
-        statement = next(s for s in self._around if s.lineno == missed.line)
+        statement = next(s for s in self._around if s.lineno == gap.line)
         function = self._around[statement][0]
-        if missed.what == "statement" or function is not next(iter(self._functions.values())):
+        if gap.what == "statement" or function is not next(iter(self._functions.values())):
             return False
         own = dependents(function, (), self._is_own)
         head = statement.iter if isinstance(statement, ast.For) else getattr(statement, "test", None)
@@ -261,8 +265,8 @@ def _root(node: ast.AST | None) -> str:
             node = node.body
         elif isinstance(node, ast.Call):
             method = isinstance(node.func, ast.Attribute) and _root(node.func.value) not in _MODULES
-            given = [*node.args, *(k.value for k in node.keywords if k.arg in ("base", "pointer"))]
-            node = node.func if method else given[0] if given else None
+            operands = [*node.args, *(k.value for k in node.keywords if k.arg in ("base", "pointer"))]
+            node = node.func if method else operands[0] if operands else None
         else:
             return ""
     return node.id if isinstance(node, ast.Name) else ""

@@ -146,13 +146,13 @@ class MeasurementBuilder:
         """Give every measurement its receipt. ``source`` holds all files of the project that are needed, ``params`` the
         parameters of each dialect's job."""
         for name, measured in self._kernels.items():
-            ran = params[measured.dialect]
-            own = [kernel for kernel in ran.kernels if kernel.name == name]
+            run_params = params[measured.dialect]
+            own = [kernel for kernel in run_params.kernels if kernel.name == name]
             receipt = Receipt(
                 "profile",
                 {
                     "source": to_plain(Source(source.kernel, source.files)),
-                    "params": to_plain(dataclasses.replace(ran, kernels=own, input_specs=None)),
+                    "params": to_plain(dataclasses.replace(run_params, kernels=own, input_specs=None)),
                     "measurement": to_plain(dataclasses.replace(measured, timeline=None)),
                     **({"timing": self._evidence[name]} if name in self._evidence else {}),
                 },

@@ -86,8 +86,8 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
     source = request.source
     if source is None:
         source = await interruptible(request.file.source, ship_imports=host.remote)
-    known = request.file.imports_by_name if request.source is None else None
-    whole = asyncio.create_task(interruptible(with_imports, source, known))  # as the files are now
+    imports = request.file.imports_by_name if request.source is None else None
+    whole = asyncio.create_task(interruptible(with_imports, source, imports))  # as the files are now
     params = {dialect: _params(request, dialect, group, host.name) for dialect, group in by_dialect.items()}
     for dialect, group in by_dialect.items():
         job = _job(request, source, params[dialect], await host.facts())
@@ -134,12 +134,12 @@ def _evidence(
     request: ProfileRequest, source: Source, params: dict[Dialect, ProfileParams]
 ) -> tuple[Source, dict[Dialect, ProfileParams]]:
     """Return the job's source and parameters with the problem that was inferred meanwhile, if one was."""
-    file, known = request.file, request.inferred.get(inference_key(request.file))
-    if file.problem.ref is None or file.problem.ref.kind != "inferred" or known is None:
+    file, inferred = request.file, request.inferred.get(inference_key(request.file))
+    if file.problem.ref is None or file.problem.ref.kind != "inferred" or inferred is None:
         return source, params
-    problem = with_problem(file, known).problem
+    problem = with_problem(file, inferred).problem
     whole = replace(source, files={**source.files, **problem.files})
-    return whole, {dialect: replace(ran, problem=problem.ref) for dialect, ran in params.items()}
+    return whole, {dialect: replace(old, problem=problem.ref) for dialect, old in params.items()}
 
 
 def request_of(receipt: Receipt, limits: Limits) -> tuple[ProfileRequest, KernelMeasurement]:
@@ -148,7 +148,7 @@ def request_of(receipt: Receipt, limits: Limits) -> tuple[ProfileRequest, Kernel
     Raises:
         ValueError, KeyError: the receipt does not hold what is needed (an older one does not say how it was run).
     """
-    source, ran, measured = (
+    source, params, measured = (
         from_plain(Source, receipt.body["source"]),
         from_plain(ProfileParams, receipt.body["params"]),
         from_plain(KernelMeasurement, receipt.body["measurement"]),
@@ -158,11 +158,11 @@ def request_of(receipt: Receipt, limits: Limits) -> tuple[ProfileRequest, Kernel
         if not Path(os.path.normpath(root / name)).is_relative_to(root):
             raise ValueError(f"its path {name!r} leaves its folder")
     parsed = try_parse(source.files[source.kernel])
-    problem = ProblemLookup(ran.problem, root=root)
+    problem = ProblemLookup(params.problem, root=root)
     file = KernelFile(root / source.kernel, parsed.text, kernels_in(parsed), problem, parsed.imports)
     request = ProfileRequest(
-        file, {measured.dialect: ran.target}, [measured.name], limits, ran.detail, timeline=ran.timeline,
-        extent=ran.extent, launches=ran.launches, slow_configurations=ran.slow_configurations, source=source,
+        file, {measured.dialect: params.target}, [measured.name], limits, params.detail, timeline=params.timeline,
+        extent=params.extent, launches=params.launches, slow_configurations=params.slow_configurations, source=source,
     )  # fmt: skip
     return request, measured
 

@@ -137,20 +137,20 @@ class _Notes(ast.NodeTransformer):
         return node
 
     def _block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        noted: list[ast.stmt] = []
+        block: list[ast.stmt] = []
         for at, statement in enumerate(statements):
             if not (at == 0 and _is_text(statement)):
-                noted.append(self._call(LINE, statement))
+                block.append(self._call(LINE, statement))
             if isinstance(statement, ast.While):
-                noted.append(self._call(REACHED, statement))
-            noted.append(self.visit(statement))
+                block.append(self._call(REACHED, statement))
+            block.append(self.visit(statement))
             if isinstance(statement, ast.While):
                 statement.body.insert(0, self._call(TURN, statement))
             elif isinstance(statement, ast.For):
                 line = ast.Constant(statement.lineno)
                 call = ast.Call(self._hook(VALUES), [line, statement.iter], [])
                 statement.iter = ast.fix_missing_locations(ast.copy_location(call, statement.iter))
-        return noted
+        return block
 
     def _call(self, hook: str, at: ast.stmt) -> ast.stmt:
         call = ast.Expr(ast.Call(self._hook(hook), [ast.Constant(at.lineno)], []))
@@ -177,13 +177,13 @@ def reachable(tree: ast.Module, line: int) -> list[ast.FunctionDef]:
     function is there."""
     every = [n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)]
     by_name = {f.name: f for f in every}
-    reached = [f for f in every if f.lineno == line]
-    for function in reached:
+    functions = [f for f in every if f.lineno == line]
+    for function in functions:
         for node in ast.walk(function):
-            called = by_name.get(node.id) if isinstance(node, ast.Name) else None
-            if called is not None and called not in reached:
-                reached.append(called)
-    return reached
+            callee = by_name.get(node.id) if isinstance(node, ast.Name) else None
+            if callee is not None and callee not in functions:
+                functions.append(callee)
+    return functions
 
 
 def statements_of(function: ast.FunctionDef) -> Iterator[ast.stmt]:
@@ -197,15 +197,15 @@ def dependents(
     function: ast.FunctionDef, names: Collection[str], depends: Callable[[ast.expr, set[str]], bool]
 ) -> set[str]:
     """Return ``names`` and those that a function gives, step by step, to what ``depends`` on any of them."""
-    reached, count = set(names), -1
-    while len(reached) > count:
-        count = len(reached)
+    result, count = set(names), -1
+    while len(result) > count:
+        count = len(result)
         for statement in statements_of(function):
             value = statement.iter if isinstance(statement, ast.For) else getattr(statement, "value", None)
             targets = getattr(statement, "targets", None) or [getattr(statement, "target", None)]
-            if isinstance(value, ast.expr) and depends(value, reached):
-                reached |= {n.id for t in targets if t for n in ast.walk(t) if isinstance(n, ast.Name)}
-    return reached
+            if isinstance(value, ast.expr) and depends(value, result):
+                result |= {n.id for t in targets if t for n in ast.walk(t) if isinstance(n, ast.Name)}
+    return result
 
 
 def ran(functions: list[ast.FunctionDef], launches: int, record: LineRecord) -> Ran:

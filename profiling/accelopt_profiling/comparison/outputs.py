@@ -306,8 +306,8 @@ def _verdict(leaves: list[Leaf], expected: ExpectedOutputs, masks: Masks, precis
         message = f"relative L2 error {worst:.1e} against {reference}"
     verdict = Correctness("passed", message, compared, total)
     if compared < total:
-        drawn = f"{verdict.extent} compared, those that a sample of the programs writes"
-        return replace(verdict, detail=f"{message}, {drawn}")
+        extent = f"{verdict.extent} compared, those that a sample of the programs writes"
+        return replace(verdict, detail=f"{message}, {extent}")
     return verdict
 
 

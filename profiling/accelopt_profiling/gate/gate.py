@@ -238,9 +238,9 @@ def _rewritten(request: GateRequest) -> bool:
 
 def _original_uses_files(request: GateRequest) -> bool:
     """Check whether there is an original, and it, or what it imports of its project, reads or writes files."""
-    known = request.problem.kind == "selfrun" or _differs(request)
+    has_original = request.problem.kind == "selfrun" or _differs(request)
     files = request.original.files.items()
-    return known and any(uses_files(text) for name, text in files if name != request.problem.path)
+    return has_original and any(uses_files(text) for name, text in files if name != request.problem.path)
 
 
 def _differs(request: GateRequest) -> bool:

@@ -24,19 +24,19 @@ _LAUNCHABLE = {
 
 def scope(verdict: Verdict, dialect: str) -> list[str]:
     """Return what the checks of ``verdict`` covered, one sentence each; empty where none is recorded."""
-    passed = [c for c in verdict.checks if c.get("outcome") == "passed"]
-    if not passed:
+    checks = [c for c in verdict.checks if c.get("outcome") == "passed"]
+    if not checks:
         return []
-    kinds = dict.fromkeys(str(c.get("distribution")) for c in passed)
-    sizes = dict.fromkeys(size for c in passed if (size := _size(c.get("shapes"))))
+    kinds = dict.fromkeys(str(c.get("distribution")) for c in checks)
+    sizes = dict.fromkeys(size for c in checks if (size := _size(c.get("shapes"))))
     listed = "; ".join(list(sizes)[:SIZES]) + ("; ..." if len(sizes) > SIZES else "")
     sentences = [
-        f"{_count(len(passed), 'draw')} of inputs, of {_count(len(kinds), 'kind')} ({', '.join(kinds)}), "
+        f"{_count(len(checks), 'draw')} of inputs, of {_count(len(kinds), 'kind')} ({', '.join(kinds)}), "
         "agree with the reference.",
         f"Checked at {_count(len(sizes), 'size')}: {listed}.",
-        _compared(passed),
+        _compared(checks),
     ]
-    if {c.get("bitwise_repeatable") for c in passed} - {None} == {True}:  # None where it ran once
+    if {c.get("bitwise_repeatable") for c in checks} - {None} == {True}:  # None where it ran once
         sentences.append("A second run on the same data gave the same bits.")
     sentences += [_ORDER[dialect]] if dialect in _ORDER else []
     skipped = [c for c in verdict.checks if str(c.get("outcome", "")).startswith(("left out", "skipped"))]
@@ -52,19 +52,19 @@ def scope(verdict: Verdict, dialect: str) -> list[str]:
 
 def scope_line(verdict: Verdict) -> str:
     """Return what the checks of ``verdict`` covered, in one line; empty where none is recorded."""
-    passed = [c for c in verdict.checks if c.get("outcome") == "passed"]
-    sizes = {_size(c.get("shapes")) for c in passed}
-    fewest = _fewest(passed)
+    checks = [c for c in verdict.checks if c.get("outcome") == "passed"]
+    sizes = {_size(c.get("shapes")) for c in checks}
+    fewest = _fewest(checks)
     part = "all of the output" if fewest is None else f"{fewest} elements or more"
-    words = f"{_count(len(passed), 'draw')} of inputs at {_count(len(sizes), 'size')}, {part}"
-    return words if passed else ""
+    words = f"{_count(len(checks), 'draw')} of inputs at {_count(len(sizes), 'size')}, {part}"
+    return words if checks else ""
 
 
-def _compared(passed: Sequence[Mapping[str, Any]]) -> str:
-    fewest = _fewest(passed)
+def _compared(checks: Sequence[Mapping[str, Any]]) -> str:
+    fewest = _fewest(checks)
     if fewest is None:
         return "Every element of the output was compared in each."
-    partly = sum(_share(c) < 1 for c in passed)
+    partly = sum(_share(c) < 1 for c in checks)
     return (
         f"In {partly} of them not every element of the output was compared, at the fewest {fewest}: those of programs "
         "drawn from all parts of the grid."
@@ -75,9 +75,9 @@ def _share(check: Mapping[str, Any]) -> float:
     return float(check.get("checked") or 0.0)
 
 
-def _fewest(passed: Sequence[Mapping[str, Any]]) -> str | None:
+def _fewest(checks: Sequence[Mapping[str, Any]]) -> str | None:
     """Return the fewest elements that a draw compared, "512 of 4,096"; None where each compared all."""
-    least = min(passed, key=_share, default=None)
+    least = min(checks, key=_share, default=None)
     if least is None or _share(least) == 1:
         return None
     return f"{least.get('compared', 0):,} of {least.get('of', 0):,}"

@@ -111,9 +111,9 @@ def compare_dialects(context: StepContext, params: CompareParams) -> DialectComp
             problem = load_problem(context, params.problem, original)
         translation = load_module(context, moved)
         relative = problem.tolerance.relative or _RELATIVE
-        found = DialectComparison()
-        waiting = case_paths(problem)
-        for path in waiting:
+        comparison = DialectComparison()
+        paths = case_paths(problem)
+        for path in paths:
             before = _Run(problem, params, path, core)
             try:
                 with user_errors(context):
@@ -121,14 +121,14 @@ def compare_dialects(context: StepContext, params: CompareParams) -> DialectComp
             except StepFailedError as failed:
                 if not path.turned:
                     raise
-                found.not_compared.append(f"{path.case}: the original fails: {failed.error.message}")
+                comparison.not_compared.append(f"{path.case}: the original fails: {failed.error.message}")
                 continue
             if path == KernelPath():
-                waiting += turned_paths(emulation)
+                paths += turned_paths(emulation)
             after = _Run(problem, params, path, core)
-            found.cases.append(_compared(path.case, before, after, translation, relative))
-            context.emit(asdict(found))
-    return found
+            comparison.cases.append(_compared(path.case, before, after, translation, relative))
+            context.emit(asdict(comparison))
+    return comparison
 
 
 class _Run:

@@ -313,8 +313,8 @@ class _ProfileRun:
             )
             shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
             return self._with_what_ran(kernel, replace(measured, timeline=shown))
-        refused = faulty and self.fault is not None and self.fault.code == "capacity"
-        launchable = Launchability("no", Known.EXECUTED) if refused else Launchability()
+        has_no_room = faulty and self.fault is not None and self.fault.code == "capacity"
+        launchable = Launchability("no", Known.EXECUTED) if has_no_room else Launchability()
         if not faulty:
             message = f"The problem never calls {kernel.name}, so nothing is known of its cost."
             if self.inferred:
@@ -349,8 +349,8 @@ class _ProfileRun:
             arguments=largest.arguments,
             ran=ran(functions, len(launches), record),
         )
-        missed = missed_work(functions, record, certain=True)
-        return measured if missed is None else without_main_work(measured, missed, self.params.problem)
+        gap = missed_work(functions, record, certain=True)
+        return measured if gap is None else without_main_work(measured, gap, self.params.problem)
 
     def _owned(self, line: int) -> bool:
         return any(k.first_line <= line <= k.end_line for k in self.params.kernels)

@@ -97,8 +97,8 @@ class _ExpressionRecorder(ast.NodeTransformer):
         if not self._inside or not isinstance(node.target, ast.Name):
             return node
         self.places.append(ast.copy_location(ast.Constant(0), node.target))
-        read = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
-        return [ast.copy_location(ast.Expr(self._call(_HOOK, read, len(self.places) - 1)), node), node]
+        target = ast.copy_location(ast.Name(node.target.id, ast.Load()), node.target)
+        return [ast.copy_location(ast.Expr(self._call(_HOOK, target, len(self.places) - 1)), node), node]
 
     def visit(self, node: ast.AST) -> Any:
         if isinstance(node, (ast.FunctionDef, ast.AugAssign)):
@@ -163,11 +163,11 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
 
     vars(builtins).update({_HOOK: hook, _TRIPS: count})
     context.write_generated(context.source.kernel, ast.unparse(tree))
-    stopped = _run(context, params, "trace", current_path)
-    if stopped:  # host code wants values
-        stopped = _run(context, params, "full", current_path)
+    reason = _run(context, params, "trace", current_path)
+    if reason:  # host code wants values
+        reason = _run(context, params, "full", current_path)
     loops = [LoopTrips(line, sorted(counts)) for line, counts in sorted(trips.items())]
-    return TileFacts(list(seen.values()), stopped, loops)
+    return TileFacts(list(seen.values()), reason, loops)
 
 
 def _counted(values: Iterable[Any], counts: set[int]) -> Iterator[Any]:

@@ -73,13 +73,13 @@ class KernelResults:
     values: bool = False
     written: str = ""
 
-    def write_little(self, tensor: Any, written: int) -> None:
+    def write_little(self, tensor: Any, elements: int) -> None:
         """Note that the launches wrote less than half of a tensor that the problem's call returned, if they were given
         it."""
         there = tensor.untyped_storage().data_ptr()
         arguments = [a for e in self.executions for a in e.launch.args if hasattr(a, "untyped_storage")]
         if any(a.untyped_storage().data_ptr() == there for a in arguments):
-            self.written = f"{written:,} of the {tensor.numel():,} elements that are returned"
+            self.written = f"{elements:,} of the {tensor.numel():,} elements that are returned"
 
     @property
     def counted(self) -> bool:

@@ -81,18 +81,20 @@ def _with_apart(
     from accelopt_profiling.problems.inference.inferred import InferParams
 
     assert params.problem is not None
-    known = {measured.name: measured for measured in made}
+    measurements = {measured.name: measured for measured in made}
     silent = dataclasses.replace(context, emit=lambda _: None)  # the file's problem is the first one
     until = time.process_time() + APART_CPU_SECONDS
     for kernel in params.kernels:
         seconds = until - time.process_time()
-        if seconds <= 0 or not _never_launched(known[kernel.name]):
+        if seconds <= 0 or not _never_launched(measurements[kernel.name]):
             continue
         with suppress(StepFailedError):
             inferred = infer(silent, InferParams([kernel], target.name, seconds))
             path = str(Path(str(params.problem.path)).with_name(f"{kernel.name}_problem.py"))
             left = [
-                k for k in params.kernels if _never_launched(known[k.name]) and k.name in inferred.launched
+                k
+                for k in params.kernels
+                if _never_launched(measurements[k.name]) and k.name in inferred.launched
             ]
             own = dataclasses.replace(
                 params, kernels=left, problem=dataclasses.replace(params.problem, path=path)
@@ -101,8 +103,8 @@ def _with_apart(
                 again, own = with_inferred(silent, own, inferred)
                 again = dataclasses.replace(again, emit=context.emit)
                 apart = _Profile(again, own, target, inferred.entry).run()
-                known.update((measured.name, measured) for measured in apart)
-    return list(known.values())
+                measurements.update((measured.name, measured) for measured in apart)
+    return list(measurements.values())
 
 
 def _never_launched(measured: KernelMeasurement) -> bool:
@@ -118,16 +120,12 @@ class _Profile:
     ) -> None:
         self.context, self.params, self.target, self._apart = context, params, target, apart
         text = context.source.files[context.source.kernel]
-        self.known = {
-            k.name: KernelResults(
-                k,
-                target,
-                text,
-                params.launches.get(k.name),
-                params.slow_configurations.get(k.name, ()),
+        self.results = [
+            KernelResults(
+                k, target, text, params.launches.get(k.name), params.slow_configurations.get(k.name, ())
             )
             for k in params.kernels
-        }
+        ]
         self._modules: tuple[ModuleType, Problem] | None = None
         self._broke_off: Finding | None = None
         self._case = ProblemCase()
@@ -138,7 +136,7 @@ class _Profile:
     def run(self) -> list[KernelMeasurement]:
         ref = self.params.problem
         if ref is None:
-            return [known.without_problem() for known in self.known.values()]
+            return [result.without_problem() for result in self.results]
         if ref.kind == "inferred":
             self._infer()
         if ref.kind == "selfrun":
@@ -150,15 +148,15 @@ class _Profile:
         else:
             self._hollow_run()
             if any(
-                known.empty for known in self.known.values()
+                result.empty for result in self.results
             ):  # a grid may come from values, which are zeros there
                 with suppress(StepFailedError):
                     self._sampled_run()
             self._compile(compile_launch)
             self._checked_run()
             self._tune()
-        for known in self.known.values():
-            known.compile_each()
+        for result in self.results:
+            result.compile_each()
         if self.params.detail:
             self._compile(_with_machine_code)
         return self.measurements()
@@ -177,7 +175,7 @@ class _Profile:
         """Count and compile, on zeros for inputs where each kernel runs with them; compare nothing."""
         if self.params.extent == "cost":
             self._hollow_run()
-        if not all(known.counted for known in self.known.values()):
+        if not all(result.counted for result in self.results):
             self._sampled_run()
         self._compile(compile_launch)
         self._tune()
@@ -263,9 +261,9 @@ class _Profile:
                 "defaults, from which its shapes come"
             )
         )
-        for known in self.known.values():
-            if known.executions:
-                known.correctness = Correctness("not checked", why)
+        for result in self.results:
+            if result.executions:
+                result.correctness = Correctness("not checked", why)
         self._emit("checked")
 
     def _checked_at(self, session: CaptureSession, sizes: ProblemSizes) -> None:
@@ -287,9 +285,9 @@ class _Profile:
             self._look_for_unwritten(outputs)
         if sizes.smaller and verdict.status != "not checked":
             verdict = dataclasses.replace(verdict, detail=f"{verdict.detail}, at {sizes}")
-        for known in self.known.values():
-            if known.executions:
-                known.correctness = verdict
+        for result in self.results:
+            if result.executions:
+                result.correctness = verdict
         self._emit("checked")
 
     def _look_for_unwritten(self, outputs: list[Any] | None) -> None:
@@ -301,8 +299,8 @@ class _Profile:
             (leaf,) = leaves_of([tensor])
             written = tensor.numel() - int(is_unwritten(leaf.values, leaf.dtype).sum())
             if 2 * written < tensor.numel():
-                for known in self.known.values():
-                    known.write_little(tensor, written)
+                for result in self.results:
+                    result.write_little(tensor, written)
 
     def _self_run(self) -> None:
         """Run the file as a program and keep its launches, also those before an error."""
@@ -326,12 +324,12 @@ class _Profile:
             except StepFailedError as failed:
                 if not session.launches:
                     raise
-                first = next(iter(self.known.values())).kernel
+                first = self.results[0].kernel
                 self._broke_off = own_run_finding(failed, session, first.line)
         self._take(session)
-        for known in self.known.values():
-            if known.executions:
-                known.correctness = Correctness("not checked", own_checks(session))
+        for result in self.results:
+            if result.executions:
+                result.correctness = Correctness("not checked", own_checks(session))
         self._emit("executed")
 
     def _loaded(self) -> tuple[ModuleType, Problem]:
@@ -348,63 +346,63 @@ class _Profile:
         smaller sizes beside the ones that the cost is stated for.
         """
         path = str(self.context.kernel_path)
-        for known in self.known.values():
+        for result in self.results:
             mine = [
                 e
                 for e in session.executions
-                if e.launch.line == known.kernel.line and _same_file(e.launch.file, path)
+                if e.launch.line == result.kernel.line and _same_file(e.launch.file, path)
             ]
             if checks:
-                known.checks = [e for e in mine if not e.tuning]
+                result.checks = [e for e in mine if not e.tuning]
                 continue
-            known.take(mine, not session.hollow)
+            result.take(mine, not session.hollow)
 
     def _compile(self, how: Callable[[Any, GpuTarget], CompiledFacts]) -> None:
         """Compile the representative launch of each kernel."""
-        for known in self.known.values():
-            chosen = known.representative()
+        for result in self.results:
+            chosen = result.representative()
             if chosen is not None:
-                known.compiled = how(chosen[0].launch, self.target)
+                result.compiled = how(chosen[0].launch, self.target)
         self._emit("compiled")
 
     def _tune(self) -> None:
         """Choose among autotuners' configurations by their estimates; all are compiled, none is run."""
-        tuned = [known for known in self.known.values() if known.tried]
-        for known in tuned:
-            known.tune(SAMPLE)
+        tuned = [result for result in self.results if result.tried]
+        for result in tuned:
+            result.tune(SAMPLE)
         if tuned:
             self._emit("compiled")
 
     def _emit(self, stage: str) -> None:
-        for known in self.known.values():
-            known.reach(stage)
-        if any(known.executions for known in self.known.values()):
+        for result in self.results:
+            result.reach(stage)
+        if any(result.executions for result in self.results):
             self.context.emit({"kernels": self.measurements()})
 
     def measurements(self) -> list[KernelMeasurement]:
         """Return the present results of every kernel."""
         measured = []
-        for known in self.known.values():
-            kernel = known.measurement(self._case.chosen, self._inferred, self._run_findings(known))
-            missed = known.missed_work()
+        for result in self.results:
+            kernel = result.measurement(self._case.chosen, self._inferred, self._run_findings(result))
+            missed = result.missed_work()
             measured.append(
                 kernel if missed is None else without_main_work(kernel, missed, self.params.problem)
             )
         return measured
 
-    def _run_findings(self, known: KernelResults) -> list[Finding]:
+    def _run_findings(self, result: KernelResults) -> list[Finding]:
         """Return what the run tells at a kernel's line: that it broke off, once, and that a check was smaller."""
         findings = []
         if self._apart:
             message = (
                 f"The arguments of {self._apart} were inferred for this, and its results are not checked."
             )
-            findings.append(Finding("inferred-problem", known.kernel.line, "information", message))
-        if self._broke_off is not None and known is next(iter(self.known.values())):
+            findings.append(Finding("inferred-problem", result.kernel.line, "information", message))
+        if self._broke_off is not None and result is self.results[0]:
             findings.append(self._broke_off)
         if self._smaller and self._check is not None:
-            compared = known.correctness.status != "not checked"
-            findings.append(smaller_check_finding(self._check, self._smaller, known.kernel.line, compared))
+            compared = result.correctness.status != "not checked"
+            findings.append(smaller_check_finding(self._check, self._smaller, result.kernel.line, compared))
         return findings
 
 

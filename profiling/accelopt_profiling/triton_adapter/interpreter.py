@@ -151,10 +151,10 @@ def numpy_dtype(type: Any) -> np.dtype[Any]:
     scalar = type.scalar
     if isinstance(scalar, tl.pointer_type):
         return _POINTER
-    known = _dtypes.get(scalar.name)
-    if known is None:
-        known = _dtypes[scalar.name] = _stock_dtype(scalar)
-    return known
+    dtype = _dtypes.get(scalar.name)
+    if dtype is None:
+        dtype = _dtypes[scalar.name] = _stock_dtype(scalar)
+    return dtype
 
 
 def pointer_type(tensor: Any) -> Any:

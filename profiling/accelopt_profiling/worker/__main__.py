@@ -26,8 +26,8 @@ def main(restarted: bool = False) -> None:
     try:
         supervisor = Supervisor(0, channel)
     except OSError as error:
-        refused = f"The worker got no folder for its jobs ({error}): make room there, or set TMPDIR to another folder."
-        os.write(channel, encode({"type": "refused", "message": refused}))
+        message = f"The worker got no folder for its jobs ({error}): make room there, or set TMPDIR to another folder."
+        os.write(channel, encode({"type": "refused", "message": message}))
         return
     supervisor.serve()
 

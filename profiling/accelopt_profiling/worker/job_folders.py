@@ -98,12 +98,12 @@ class FolderRemover:
         with contextlib.suppress(OSError):
             os.write(self._names, os.fsencode(name) + b"\0")
 
-    def wait(self, kept: Collection[str], seconds: float = 2.0) -> None:
+    def wait(self, job_names: Collection[str], seconds: float = 2.0) -> None:
         """Wait until ``base`` has no folders of jobs but those ``kept``, at most ``seconds``."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             names = os.listdir(self._base)
-            if not any(name.startswith("job-") and name not in kept for name in names):
+            if not any(name.startswith("job-") and name not in job_names for name in names):
                 return
             time.sleep(0.01)
 

@@ -25,13 +25,13 @@ _HIGHEST, _SECONDS, _MOST_FOLDERS = 16, 1.0, 5000
 
 def repository_of(file: Path) -> Path | None:
     """Return the highest folder around ``file`` that has a project's files, or the nearest one with ``.git``."""
-    found: Path | None = None
+    root: Path | None = None
     for folder in list(file.parents)[:_HIGHEST]:
         present = [mark for mark in _MARKS if os.path.exists(folder / mark)]
-        found = folder if present else found
+        root = folder if present else root
         if ".git" in present:
             break
-    return found
+    return root
 
 
 def enter_project(own: Sequence[Path], others: Sequence[Path], file: Path | None) -> None:

@@ -66,9 +66,9 @@ class ProjectFolders:
         """Return the folders to show besides those of every step, the private entries of all of them, and the folders
         that imports pass through."""
         projects = projects_of_job(import_paths)
-        shown = [Path(project) for project in projects]
+        roots = [Path(project) for project in projects]
         ways = {folder for path in import_paths for folder in (Path(path), *Path(path).parents)}
-        passed = sorted(str(folder) for folder in ways if any(folder.is_relative_to(p) for p in shown))
+        passed = sorted(str(folder) for folder in ways if any(folder.is_relative_to(p) for p in roots))
         private = [entry for place in (*self._always, *projects) for entry in self._private(place)]
         return projects, private, passed
 

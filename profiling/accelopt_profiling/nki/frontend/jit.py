@@ -121,8 +121,8 @@ class EmulatedKernel:
             self._argument(machine, a, names[at] if at < len(names) else "") for at, a in enumerate(args)
         ]
         named = {name: self._argument(machine, a, name) for name, a in kwargs.items()}
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        machine.trace.arguments = tuple(f"{n} {described(v)}" for n, v in given.items())
+        arguments = {**dict(zip(names, args, strict=False)), **kwargs}
+        machine.trace.arguments = tuple(f"{n} {described(v)}" for n, v in arguments.items())
         with running(machine):
             try:
                 result = machine.run_programs(self.grid, lambda: self.function(*positional, **named))
@@ -156,10 +156,10 @@ class EmulatedKernel:
             return args, kwargs
         bound.apply_defaults()
         machine.flags = {name for name, value in bound.arguments.items() if isinstance(value, bool)}
-        turned = machine.flags & machine.turned_flags
-        if not turned:
+        flags = machine.flags & machine.turned_flags
+        if not flags:
             return args, kwargs
-        bound.arguments.update({name: not bound.arguments[name] for name in turned})
+        bound.arguments.update({name: not bound.arguments[name] for name in flags})
         return bound.args, bound.kwargs
 
     @functools.cached_property

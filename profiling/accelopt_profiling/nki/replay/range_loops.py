@@ -43,9 +43,9 @@ def observe(function: Callable[..., Any], ranges: bool) -> None:
     """Let a kernel, and functions that it calls, note what runs; with ``ranges`` let loops over ``range`` be replayed
     where their bodies allow it."""
     for reached in _reached(function):
-        known = _compiled(reached.__code__, ranges).get(reached.__code__)
-        if known is not None:
-            reached.__code__ = known
+        code = _compiled(reached.__code__, ranges).get(reached.__code__)
+        if code is not None:
+            reached.__code__ = code
 
 
 def _counters(numbers: Any) -> Any:

@@ -147,7 +147,7 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
 def roofline_us(trace: Trace, products: Products, plan: Schedule, hardware: Hardware) -> float:
     """Return the least time of the work that the trace's results need on the cores that share it. Of an input or output
     no more counts than is moved: a kernel may read a part."""
-    moved = min(trace.input_bytes, plan.read_bytes) + min(trace.output_bytes, plan.write_bytes)
-    placed = ((s.instruction, s.engine) for s in plan.residency.order if s.instruction is not None)
-    work = Work(moved, products.in_float32, products.narrow, operations(placed))
+    least_bytes = min(trace.input_bytes, plan.read_bytes) + min(trace.output_bytes, plan.write_bytes)
+    by_engine = ((s.instruction, s.engine) for s in plan.residency.order if s.instruction is not None)
+    work = Work(least_bytes, products.in_float32, products.narrow, operations(by_engine))
     return max(least_times_us(work, hardware).values()) / plan.cores

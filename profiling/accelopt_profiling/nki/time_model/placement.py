@@ -370,7 +370,7 @@ class _Spilling:
     def _move(self, transfer: ScheduledStep, tile: _Tile) -> None:
         tile.last = len(self.order)
         self.order.append(transfer)
-        line, size, moved = tile.info.line, transfer.bytes, self.result.spilled
+        line, size, bytes_by_line = tile.info.line, transfer.bytes, self.result.spilled
         if not transfer.loads:
             self.result.saved_bytes += size
         elif tile.saved:
@@ -378,8 +378,8 @@ class _Spilling:
         else:
             own = min(size, self.own_loads.get(tile.info.ident, 0))
             self.own_loads[tile.info.ident] = self.own_loads.get(tile.info.ident, 0) - own
-            size, moved = size - own, self.result.loaded_again
-        moved[line] = moved.get(line, 0) + size
+            size, bytes_by_line = size - own, self.result.loaded_again
+        bytes_by_line[line] = bytes_by_line.get(line, 0) + size
 
     def _needed(self, tile: _Tile, number: int) -> float:
         """Return the share of a tile that is read before it leaves again."""

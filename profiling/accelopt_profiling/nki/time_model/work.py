@@ -57,12 +57,12 @@ def least_times_us(work: Work, hardware: Hardware) -> dict[str, float]:
     }
 
 
-def operations(placed: Iterable[tuple[TracedInstruction, str]]) -> int:
+def operations(by_engine: Iterable[tuple[TracedInstruction, str]]) -> int:
     """Return the elements that VectorE and ScalarE compute, of instructions with the engine that runs each, without
     what is free on the way."""
     return sum(
         i.partitions * i.free
-        for i, engine in placed
+        for i, engine in by_engine
         if engine in (VECTOR, SCALAR) and not i.transpose and i.opcode not in _FREE
     )
 
@@ -133,12 +133,12 @@ def needed_products(instructions: Iterable[TracedInstruction]) -> Products:
     total = in_float32 = narrow = 0
     for lines in same.values():
         once, is_wide = max((product.flops, is_wide) for product, is_wide in lines)
-        taken = sum(product.passes for product, _ in lines)
+        passes = sum(product.passes for product, _ in lines)
         total += once
-        if is_wide and once * PASSES <= taken:
+        if is_wide and once * PASSES <= passes:
             in_float32 += once
         else:
-            narrow += once if not is_wide else taken
+            narrow += once if not is_wide else passes
     return Products(total, in_float32, narrow)
 
 

@@ -161,16 +161,18 @@ def shadowing_files(path: Path, imports: Imports) -> list[str]:
     return [file for file in beside if os.path.isfile(path.parent / file) and path.parent / file != path]
 
 
-def with_imports(source: Source, known: Mapping[str, Imports] | None = None) -> Source:
+def with_imports(source: Source, imports_by_name: Mapping[str, Imports] | None = None) -> Source:
     """Return the source with the project's own modules that its files import, copied from this machine.
 
-    ``known`` are the imports of files that were parsed before, by name."""
+    ``imports_by_name`` are those of files that were parsed before."""
     root = _root_of(source)
     if root is None:
         return source
     folders = [Path(p) for p in source.import_paths]
     texts = {root / n: t for n, t in source.files.items()}
-    imported = project_imports(texts, folders, root, {root / n: names for n, names in (known or {}).items()})
+    imported = project_imports(
+        texts, folders, root, {root / n: names for n, names in (imports_by_name or {}).items()}
+    )
     shipped = {p.relative_to(root).as_posix(): t for p, t in imported.items()}
     return replace(source, files={**shipped, **source.files})
 

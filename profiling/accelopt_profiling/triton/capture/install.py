@@ -60,8 +60,8 @@ def _known_of_both(coverage: SampleCoverage, pair: Sequence[Any]) -> tuple[Any, 
     if left.shape != right.shape:
         return None
     masks = [m for t in pair if (m := coverage.known(t)) is not None]
-    known = torch.stack([*masks, ~left.isnan(), ~right.isnan()]).all(0)
-    return (left[known], right[known]) if known.any() else None
+    mask = torch.stack([*masks, ~left.isnan(), ~right.isnan()]).all(0)
+    return (left[mask], right[mask]) if mask.any() else None
 
 
 def _size(arguments: Sequence[Any]) -> int:

@@ -124,11 +124,11 @@ def _triton_compile(
     if source is None:
         constants = {(launch.fn.arg_names.index(name),): value for name, value in launch.constants.items()}
         source = ASTSource(launch.fn, dict(launch.signature), constants, dict(launch.attrs))
-    compiled: list[Any] = []
+    modules: list[Any] = []
 
     def checked(stage: Callable[[Any, Any], Any], options: Any) -> Callable[[Any, Any], Any]:
         def run(module: Any, metadata: Any) -> Any:
-            compiled.append(module)
+            modules.append(module)
             _check_width(str(module), options)
             return stage(module, metadata)
 
@@ -137,7 +137,7 @@ def _triton_compile(
     # ptxas errors are printed with the whole PTX before they are raised: keep that from the worker's output.
     with own_cache(launch.file, cache), after_own_passes(checked), contextlib.redirect_stdout(io.StringIO()):
         kernel = triton.compile(source, target=target.triton_target(), options=dict(options))
-    return kernel, not compiled
+    return kernel, not modules
 
 
 def _check_width(module: str, options: Any) -> None:
@@ -307,15 +307,15 @@ def own_cache(file: str, root: Path | None = None) -> Iterator[Path]:
     ``root`` is Triton's own cache folder (``TRITON_CACHE_DIR``) unless given. Blocks may be nested.
     """
     variable = "TRITON_CACHE_DIR"
-    named = os.environ.get(variable)
+    before = os.environ.get(variable)
     if root is None:
-        before = Path(named or Path(os.environ.get("TRITON_HOME") or Path.home()) / ".triton" / "cache")
-        root = before.parent if before.name.startswith(_MARK) else before
+        outer = Path(before or Path(os.environ.get("TRITON_HOME") or Path.home()) / ".triton" / "cache")
+        root = outer.parent if outer.name.startswith(_MARK) else outer
     folder = cache_folder(file, root)
     os.environ[variable] = str(folder)
     try:
         yield folder
     finally:
         os.environ.pop(variable)
-        if named is not None:
-            os.environ[variable] = named
+        if before is not None:
+            os.environ[variable] = before

@@ -169,13 +169,13 @@ def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfigurati
 
 def configuration_findings(configurations: Sequence[AutotuneConfiguration], line: int) -> list[Finding]:
     """Return a finding per reason why the target cannot launch configurations; errors where it can launch none."""
-    refused: dict[CompileProblem, list[AutotuneConfiguration]] = {}
+    by_problem: dict[CompileProblem, list[AutotuneConfiguration]] = {}
     for configuration in configurations:
         if (problem := configuration.compiled.problem) is not None:
-            refused.setdefault(problem, []).append(configuration)
-    none_left = sum(map(len, refused.values())) == len(configurations)
+            by_problem.setdefault(problem, []).append(configuration)
+    none_left = sum(map(len, by_problem.values())) == len(configurations)
     findings = []
-    for problem, alike in refused.items():
+    for problem, alike in by_problem.items():
         first = alike[0].text
         which = (
             f"The configuration {first}" if len(alike) == 1 else f"{len(alike)} configurations (as {first})"
