@@ -65,6 +65,8 @@ class _Decision:
     def __init__(self, evidence: Evidence, subject: CandidateKernels) -> None:
         self.evidence, self.subject = evidence, subject
         self.refusals = list(evidence.reasons)
+        self.by_code: dict[str, Reason] = {}  # of what is wrong in a case: the first reason of each code
+        self.elsewhere: dict[str, list[str]] = {}  # and the other cases where it is
         self.notes: list[Reason] = []
         self.checks: list[dict[str, Any]] = []
         self.verdicts = {case.index: case for case in evidence.verdicts}
@@ -121,12 +123,11 @@ class _Decision:
         if drawn.twice and verdict.bitwise_repeatable is None and not verdict.reasons:
             faults.append(Reason("incomplete", "The second run on the same inputs is missing."))
         if reference_case.layout_fault:
-            fault = reference_case.layout_fault
-            faults.insert(
-                0, Reason("wrong-shape", f"The outputs do not fit the reference's layout: {fault}.")
-            )
+            message = f"The outputs do not fit the reference's layout: {reference_case.layout_fault}."
+            faults.insert(0, Reason("wrong-shape", message))
         faults += [] if faults or verdict.skipped else self._too_little(verdict)
-        self.refusals += [Reason(r.code, f"In the case {drawn.name!r}: {r.message}") for r in faults]
+        for fault in faults:
+            self._refuse(fault.code, f"In the case {drawn.name!r}: {fault.message}", repr(drawn.name))
         self.notes += verdict.notes
         if reference_case.note and not self.compared:
             self.notes.append(Reason("not-float64", reference_case.note))
@@ -154,7 +155,7 @@ class _Decision:
         elif run_case is not None and run_case.raised:
             check["outcome"] = "refused"
             message = f"The candidate failed on the case {drawn.name!r}: {run_case.raised}"
-            self.refusals.append(Reason("kernel-raised", message))
+            self._refuse("kernel-raised", message, repr(drawn.name))
         else:
             return False
         return True
@@ -192,11 +193,8 @@ class _Decision:
         if run_case.raised:
             check["outcome"] = f"refused by the kernel: {run_case.raised}"
             if right:
-                self.refusals.append(
-                    Reason(
-                        "kernel-raised", f"{where}, which the original computes, it failed: {run_case.raised}"
-                    )
-                )
+                message = f"{where}, which the original computes, it failed: {run_case.raised}"
+                self._refuse("kernel-raised", message, _named(drawn))
             return
         if verdict is None:
             check["outcome"] = "missing"
@@ -209,7 +207,7 @@ class _Decision:
             and not faults
         ):
             message = f"{where} it launched no kernel and computed the result in another way."
-            self.refusals.append(Reason("fallback", message))
+            self._refuse("fallback", message, _named(drawn))
         self._wrong_at(drawn, faults, bool(right))
 
     def _wrong_at(self, drawn: DrawnCase, faults: list[Reason], right: bool) -> None:
@@ -231,7 +229,23 @@ class _Decision:
             message = f"{where} it is wrong without saying so: {faults[0].message}"
             self.notes.append(Reason("not-general", message))
             return
-        self.refusals += [Reason(r.code, f"{where} ({why}): {r.message}") for r in faults]
+        for fault in faults:
+            self._refuse(fault.code, f"{where} ({why}): {fault.message}", _named(drawn))
+
+    def _refuse(self, code: str, message: str, case: str) -> None:
+        """Refuse for what is wrong in ``case``: one reason for each code, which names the other cases."""
+        if code in self.by_code:
+            self.elsewhere.setdefault(code, []).append(case)
+        else:
+            self.by_code[code] = Reason(code, message)
+            self.refusals.append(self.by_code[code])
+
+    def _with_cases(self, reason: Reason) -> Reason:
+        cases = list(dict.fromkeys(self.elsewhere.get(reason.code, ())))
+        if not cases or self.by_code[reason.code] is not reason:
+            return reason
+        rest = f" and {len(cases) - _NAMED_CASES} more" if len(cases) > _NAMED_CASES else ""
+        return Reason(reason.code, f"{reason.message} So too: {', '.join(cases[:_NAMED_CASES])}{rest}.")
 
     def _at_smaller_sizes(self) -> None:
         """Say which sizes are smaller than the problem's; a case that stands for the main one has to be right."""
@@ -304,7 +318,8 @@ class _Decision:
         noted = [Reason(f.code, f"{f.message} (line {f.line})") for f in evidence.findings if not f.certain]
         full = full_precision(evidence.drawn)
         self.notes += [n for n in noted if n.code in NOTED and (full or n.code != "low-precision")]
-        return accepted, _unique(_first_cause_first(self.refusals) or self.notes), self.checks
+        refusals = [self._with_cases(reason) for reason in self.refusals]
+        return accepted, _unique(_first_cause_first(refusals) or self.notes), self.checks
 
     def _beyond_limits(self) -> None:
         """Say which numbers the candidate compares sizes with that no case is beyond."""
@@ -360,6 +375,8 @@ class _Decision:
         return f": {'; '.join(dict.fromkeys(why))}" if why else ""
 
 
+#: So many further cases a reason names.
+_NAMED_CASES = 6
 #: Codes of results of another form than the reference's.
 _OTHER_FORM = frozenset(["wrong-shape", "wrong-count", "wrong-type", "wrong-dtype", "wrong-output"])
 #: Codes of results that are wrong as they are: the first cause, where a later call is wrong as well.
