@@ -208,8 +208,8 @@ def line_findings(counts: LaunchCounts) -> list[Finding]:
         message = (
             f"All lanes{where} are masked off in the sampled programs: with these arguments nothing is done there."
             if percent == 100
-            else f"{percent} % of the lanes{where} are masked off in the sampled programs; a block size that "
-            "divides the shape would not start them."
+            else f"{percent} % of the lanes{where} are masked off in the sampled programs; where a size masks "
+            "them, a block size that divides it would not start them."
         )
         found.append(Finding("masked-lanes", numbers[0], "information", message))
     return found

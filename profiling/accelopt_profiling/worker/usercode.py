@@ -171,9 +171,20 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
         if any(kind.__name__ in _SKIPPED for kind in type(error).__mro__):
             message = f"The file skips itself{': ' if str(error) else ''}{error}."
             raise StepFailedError(StepError("exited", message.replace("..", "."), file, line)) from error
-        what = error_text(error)
+        what = _text_with_place(context, error)
         detail = "".join(traceback.format_exception(error))[-4000:]
         raise StepFailedError(StepError(code, f"{doing}{what}", file, line, detail)) from error
+
+
+def _text_with_place(context: StepContext, error: BaseException) -> str:
+    """Return ``error_text``; of a file outside of the job that does not parse, the whole path and Python's version."""
+    if (
+        not isinstance(error, SyntaxError)
+        or context.relative_source(file := error.filename or "") is not None
+    ):
+        return error_text(error)
+    python = f"{sys.version_info.major}.{sys.version_info.minor}"
+    return f"{file}, line {error.lineno}, is not valid in Python {python}: {error.msg}."
 
 
 def _installed_version(package: str) -> str:

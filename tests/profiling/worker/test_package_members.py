@@ -77,6 +77,14 @@ def test_a_package_that_raises_is_entered_without_its_init(package, tmp_path):
         load(package, "from somelib import runs\n", tmp_path)
 
 
+def test_a_package_for_a_newer_python_says_so_with_its_file(package, tmp_path):
+    (package / "sizes.py").write_text("N = 5\nfor in range\n")
+    with pytest.raises(
+        StepFailedError, match=r"ops/sizes\.py, line 2, is not valid in Python 3\.\d+: invalid"
+    ):
+        load(package, "from somelib.ops.sizes import N\n", tmp_path)
+
+
 def test_a_module_that_did_not_travel_is_not_called_missing(package, tmp_path):
     source = Source("lib/k.py", {"lib/k.py": "from lib.gone import N\n", "lib/__init__.py": ""}, [], "k.py")
     write_sources(tmp_path / "src", source.files)
