@@ -7,7 +7,6 @@ import re
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 from types import ModuleType
 from typing import Any
 
@@ -36,6 +35,7 @@ from accelopt_profiling.problems.inference.own_faults import own_fault_line
 from accelopt_profiling.problems.loading.inferred import (
     INFER_CPU_SECONDS,
     floor_finding,
+    instead_of_own_run,
     is_by_values,
     of_inferred,
     with_inferred,
@@ -78,12 +78,9 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         stopped = failed
     if stopped is None and (run.reached_a_kernel or real_packages()):
         return made
-    kernel = PurePosixPath(context.source.kernel)
-    path = str(kernel.with_name(f"{kernel.stem}_problem.py"))
-    options = {"unreferenced": True, "inferred": True}
-    inferred = replace(params.problem, kind="inferred", path=path, options=options)
+    inferred = replace(params, problem=instead_of_own_run(context, params.problem))
     try:
-        return _ProfileRun(context, replace(params, problem=inferred), machine).perform()
+        return _ProfileRun(context, inferred, machine).perform()
     except StepFailedError:
         if stopped is not None:
             raise stopped from None

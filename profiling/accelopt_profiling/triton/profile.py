@@ -30,6 +30,7 @@ from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_case
 from accelopt_profiling.problems.loading.inferred import (
     APART_CPU_SECONDS,
     INFER_CPU_SECONDS,
+    instead_of_own_run,
     with_inferred,
 )
 from accelopt_profiling.problems.loading.load import load_problem
@@ -58,7 +59,8 @@ interpreter().prepare()  # a preloaded parent imports this module once, so that 
 
 
 def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasurement]:
-    """Profile ``params.kernels``; each partial result is emitted as ``{"kernels": [...]}``, the last is returned.
+    """Profile ``params.kernels``; each partial result is emitted as ``{"kernels": [...]}``, the last is returned. Of a
+    file whose own run launches nothing the arguments are inferred.
 
     Raises:
         StepFailedError: the file or its problem cannot be loaded or run, or the target is not a GPU.
@@ -67,9 +69,18 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         target = load_gpu(params.target)
     except UnknownTargetError as error:
         raise StepFailedError(StepError("unsupported", str(error))) from error
-    made = _Profile(context, params, target).run()
-    unwritten = params.problem is not None and params.problem.origin == "inferred"
-    return _with_apart(context, params, target, made) if unwritten and params.extent == "all" else made
+    run, problem = _Profile(context, params, target), params.problem
+    made = run.run()
+    if problem is None or params.extent != "all":
+        return made
+    if problem.kind == "selfrun" and not any(known.executions for known in run.known.values()):
+        problem = instead_of_own_run(context, problem)
+        params = dataclasses.replace(params, problem=problem)
+        try:
+            made = _Profile(context, params, target).run()
+        except StepFailedError:
+            return made
+    return _with_apart(context, params, target, made) if problem.origin == "inferred" else made
 
 
 def _with_apart(

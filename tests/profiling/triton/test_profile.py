@@ -340,6 +340,29 @@ def test_a_file_that_runs_itself_and_fails_says_so(warm, ending, severity, said)
         assert ends[0]["message"].startswith(said)
 
 
+ONLY_NAMES_ITS_LAUNCHER = (
+    OWN_RUN.partition("x = torch")[0]
+    + """
+def run(x):
+    y = torch.empty_like(x)
+    twice[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), B=256)
+    return y
+
+def install():
+    globals()["__call__"] = run
+
+install()
+"""
+)
+
+
+def test_a_file_whose_own_run_launches_nothing_runs_with_inferred_arguments(warm):
+    files = {"m.py": ONLY_NAMES_ITS_LAUNCHER}
+    kernel = only(warm.profile(files, "m.py", {"kind": "selfrun", "options": {"module": True}}, detail=False))
+    assert kernel["latency"]["known"] == "estimated"
+    assert kernel["case"].startswith("x ")
+
+
 COST_ONLY = """
 @triton.jit
 def double(x, out, n, B: tl.constexpr):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import replace
+from pathlib import PurePosixPath
 
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.inference.inferred import InferredProblem
+from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: Seconds for the tries of a problem that is inferred, besides importing the file.
@@ -19,6 +21,14 @@ _GIVE_REAL_VALUES = (
 )
 #: Codes of what may be the fault of the values, not of the kernel.
 _BY_VALUES = ("out-of-bounds", "kernel-raised", "uninitialised-read", "capacity")
+
+
+def instead_of_own_run(context: StepContext, problem: ProblemRef) -> ProblemRef:
+    """Return the problem that is to be inferred for a file whose own run launches nothing."""
+    kernel = PurePosixPath(context.source.kernel)
+    path = str(kernel.with_name(f"{kernel.stem}_problem.py"))
+    options = {"unreferenced": True, "inferred": True}
+    return replace(problem, kind="inferred", path=path, origin="inferred", options=options)
 
 
 def with_inferred(
