@@ -8,6 +8,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,8 @@ def _default(value: Any) -> str:
 
 
 def main() -> None:
-    FILE.write_text(json.dumps(functions(), indent=1) + "\n", "utf-8")
+    rows = re.sub(r"\{\n +(.*)\n +(.*)\n +(.*)\n +\}", r"{\1 \2 \3}", json.dumps(functions(), indent=1))
+    FILE.write_text(rows + "\n", "utf-8")
 
 
 if __name__ == "__main__":
