@@ -71,6 +71,9 @@ async def test_problems_are_raised_as_what_they_are(engine: ProcessBackend) -> N
     with pytest.raises(RuntimeError, match="bug"):
         async for _ in engine.profile(file(KERNEL + "BUG = 1\n")):
             pass
+    with pytest.raises(UserError, match="Permission denied: /k/inputs"):
+        async for _ in engine.profile(file(KERNEL + "DENIED = 1\n")):
+            pass
 
 
 async def test_closing_a_stream_stops_the_work_and_others_go_on(engine: ProcessBackend) -> None:

@@ -1,4 +1,5 @@
-"""Every file access of ``profile``, ``verify`` and ``accept`` fails once, in each way: a sentence, and nothing is lost.
+"""Every file access of ``profile``, ``verify``, ``accept``, ``watch`` and an editor's save fails once, in each way: a
+sentence, and nothing is lost.
 
 A first run lists the places in the product's code that read or write files; each is then made to fail where it is first
 reached. The host's answers are those of the first run.
@@ -11,16 +12,18 @@ import builtins
 import contextlib
 import errno
 import io
+import json
 import os
 import shutil
 import sys
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.command import Command
+from support.command import Command, Ended
 from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 
 import accelopt_agent
@@ -29,10 +32,17 @@ import accelopt_memory
 import accelopt_profiling
 from accelopt_agent.events import SuggestionFound
 from accelopt_lsp import resources
+from accelopt_lsp.backend.local import LocalBackend
+from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.errors import UserError, file_fault
+from accelopt_lsp.server.documents import read_source
+from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job
+from accelopt_profiling.measurement import FileMeasurement
 
 #: Kernels that Python does not read.
 UNREADABLE = {
@@ -103,7 +113,6 @@ class Accesses:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.sites: dict[Site, None] = {}
         self.fails: tuple[Site, Callable[[Any], Exception]] | None = None
-        self.raised = ""
         for module, name in _ACCESSES:
             monkeypatch.setattr(module, name, self._watched(name, getattr(module, name)))
 
@@ -114,7 +123,6 @@ class Accesses:
                 self.sites[site] = None
                 if self.fails is not None and self.fails[0] == site:
                     make, self.fails = self.fails[1], None
-                    self.raised = str(arguments[0]) if arguments else "?"
                     raise make(arguments[0] if arguments else None)
             return access(*arguments, **named)
 
@@ -146,6 +154,8 @@ COMMANDS = {
     "profile": ["profile", "k.py", "--json"],
     "verify": ["verify", "candidate.py", "--problem", "k.py", "--original", "k.py", "--json"],
     "accept": ["accept", "@ID@", "--json"],
+    "watch": ["watch", ".", "--once", "--json"],
+    "save": [],
 }
 
 
@@ -161,7 +171,8 @@ def test_a_failed_access_is_a_sentence_and_loses_nothing(
     PlayedHost.answers.clear()
     stored = {path.name: path.read_bytes() for path in kept.iterdir() if path.is_file()}
     accesses = Accesses(monkeypatch)
-    assert accelopt(*arguments).code == 0
+    run = partial(_saved, kept / "k.py") if command == "save" else partial(accelopt, *arguments)
+    assert run().code == 0
     sites = list(accesses.sites)
     assert len(sites) > 5
     after = (kept / "k.py").read_text()
@@ -170,10 +181,10 @@ def test_a_failed_access_is_a_sentence_and_loses_nothing(
         for name, content in stored.items():
             (kept / name).write_bytes(content)
         resources._said.clear()
-        accesses.fails, accesses.raised = (site, ERRORS[error]), ""
+        accesses.fails = site, ERRORS[error]
         try:
-            ended = accelopt(*arguments)
-            fault = _fault(ended, accesses.raised)
+            ended = run()
+            fault = _fault(ended)
         except Exception as escaped:
             fault = f"{type(escaped).__name__}: {escaped}"
         accesses.fails = None
@@ -197,7 +208,7 @@ def test_a_text_that_cannot_be_read_is_a_sentence(
     (kept / arguments[1]).write_text(EXAMPLE.read_text() + text, encoding="utf-8", errors="surrogatepass")
     ended = accelopt(*arguments)
     assert ended.code in (1, 2)
-    assert not _fault(ended, "")
+    assert not _fault(ended)
     assert "pars" in ended.out or "UTF-8" in ended.out
 
 
@@ -210,7 +221,30 @@ async def _waiting_suggestion(folder: Path) -> str:
     return next(event.suggestion.id for event in events if isinstance(event, SuggestionFound))
 
 
-def _fault(ended: Any, path: str) -> str:
+def _saved(path: Path) -> Ended:
+    """What an editor's save does behind the server, and what the person is told where it fails."""
+
+    async def save() -> list[FileMeasurement]:
+        text, _ = read_source(str(path))
+        file, backend = FileText(examine(path, text), load_settings(path), key="key"), LocalBackend()
+        try:
+            await backend.stored_searches(file, saved=True)
+            async with contextlib.aclosing(backend.profile(file)) as measurements:
+                return [measurement async for measurement in measurements]
+        finally:
+            await backend.close()
+
+    try:
+        assert asyncio.run(save())
+    except Exception as error:
+        sentence = str(error) if isinstance(error, UserError) else file_fault(error, path.name)
+        if not sentence:
+            raise
+        return Ended(3, json.dumps({"error": {"message": sentence}}), "")
+    return Ended(0, "{}", "")
+
+
+def _fault(ended: Any) -> str:
     """Return what is wrong with how a command ended, "" where nothing is."""
     if ended.code not in (0, 1, 2, 3):
         return f"exit {ended.code}"

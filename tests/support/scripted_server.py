@@ -196,6 +196,8 @@ class Scripted:
             raise UserError("The scripted backend refuses.")
         if _says(text, "BUG"):
             raise RuntimeError("a bug in the backend")
+        if _says(text, "DENIED"):
+            raise PermissionError(13, "Permission denied", "/k/inputs.npy")
 
     def _log(self, what: str, suggestion: Suggestion) -> str:
         self._suggestions.pop(suggestion.id, None)

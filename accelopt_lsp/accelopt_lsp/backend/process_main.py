@@ -28,7 +28,7 @@ from accelopt_lsp.backend.messages import (
     read_message,
 )
 from accelopt_lsp.backend.protocol import Backend
-from accelopt_lsp.errors import UserError
+from accelopt_lsp.errors import UserError, file_fault
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,8 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
             error = problem
         except Exception as bug:
             log.exception("%s failed", call.method)
-            error = RuntimeError(f"{type(bug).__name__}: {bug}")
+            sentence = file_fault(bug)
+            error = UserError(sentence) if sentence else RuntimeError(f"{type(bug).__name__}: {bug}")
         finally:
             calls.pop(call.number, None)
             send(CallEnd(call.number, error))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
+from accelopt_lsp.errors import file_fault
+
 
 class Exit(IntEnum):
     """The exit codes that scripts rely on."""
@@ -60,25 +62,9 @@ def failure_at_files(error: BaseException, arguments: Sequence[str]) -> CommandE
     An error that does not say at which file gets the files among the command's ``arguments``.
     """
     files = ", ".join(text for text in arguments if not text.startswith("-") and os.path.isfile(text))
-    place = f"{files}: " if files else ""
-    if isinstance(error, OSError):
-        what = (
-            f"{error.strerror or error}: {error.filename}"
-            if error.filename
-            else f"{place}{error.strerror or error}"
-        )
-        return CommandError(
-            Exit.UNAVAILABLE, f"{what}. Make it usable for this user, with room on its disk, and try again."
-        )
-    if isinstance(error, MemoryError):
-        return CommandError(
-            Exit.UNAVAILABLE, f"{place}The memory ran out; close what else runs, and try again."
-        )
-    if isinstance(error, RecursionError):
-        return wrong_input(f"{place}The text is nested more deeply than can be read; make it flatter.")
-    if isinstance(error, UnicodeError):
-        return wrong_input(f"{place}Some of it is no text ({error}); save it as UTF-8.")
-    return None
+    code = Exit.WRONG_INPUT if isinstance(error, (RecursionError, UnicodeError)) else Exit.UNAVAILABLE
+    sentence = file_fault(error, files)
+    return CommandError(code, sentence) if sentence else None
 
 
 def as_object(failure: CommandError) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from accelopt_lsp.cli.failures import CommandError
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import request_for
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.errors import UserError
+from accelopt_lsp.errors import UserError, file_fault
 from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
 from accelopt_lsp.stderr import printable, say
 
@@ -125,8 +125,8 @@ class Watcher:
     def _ended(self, path: Path, done: asyncio.Task[None]) -> None:
         if self._work.get(path) is done:
             del self._work[path]
-        if not done.cancelled() and done.exception() is not None:
-            say(f"{path}: {done.exception()}")
+        if not done.cancelled() and (error := done.exception()) is not None:
+            say(file_fault(error, str(path)) or f"{path}: {error}")
 
     async def _profile(self, host: Host, path: Path) -> None:
         from accelopt_profiling.kernels import may_hold_kernels

@@ -21,7 +21,7 @@ from pygls.protocol import (
 
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.protocol import Backend
-from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.errors import HostUnavailableError, UserError, file_fault
 from accelopt_lsp.server.client import SentCapabilities
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
@@ -107,8 +107,8 @@ class AccelOptServer(LanguageServer):
             self.status.host_down(str(error))
             if job.kind == "optimize":
                 self.editor.say(str(error), "warning")
-        elif isinstance(error, UserError):
-            self.editor.say(str(error), "warning")
+        elif isinstance(error, UserError) or file_fault(error):
+            self.editor.say(file_fault(error, job.title) or str(error), "warning")
         else:
             message = (
                 f"{job.title} failed: {type(error).__name__}: {error}. The log of the server has the details."
