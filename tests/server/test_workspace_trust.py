@@ -133,6 +133,22 @@ async def test_a_folder_that_was_removed_is_asked_about_again(
 
 
 @pytest.mark.slow
+async def test_the_status_names_the_targets_of_all_folders(
+    editor: Editor, folders: tuple[Path, Path]
+) -> None:
+    (folders[1] / "accelopt.toml").write_text('[target]\ntriton = "a100"\nnki = "trn1"\n')
+    await editor.begin("vscode", folders[0], folders=folders, status=True)
+
+    async def both() -> bool:
+        return any(
+            status.target == "h100 or a100 (Triton), as the file needs or trn1 (NKI)"
+            for status in editor.statuses
+        )
+
+    await editor.until(both, "both targets")
+
+
+@pytest.mark.slow
 async def test_the_status_names_a_folder_that_is_not_trusted(
     editor: Editor, folders: tuple[Path, Path]
 ) -> None:
@@ -140,6 +156,7 @@ async def test_the_status_names_a_folder_that_is_not_trusted(
     await editor.begin("vscode", first, status=True)
     uri = editor.open(second / "k.py", KERNELS)
     await editor.title(uri, "is not trusted")
+    assert editor.statuses[-1].target == "h100 (Triton), as the file needs (NKI)"
     assert (editor.statuses[-1].state, str(second) in editor.statuses[-1].message) == ("untrusted", True)
     editor.close(uri)
 

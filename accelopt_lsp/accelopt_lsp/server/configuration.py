@@ -33,20 +33,20 @@ class SettingsCache:
 
     async def of(self, path: str) -> Settings:
         """Return the settings for a file."""
-        known = self._known
-        if path not in known:
+        cache = self._known
+        if path not in cache:
             editor, workspace = dict(self.editor), self.workspace
             settings = await asyncio.to_thread(load_settings, Path(path), editor=editor, workspace=workspace)
-            if known is not self._known:
+            if cache is not self._known:
                 return await self.of(path)  # something changed meanwhile, perhaps what is trusted
-            known[path] = settings
+            cache[path] = settings
             for complaint in map(str, settings.complaints):
                 if complaint not in self._complained:
                     self._complained.add(complaint)
                     self._complain(f"Settings: {complaint}")
             if settings.unapproved is not None:
                 self.on_unapproved(settings.unapproved)
-        return known[path]
+        return cache[path]
 
     def known(self, path: str) -> Settings | None:
         """Return the settings for a file if they were read already: for answers that must not wait."""
@@ -89,9 +89,11 @@ class SettingsSync:
             editor |= editor_settings(pushed.get("accelopt"))
         before = {state.uri: self._cache.known(state.path) for state in self._state.files()}
         self._cache.changed(editor)
-        root = next(iter(self._documents.folders), Path.cwd())
-        targets = (await self._cache.of(str(root / "kernel.py"))).target
-        self._status.target = f"{targets.triton} (Triton), {targets.nki} (NKI)"
+        roots = self._documents.folders or (Path.cwd(),)
+        targets = [(await self._cache.of(str(root / "kernel.py"))).target for root in roots]
+        triton = " or ".join(dict.fromkeys(t.triton for t in targets))
+        nki = " or ".join(dict.fromkeys(t.nki or "as the file needs" for t in targets))
+        self._status.target = f"{triton} (Triton), {nki} (NKI)"
         self._status.update(self._jobs.running())
         for uri, settings in before.items():
             state = self._state.get(uri)
