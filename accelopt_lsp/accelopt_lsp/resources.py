@@ -104,9 +104,9 @@ def _memories(settings: Settings) -> list[Path]:
 
     if settings.memory_path == NOWHERE:
         return []
-    named = Path(settings.memory.path).expanduser().absolute() if settings.memory.path else default_path()
-    found = [settings.memory_path, *all_paths(named), *all_paths(default_path())]
-    return [path for path in dict.fromkeys(found) if path.is_file()]
+    default = Path(settings.memory.path).expanduser().absolute() if settings.memory.path else default_path()
+    paths = [settings.memory_path, *all_paths(default), *all_paths(default_path())]
+    return [path for path in dict.fromkeys(paths) if path.is_file()]
 
 
 def _file_of(entry: str, database: Path) -> str | None:
@@ -116,10 +116,10 @@ def _file_of(entry: str, database: Path) -> str | None:
 
     try:
         with Memory.open(database, read_only=True) as memory:
-            found = memory.entries(entry)
-            if not found:
+            entries = memory.entries(entry)
+            if not entries:
                 return None
-            record = memory.entry(*found[0])
+            record = memory.entry(*entries[0])
     except MemoryUnavailableError:
         return None
     body: dict[str, Any] = getattr(record, "body", {})
@@ -202,8 +202,8 @@ def targets_for(
     except UnknownTargetError as error:
         raise UserError(f"--target: {error}.") from None
     dialect: Dialect = "triton" if target.kind == "gpu" else "nki"
-    there = {k.dialect for k in kernels} if dialects is None else dialects
-    if there and dialect not in there:
+    runnable = {k.dialect for k in kernels} if dialects is None else dialects
+    if runnable and dialect not in runnable:
         names, kind = ("NKI", "neuron") if dialect == "triton" else ("Triton", "gpu")
         choices = ", ".join(target_names(kind))
         raise UserError(f"--target: {target.title} runs no {names} kernels; choose one of: {choices}.")

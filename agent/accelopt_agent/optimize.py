@@ -355,9 +355,9 @@ async def _all_kernels(
         which = f"no kernel {request.kernel}" if request.kernel else "no kernel that is launched"
         raise CostUnavailableError("no-kernel", f"{request.path} has {which}.", lasting=True)
     baseline = await run.cost.baseline()
-    measured = {m.name: m for m in baseline.kernels}
-    for kernel in sorted(kernels, key=lambda k: -_us(measured.get(k.name))):
-        measurement = measured.get(kernel.name)
+    measurements = {m.name: m for m in baseline.kernels}
+    for kernel in sorted(kernels, key=lambda k: -_us(measurements.get(k.name))):
+        measurement = measurements.get(kernel.name)
         if measurement is None or baseline.refusal(kernel.name) is not None:
             yield KernelSkipped(_why_skipped(baseline, kernel.name), kernel.name)
             continue

@@ -297,17 +297,17 @@ class Memory:
             count = {
                 table: int(db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]) for table in tables
             }
-            checked = int(db.execute("SELECT count(*) FROM pairs WHERE proved = 1").fetchone()[0])
+            unaccepted = int(db.execute("SELECT count(*) FROM pairs WHERE proved = 1").fetchone()[0])
         files = (self.path, Path(f"{self.path}-wal"))
         return Stats(
             path=str(self.path),
-            pairs=count["pairs"] - checked,
+            pairs=count["pairs"] - unaccepted,
             traps=count["traps"],
             rejected=count["rejections"],
             runs=count["runs"],
             receipts=count["receipts"],
             bytes=sum(file.stat().st_size for file in files if file.exists()),
-            checked=checked,
+            checked=unaccepted,
         )
 
     def search(self, text: str, limit: int = 50) -> list[SearchHit]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accelopt_lsp.backend.cache_key import installed, run_conditions
+from accelopt_lsp.backend.cache_key import installed_packages, run_conditions
 from accelopt_lsp.settings.load import HostSettings, Settings, load_settings
 from accelopt_profiling.content_key import content_key
 from accelopt_profiling.examination import examine
@@ -53,7 +53,7 @@ def test_another_version_of_a_package_is_another_key(tmp_path: Path) -> None:
     (tmp_path / "venv/bin").mkdir()
     (tmp_path / "venv/bin/python").symlink_to("/usr/bin/python3")
     python = str(tmp_path / "venv/bin/python")
-    assert installed(python) == ["triton-3.7.1.dist-info"]
+    assert installed_packages(python) == ["triton-3.7.1.dist-info"]
     (packages / "triton-3.7.1.dist-info").rename(packages / "triton-3.8.0.dist-info")
-    assert installed(python) == ["triton-3.8.0.dist-info"]
-    assert installed("") == installed(str(tmp_path / "nothing/bin/python")) == []
+    assert installed_packages(python) == ["triton-3.8.0.dist-info"]
+    assert installed_packages("") == installed_packages(str(tmp_path / "nothing/bin/python")) == []

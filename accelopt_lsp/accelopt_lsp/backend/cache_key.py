@@ -20,7 +20,7 @@ def run_conditions(settings: Settings) -> list[Any]:
     return [to_plain(settings.target), place, to_plain(settings.job_limits), __version__]
 
 
-def installed(python: str) -> list[str]:
+def installed_packages(python: str) -> list[str]:
     """Return the packages of an interpreter with their versions, by the names of their folders; nothing is run."""
     if not python:
         return []

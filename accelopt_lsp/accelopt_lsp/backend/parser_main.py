@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from accelopt_lsp.backend.cache_key import installed
+from accelopt_lsp.backend.cache_key import installed_packages
 from accelopt_memory.connection import Connection
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.profile_cache import ProfileCache
@@ -52,7 +52,7 @@ def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
         root = Path(request["root"]) if request["root"] else None
         path = Path(request["path"])
         examined = examine(path, request["text"], project_root=root, problem=request["problem"])
-        key = content_key("profile", examined, [request["conditions"], installed(request["python"])])
+        key = content_key("profile", examined, [request["conditions"], installed_packages(request["python"])])
         return {
             "file": to_plain(replace(examined, text="")),  # who asks has the text
             "key": key,

@@ -134,9 +134,9 @@ def _apply(suggestion: Suggestion) -> bool:
 
 def _replace(path: Path, text: str, encoding: str) -> None:
     """Write the file whole or not at all; links and permissions stay."""
-    real = path.resolve()
+    target = path.resolve()
     try:
-        with whole_file(real, real.stat().st_mode & 0o7777, encoding) as out:
+        with whole_file(target, target.stat().st_mode & 0o7777, encoding) as out:
             out.write(text)
     except UnicodeEncodeError as error:
         raise wrong_input(f"{path} cannot be written: {error}.") from None

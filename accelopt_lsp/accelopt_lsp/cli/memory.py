@@ -145,8 +145,8 @@ def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
     forgotten: list[dict[str, str]] = []
     with ExitStack() as stack:
         memories = [stack.enter_context(memory_with(entry_id, to_keep=True)[0]) for entry_id in entry_ids]
-        found = [(m, *_the_one(m, entry_id)) for m, entry_id in zip(memories, entry_ids, strict=True)]
-        for opened, kind, full in found:
+        entries = [(m, *_the_one(m, entry_id)) for m, entry_id in zip(memories, entry_ids, strict=True)]
+        for opened, kind, full in entries:
             opened.forget(full)
             forgotten.append({"kind": kind, "id": full})
     if as_json:
@@ -211,12 +211,12 @@ def _add_foreign(opened: Memory, path: Path, settings: Settings) -> tuple[dict[s
     from accelopt_memory.export_masks import holds_secret
 
     try:
-        found = read_foreign(path, lambda kernel: settings.targets([kernel])[kernel.dialect])
+        foreign = read_foreign(path, lambda kernel: settings.targets([kernel])[kernel.dialect])
     except ForeignFormatError as error:
         raise wrong_input(f"{error}.") from None
-    before, left_out = opened.stats().pairs, list(found.left_out)
+    before, left_out = opened.stats().pairs, list(foreign.left_out)
     with opened.transaction():
-        for pair in found.pairs:
+        for pair in foreign.pairs:
             if holds_secret(pair.slow_text + pair.fast_text):
                 left_out.append(f"{pair.summary}: a source looks as if it held a secret")
             else:

@@ -66,31 +66,31 @@ def migrate(
             raise wrong_input(f"{file}:{finding.line}: {finding.message}")
     if examined.problem.ref is None:
         raise wrong_input(f"No problem says what to run {file} with; `accelopt problem {file}` writes one.")
-    moved = asyncio.run(_migrate(settings, examined, target))
-    path = moved.written_as(path)
+    migration = asyncio.run(_migrate(settings, examined, target))
+    path = migration.written_as(path)
     try:
         with path.open("xb") as written:
-            written.write(encode_source(moved.text))
+            written.write(encode_source(migration.text))
     except OSError as error:
         raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None
     if as_json:
         print_json(
             {
-                "file": str(file), "path": str(path), "equal": moved.equal, "unmoved": moved.unmoved,
-                "cases": [dataclasses.asdict(case) for case in moved.cases], "stopped": moved.stopped,
-                "not_compared": moved.not_compared, "loops": moved.loops,
+                "file": str(file), "path": str(path), "equal": migration.equal, "unmoved": migration.unmoved,
+                "cases": [dataclasses.asdict(case) for case in migration.cases], "stopped": migration.stopped,
+                "not_compared": migration.not_compared, "loops": migration.loops,
             }
         )  # fmt: skip
     else:
-        _print(path, moved)
-    return Exit.DONE if moved.equal else Exit.NO
+        _print(path, migration)
+    return Exit.DONE if migration.equal else Exit.NO
 
 
-def _print(path: Path, moved: ComparedMigration) -> None:
+def _print(path: Path, migration: ComparedMigration) -> None:
     say(printable(f"Wrote {path}."))
-    for line in moved.unmoved:
+    for line in migration.unmoved:
         say(printable(f"Line {line.line} of the original is not moved: {line.reason}."))
-    for case in moved.cases:
+    for case in migration.cases:
         times = ""
         if case.before_us is not None and case.after_us is not None:
             times = f"; est. {duration_text(case.before_us)} before, {duration_text(case.after_us)} after"
@@ -98,12 +98,12 @@ def _print(path: Path, moved: ComparedMigration) -> None:
         say(printable(f"{case.case}: {outcome}{times}"))
         if case.note:
             say(printable(f"Note: {case.note}"))
-    for reason in moved.not_compared:
+    for reason in migration.not_compared:
         say(printable(f"Not compared: {reason}."))
-    if moved.loops:
-        say(printable(moved.loops))
-    if moved.stopped:
-        say(printable(f"The new text does not run: {moved.stopped}"))
+    if migration.loops:
+        say(printable(migration.loops))
+    if migration.stopped:
+        say(printable(f"The new text does not run: {migration.stopped}"))
         say(printable("It is a draft to complete by hand, and no Python file yet."))
 
 

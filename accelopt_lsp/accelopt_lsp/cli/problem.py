@@ -53,10 +53,10 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
         else:
             say(printable(f"{file} has a problem already ({known.origin}); nothing was written."))
         return
-    found = asyncio.run(_infer(settings, examined, chosen, targets_for(settings, target, chosen)))
+    inferred = asyncio.run(_infer(settings, examined, chosen, targets_for(settings, target, chosen)))
     try:
         with path.open("x", encoding="utf-8") as written:
-            written.write(found.text)
+            written.write(inferred.text)
     except FileExistsError:
         raise _exists(path) from None
     except OSError as error:
@@ -64,12 +64,12 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
     if as_json:
         print_json(
             {
-                "path": str(path), "kernel": chosen[0].name, "entry": found.entry, "launched": found.launched,
-                "complete": found.complete, "remaining": found.remaining,
+                "path": str(path), "kernel": chosen[0].name, "entry": inferred.entry, "launched": inferred.launched,
+                "complete": inferred.complete, "remaining": inferred.remaining,
             }
         )  # fmt: skip
     else:
-        say(printable(f"Wrote {path}. {found.outcome} Next: accelopt profile {file}"))
+        say(printable(f"Wrote {path}. {inferred.outcome} Next: accelopt profile {file}"))
 
 
 def _kernels(file: Path, examined: KernelFile, name: str | None) -> list[Kernel]:

@@ -122,10 +122,10 @@ def request_for(
     from accelopt_profiling.profiler import ProfileRequest
 
     examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
-    asked = [k for k in examined.kernels if not kernels or k.name in kernels]
+    chosen = [k for k in examined.kernels if not kernels or k.name in kernels]
     return ProfileRequest(
         examined,
-        targets_for(settings, target, asked, ("triton", "nki") if among_others else None),
+        targets_for(settings, target, chosen, ("triton", "nki") if among_others else None),
         kernels=kernels or None,
         limits=settings.job_limits,
         timeline=timeline,

@@ -60,11 +60,11 @@ def verify(
     verdict = without_kernel(text) if original is None else None
     covered: list[str] = []
     if verdict is None:
-        asked = GateCheck(
+        request = GateCheck(
             (original or candidate).resolve(), text, base, Path(str(settings.problem)), settings.project_root,
             targets_for(settings, target, find_kernels(base).kernels), settings.job_limits,
         )  # fmt: skip
-        verdict, covered = asyncio.run(_check(settings, asked))
+        verdict, covered = asyncio.run(_check(settings, request))
     if verdict.invalid_problem:
         raise UserError("\n".join(reason.message for reason in verdict.reasons))
     if as_json:
@@ -78,7 +78,7 @@ def verify(
     return Exit.DONE if verdict.accepted else Exit.NO
 
 
-async def _check(settings: Settings, asked: GateCheck) -> tuple[Verdict, list[str]]:
+async def _check(settings: Settings, gate_check: GateCheck) -> tuple[Verdict, list[str]]:
     """Return the gate's verdict and what it covered, over the dialects of the file; the first refusal ends it."""
     from accelopt_profiling.gate.gate import check
     from accelopt_profiling.gate.scope import scope
@@ -87,8 +87,8 @@ async def _check(settings: Settings, asked: GateCheck) -> tuple[Verdict, list[st
     try:
         verdicts: list[Verdict] = []
         covered: list[str] = []
-        for request in gate_requests(asked, ship_imports=host.remote):
-            with err().status(f"checking {printable(asked.file.name)} on {host.name} ..."):
+        for request in gate_requests(gate_check, ship_imports=host.remote):
+            with err().status(f"checking {printable(gate_check.file.name)} on {host.name} ..."):
                 verdict, receipt = await check(host, request)
             _keep(settings, receipt)
             verdicts.append(verdict)

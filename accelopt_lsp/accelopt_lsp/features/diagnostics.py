@@ -37,11 +37,11 @@ def findings(state: FileState) -> list[Finding]:
         said += _from_history(kernel)
     unique = list(_once(said))
     gravest = sorted(unique, key=lambda f: _GRAVEST_FIRST.index(f.severity))[:MOST]
-    shown = sorted(gravest, key=lambda f: f.line)
-    if rest := len(unique) - len(shown):
+    listed = sorted(gravest, key=lambda f: f.line)
+    if rest := len(unique) - len(listed):
         message = f"{rest} more findings are not shown."
-        shown.append(Finding("more-findings", shown[-1].line, "information", message))
-    return shown
+        listed.append(Finding("more-findings", listed[-1].line, "information", message))
+    return listed
 
 
 def _from_history(kernel: KernelState) -> Iterator[Finding]:

@@ -147,10 +147,10 @@ def _how(before: Known, after: Known) -> str:
 
 
 def _check(suggestion: Suggestion) -> str:
-    covered = scope(suggestion.gate, suggestion.dialect)
-    parts = ["The gate accepted it." + ("" if covered else " What it covered is not recorded.")]
-    if covered:
-        parts.append("\n".join(f"- {escaped(sentence)}" for sentence in covered))
+    sentences = scope(suggestion.gate, suggestion.dialect)
+    parts = ["The gate accepted it." + ("" if sentences else " What it covered is not recorded.")]
+    if sentences:
+        parts.append("\n".join(f"- {escaped(sentence)}" for sentence in sentences))
     remarks: list[str] = []
     if receipt := suggestion.gate.receipt:
         remarks.append(f"`accelopt replay {escaped(receipt)}` checks it again.")

@@ -51,8 +51,8 @@ def lenses(state: FileState, jobs: Iterable[BackgroundJob], targets: Mapping[Dia
         if kernel.offers:
             best = kernel.offers[0]
             count = len(kernel.offers)
-            checked = "1 checked faster version" if count == 1 else f"{count} checked faster versions"
-            title = f"{checked}: {speedup(best.speedup)}"
+            versions = "1 checked faster version" if count == 1 else f"{count} checked faster versions"
+            title = f"{versions}: {speedup(best.speedup)}"
             shown = {**where, "id": best.id, "title": version_name(best)}
             found.append(Lens(line, title, "suggestions", shown))
             if count > 1:

@@ -37,11 +37,11 @@ class LimitFix:
         file = await self._files.read(uri)
         now, layer = getattr(file.settings.limits, name), file.settings.origins.get(f"limits.{name}", "")
         most = all_settings()[f"limits.{name}"].maximum
-        raised = now * STEP if most is None else min(now * STEP, most)
-        if raised <= now:
+        limit = now * STEP if most is None else min(now * STEP, most)
+        if limit <= now:
             self._editor.say(f"limits.{name} is {now:g}, and no more than that can be set.")
             return
-        line = f"{name} = {raised:g}" if name == "seconds" else f"{name} = {raised:.0f}"
+        line = f"{name} = {limit:g}" if name == "seconds" else f"{name} = {limit:.0f}"
         if layer in OVER_FILES:
             self._editor.say(
                 f"Set `limits.{line}` ({now:g} now) in {layer}: it stands there, over every file."

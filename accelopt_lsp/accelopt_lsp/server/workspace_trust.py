@@ -57,17 +57,15 @@ class WorkspaceTrust:
             advice = f"Nothing of {folder} is run until you trust it: `accelopt trust {folder}`."
             self._tasks.start(self._ask(question, TRUST, advice, lambda: self._trust(folder)))
 
-    def unapproved(self, found: UnapprovedSettings) -> None:
+    def unapproved(self, settings: UnapprovedSettings) -> None:
         """Ask, once, about sensitive settings of the project that are not used."""
-        if self._first(f"{found.folder}\0{found}"):
+        if self._first(f"{settings.folder}\0{settings}"):
             question = (
-                f"The settings of the project in {found.folder} name programs, hosts or models, or what is sent to "
-                f"them: {found}. Use them?"
+                f"The settings of the project in {settings.folder} name programs, hosts or models, or what is sent to "
+                f"them: {settings}. Use them?"
             )
-            advice = (
-                f"Settings: not used until you approve them with `accelopt trust {found.folder}`: {found}"
-            )
-            self._tasks.start(self._ask(question, APPROVE, advice, lambda: self._approve(found)))
+            advice = f"Settings: not used until you approve them with `accelopt trust {settings.folder}`: {settings}"
+            self._tasks.start(self._ask(question, APPROVE, advice, lambda: self._approve(settings)))
 
     def _first(self, what: str) -> bool:
         first = what not in self._asked
@@ -90,8 +88,8 @@ class WorkspaceTrust:
         await asyncio.to_thread(_approvals().give, folder, trust=True)
         await self._reconfigure()
 
-    async def _approve(self, found: UnapprovedSettings) -> None:
-        await asyncio.to_thread(_approvals().give, found.folder, found.values)
+    async def _approve(self, settings: UnapprovedSettings) -> None:
+        await asyncio.to_thread(_approvals().give, settings.folder, settings.values)
         await self._reconfigure()
 
 

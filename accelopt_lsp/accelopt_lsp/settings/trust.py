@@ -42,10 +42,10 @@ def untrusted_folder(
     reached through a symbolic link, the folder that it leads to has to be trusted as well.
     """
     for folder in _owners(start.absolute(), project, workspace):
-        place = folder.resolve()
-        by_editor = any(above in workspace.trusted for above in (place, *place.parents))
-        if workspace.restricted or not (by_editor or approvals.trusts(place)):
-            return place
+        real_folder = folder.resolve()
+        by_editor = any(above in workspace.trusted for above in (real_folder, *real_folder.parents))
+        if workspace.restricted or not (by_editor or approvals.trusts(real_folder)):
+            return real_folder
     return None
 
 

@@ -135,28 +135,28 @@ class HostCost:
             before = _launched(await self._profiled(self._request.text, kernel, None, "cost"))
             self._rests[kernel] = [k for k in before if k.name != kernel]
         last = await self._profiled(text, kernel, None, self._extents.get(kernel, "cost"))
-        launched = _launched(last)
-        self._refuse(last, launched)
+        kernels = _launched(last)
+        self._refuse(last, kernels)
         original = self._originals.get(kernel)
-        for measured in launched:
-            compares = original is None or measured.name != kernel or same_amount(original, measured)
-            if not compares and not (together_known(measured) and original and together_known(original)):
+        for version in kernels:
+            comparable = original is None or version.name != kernel or same_amount(original, version)
+            if not comparable and not (together_known(version) and original and together_known(original)):
                 message = (
-                    f"It launches {kernel} {launch_count(measured)} times for other parts of the output than the "
-                    f"original, which launches it {launch_count(original or measured)} times, and the time of all "
+                    f"It launches {kernel} {launch_count(version)} times for other parts of the output than the "
+                    f"original, which launches it {launch_count(original or version)} times, and the time of all "
                     "launches together is not known."
                 )
                 raise CostUnavailableError("not-measured", message, lasting=False)
-        return whole(launched, kernel, self._rests[kernel])
+        return whole(kernels, kernel, self._rests[kernel])
 
     async def _kernel_cost(self, text: str, kernel: str) -> KernelMeasurement:
         last = await self._profiled(text, kernel, [kernel], self._extents.get(kernel, "cost"))
-        measured = [k for k in (last.kernels if last else []) if k.name == kernel]
-        self._refuse(last, measured)
+        kernels = [k for k in (last.kernels if last else []) if k.name == kernel]
+        self._refuse(last, kernels)
         original = self._originals.get(kernel)
-        if original is not None and not same_amount(original, measured[0]):
+        if original is not None and not same_amount(original, kernels[0]):
             return await self._whole_cost(text, kernel)
-        return measured[0]
+        return kernels[0]
 
     def _refuse(self, measurement: FileMeasurement | None, kernels: Sequence[KernelMeasurement]) -> None:
         """Raise CostUnavailableError where one of ``kernels`` has no cost, or where it is not known whether it can be

@@ -49,12 +49,16 @@ class ComparedMigration:
         if self.equal:
             return f"It computes the same in {len(self.cases)} case{'s' if len(self.cases) > 1 else ''}."
         count = len(self.unmoved)
-        left = f"{count} statement{' is' if count == 1 else 's are'} marked as not moved. " if count else ""
+        unmoved = (
+            f"{count} statement{' is' if count == 1 else 's are'} marked as not moved. " if count else ""
+        )
         different = next((c for c in self.cases if not c.equal), None)
         why = self.stopped or (
             "" if different is None else f"Not equal in {different.case}: {different.detail}."
         )
-        return " ".join([f"{left}{why}".strip(), *(f"Not compared: {n}." for n in self.not_compared)]).strip()
+        return " ".join(
+            [f"{unmoved}{why}".strip(), *(f"Not compared: {n}." for n in self.not_compared)]
+        ).strip()
 
     @property
     def equal(self) -> bool:
@@ -75,25 +79,27 @@ async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> 
         HostUnreachableError: the host cannot be reached or was lost.
     """
     assert file.problem.ref is not None
-    seen = await _last(host, file, "nki.facts", FactsParams(file.problem.ref, target), limits)
-    facts = from_plain(TileFacts, seen)
-    moved = migrate_text(file.text, facts.facts)
-    compared, stopped = DialectComparison(), ""
+    message = await _last(host, file, "nki.facts", FactsParams(file.problem.ref, target), limits)
+    facts = from_plain(TileFacts, message)
+    migration = migrate_text(file.text, facts.facts)
+    comparison, stopped = DialectComparison(), ""
     try:
-        params = CompareParams(file.problem.ref, moved.text, target)
-        compared = from_plain(DialectComparison, await _last(host, file, "nki.compare", params, limits))
-        stopped = await _profile_error(host, file, moved.text, target, limits)
+        params = CompareParams(file.problem.ref, migration.text, target)
+        comparison = from_plain(DialectComparison, await _last(host, file, "nki.compare", params, limits))
+        stopped = await _profile_error(host, file, migration.text, target, limits)
     except JobFailedError as failed:
         stopped = failed.error.message
-    lines = ", ".join(map(str, moved.not_run))
-    not_run = [f"line{'s' * (len(moved.not_run) > 1)} {lines} of the original did not run"] if lines else []
+    lines = ", ".join(map(str, migration.not_run))
+    not_run = (
+        [f"line{'s' * (len(migration.not_run) > 1)} {lines} of the original did not run"] if lines else []
+    )
     trips = [f"line {t.line}: {', '.join(map(str, t.counts))}" for t in facts.trips if t.counts]
     return ComparedMigration(
-        moved.text,
-        moved.unmoved,
-        compared.cases,
+        migration.text,
+        migration.unmoved,
+        comparison.cases,
         stopped,
-        [*not_run, *compared.not_compared],
+        [*not_run, *comparison.not_compared],
         f"Loops ran so often: {'; '.join(trips)}." if trips else "",
         not stopped,
     )
@@ -102,8 +108,8 @@ async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> 
 async def _profile_error(host: Host, file: KernelFile, text: str, target: str, limits: Limits) -> str:
     """Profile the new text in the place of the original; return the error that it ends in, "" for none."""
     parsed = try_parse(text)
-    renamed = replace(file, text=text, discovery=kernels_in(parsed), imports=parsed.imports)
-    request = ProfileRequest(renamed, {"nki": target}, limits=limits, detail=False)
+    new_file = replace(file, text=text, discovery=kernels_in(parsed), imports=parsed.imports)
+    request = ProfileRequest(new_file, {"nki": target}, limits=limits, detail=False)
     findings: list[Finding] = []
     async with contextlib.aclosing(profile(host, request)) as measurements:
         async for measurement in measurements:

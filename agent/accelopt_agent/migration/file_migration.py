@@ -51,12 +51,12 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
     edits, table = StatementEdits(text), FactTable(facts)
     names = ModuleNames(_imported(edits.tree))
     unmoved: list[UnmovedLine] = []
-    written: list[str] = []
+    new_lines: list[str] = []
     not_run: set[int] = set()
     for function in (n for n in ast.walk(edits.tree) if isinstance(n, ast.FunctionDef)):
         for decorator in function.decorator_list:
-            if (kept := _decorator(decorator, names)) is not None:
-                edits.replace_decorator(decorator, kept)
+            if (today := _decorator(decorator, names)) is not None:
+                edits.replace_decorator(decorator, today)
         not_run |= _not_run(function, table, names)
         if not table.any_in(function):
             continue  # host code, or a function that did not run
@@ -72,9 +72,9 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
                 lines = None if _has_body(statement) else [f"{_MARK} {why}", edits.source(statement)]
             if lines is not None:
                 edits.replace(statement, lines)
-                written += lines
+                new_lines += lines
     isa = names.module(f"{_BETA1}.isa", "")
-    needs_isa = not isa and any("nisa." in line for line in written)
+    needs_isa = not isa and any("nisa." in line for line in new_lines)
     for node in ast.walk(edits.tree):
         if isinstance(node, (ast.Import, ast.ImportFrom)) and (lines := _import(node)) is not None:
             if needs_isa and node in edits.tree.body:
@@ -182,9 +182,9 @@ def _not_run(function: ast.FunctionDef, table: FactTable, names: ModuleNames) ->
                 places.append(node)
                 waiting += ast.iter_child_nodes(node)
         calls = [n for n in places if isinstance(n, ast.Call) and _is_device_function(n.func, names)]
-        read = [n for n in places if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
+        loads = [n for n in places if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)]
         if any(table.of(c) is None for c in calls) or (
-            kernel and read and not any(table.of(n) is not None for n in places)
+            kernel and loads and not any(table.of(n) is not None for n in places)
         ):
             lines.add(statement.lineno)
     return lines

@@ -145,25 +145,25 @@ class StatementEdits:
         self, owner: ast.AST, group: list[ast.stmt], lines: dict[ast.stmt, list[str]]
     ) -> tuple[int, int, str]:
         first, last = self._span(group[0])[0], self._span(group[-1])[1]
-        if closed := _CLOSED.match(self.text, last):
-            last = closed.end()
-        made: list[str] = []
+        if semicolon := _CLOSED.match(self.text, last):
+            last = semicolon.end()
+        new_lines: list[str] = []
         for statement in group:
             if statement in lines:
-                made += [*self._comments_in(*self._span(statement)), *lines[statement]]
+                new_lines += [*self._comments_in(*self._span(statement)), *lines[statement]]
             else:
-                made.append(self.source(statement))
+                new_lines.append(self.source(statement))
         head = re.search(rf":{_GAP}\Z", self.text[:first])
         inline = head is not None and self._span_line(first) <= self._last_head_line(owner, head.start())
         if inline and head is not None:
-            made = made or ["pass"]
-            if len(made) == 1 and not made[0].startswith("#"):
-                return first, last, made[0]
+            new_lines = new_lines or ["pass"]
+            if len(new_lines) == 1 and not new_lines[0].startswith("#"):
+                return first, last, new_lines[0]
             indentation = self._indentation(_line_of(owner)) + self._unit
             new_line = self._newline + indentation
-            return head.start() + 1, last, new_line + new_line.join(made)
-        if made:
-            return first, last, (self._newline + self._indentation(group[0].lineno)).join(made)
+            return head.start() + 1, last, new_line + new_line.join(new_lines)
+        if new_lines:
+            return first, last, (self._newline + self._indentation(group[0].lineno)).join(new_lines)
         start, end = self._line_start(group[0].lineno), self._starts[group[-1].end_lineno or 0]
         if not self.text[last:end].strip():
             return start, end, ""

@@ -47,9 +47,9 @@ async def query_booked(
         book(ledger_entry(role, settings, fault, time.monotonic() - started))
         raise
     except asyncio.CancelledError:  # the question was sent all the same
-        read = estimated_tokens(len(system) + len(user))
-        unanswered = ModelCallError("The search ended before the answer.", tokens_in=read, estimated=True)
-        book(ledger_entry(role, settings, unanswered, time.monotonic() - started))
+        tokens = estimated_tokens(len(system) + len(user))
+        no_answer = ModelCallError("The search ended before the answer.", tokens_in=tokens, estimated=True)
+        book(ledger_entry(role, settings, no_answer, time.monotonic() - started))
         raise
     call = ledger_entry(role, settings, answer, time.monotonic() - started)
     book(call)

@@ -107,12 +107,12 @@ class ModelProposer:
         briefing = await self._briefing(node, bounds)
         plan = await self._plan(node, bounds, briefing)
         share = self._team.coder.share
-        found: list[Candidate] = []
+        candidates: list[Candidate] = []
         bad: InvalidAnswerError | None = None
 
         async def nearest() -> str:
-            known = await self._experience.of(node)
-            return await interruptible(self._experience.coder_text, known, node, plan.instruction)
+            experience = await self._experience.of(node)
+            return await interruptible(self._experience.coder_text, experience, node, plan.instruction)
 
         example, _ = await self._meter.paid(
             "example", str, _about(node), [briefing.attack, plan.instruction], nearest
@@ -126,20 +126,22 @@ class ModelProposer:
                 bad = error
                 self._unusable.append(f"{_summary(plan.instruction)}: its answer was left out, {error}")
                 continue
-            found.append(self._candidate(node, text, plan.instruction))
-        if not found and bad is not None:
+            candidates.append(self._candidate(node, text, plan.instruction))
+        if not candidates and bad is not None:
             raise bad
-        return found
+        return candidates
 
-    async def _plan(self, node: Node, bounds: Bounds, told: Briefing) -> Plan:
+    async def _plan(self, node: Node, bounds: Bounds, briefing: Briefing) -> Plan:
         """Ask the planner; tell it once what is wrong with a plan that cannot be carried out. A coder that is alone is
         told what the planner would know."""
         if self._team.alone:
             more = (
-                told.experience + told.attack + (f"The person asks: {told.wishes}\n" if told.wishes else "")
+                briefing.experience
+                + briefing.attack
+                + (f"The person asks: {briefing.wishes}\n" if briefing.wishes else "")
             )
             return Plan(render("alone", digest=digest(node.measurement), more=more))
-        user = planner_user(node, self._team.planner, told)
+        user = planner_user(node, self._team.planner, briefing)
         answer = await self._ask("planner", node, user)
         try:
             return self._parsed(answer, node, bounds)
@@ -165,18 +167,20 @@ class ModelProposer:
         count = self._questions[key]
         self._questions[key] += 1
 
-        async def told() -> _Told:
+        async def read_context() -> _Context:
             experience = self._experience.planner_text(await self._experience.of(node))
-            return _Told(experience, tuple(self._unusable))
+            return _Context(experience, tuple(self._unusable))
 
-        paid, _ = await self._meter.paid("told", _Told, _about(node), [self._wishes, count], told)
+        context, _ = await self._meter.paid(
+            "context", _Context, _about(node), [self._wishes, count], read_context
+        )
         line = attack(node.kernel.dialect, node.measurement.bound, count)
         return Briefing(
             self._problem(bounds),
-            paid.experience,
+            context.experience,
             line,
             self._wishes,
-            paid.unusable,
+            context.unusable,
             hidden_lines(node.text, bounds),
         )
 
@@ -194,7 +198,7 @@ class ModelProposer:
         return self._known_bounds[root.kernel.name]
 
     async def _apply_or_repair(
-        self, node: Node, plan: Plan, bounds: Bounds, told: Briefing, answer: str
+        self, node: Node, plan: Plan, bounds: Bounds, briefing: Briefing, answer: str
     ) -> str:
         """Apply ``answer`` to the file; where it is invalid, let the debugger correct it."""
         for left in range(self._team.repairs, -1, -1):
@@ -204,14 +208,14 @@ class ModelProposer:
                 if not left:
                     raise
                 error = str(bad)
-            user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share, told)
+            user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share, briefing)
             answer = await self._ask("debugger", node, user, error)
         raise AssertionError("unreachable")
 
     async def _repair(self, node: Node) -> Candidate:
         bounds = self._bounds(node)
-        told = Briefing(self._problem(bounds), hidden=hidden_lines(node.text, bounds))
-        user = debugger_user(node, self._team.debugger, told)
+        briefing = Briefing(self._problem(bounds), hidden=hidden_lines(node.text, bounds))
+        user = debugger_user(node, self._team.debugger, briefing)
         cause = f"the version fails with {node.failure.code}" if node.failure else ""
         answer = await self._ask("debugger", node, user, cause)
         text = checked(node, bounds, apply_answer(node.text, Plan(""), answer, bounds))
@@ -252,7 +256,7 @@ class ModelProposer:
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Context:
     """What a question says of the memory, and of earlier answers that could not be used."""
 
     experience: str

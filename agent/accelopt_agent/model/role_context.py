@@ -41,8 +41,8 @@ def planner_window(node: Node, unusable: Sequence[str] = (), share: Share = "fil
     if node.parent is not None:
         parts.append(f"What this version changes of the original:\n\n{net_change(node, share)}\n\n")
     for other in [n for n in ranked if n is not node][:FASTEST_SHOWN]:
-        checked = "checked" if other.verdict == "accepted" else "not checked yet"
-        head = f"The version of {other.us:.4g} us ({checked}), from the original"
+        status = "checked" if other.verdict == "accepted" else "not checked yet"
+        head = f"The version of {other.us:.4g} us ({status}), from the original"
         parts.append(f"{head}:\n\n{net_change(other, share)}\n\n")
     return "".join(part for part in parts if part) or "Nothing was tried yet.\n"
 

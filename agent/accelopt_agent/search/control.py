@@ -52,14 +52,14 @@ class SearchControl:
     async def unless_stopped(self, work: Awaitable[T]) -> T:
         """Return the result of ``work``. Raises SearchStoppedError: the search was stopped before."""
         task = asyncio.ensure_future(work)
-        stopped = asyncio.ensure_future(self._stopped.wait())
+        stop = asyncio.ensure_future(self._stopped.wait())
         try:
-            await asyncio.wait({task, stopped}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, stop}, return_when=asyncio.FIRST_COMPLETED)
             if not task.done():
                 raise SearchStoppedError(self.reason)
             return task.result()
         finally:
-            stopped.cancel()
+            stop.cancel()
             task.cancel()
 
 

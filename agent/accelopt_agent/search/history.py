@@ -83,8 +83,8 @@ def interrupted(
     if not last.can_continue or not last.tried:
         return None
     instructions = last.run.options.get("instructions")
-    wished = instructions if isinstance(instructions, str) else ""
-    return ResumableRun(last.run.id, last.run.kernel, kernel_hash, last.tried, wished)
+    wishes = instructions if isinstance(instructions, str) else ""
+    return ResumableRun(last.run.id, last.run.kernel, kernel_hash, last.tried, wishes)
 
 
 def past_runs(memory: Memory, file: str | None = None, most: int = 20) -> list[PastRun]:

@@ -28,7 +28,6 @@ from accelopt_agent.search.recorder import (
     CANDIDATE_TRIED,
     CONTINUED,
     PAUSED,
-    VERDICT_KEY,
 )
 from accelopt_agent.search.scheduler import Concurrency, StepScheduler
 from accelopt_agent.search.search_run import SearchRun
@@ -173,7 +172,7 @@ class KernelSearch:
         elif isinstance(step, TryCandidate):
             self._scheduler.start(step, lambda: self._cost_of(step.trial))
         else:
-            self._scheduler.start(step, lambda: self._proof_of(step.node))
+            self._scheduler.start(step, lambda: self._verdict_on(step.node))
 
     async def _take(self, step: SearchStep, task: asyncio.Task[Any]) -> list[Event]:
         """Process the result of a step: first into the memory and the strategy, then as events."""
@@ -304,7 +303,7 @@ class KernelSearch:
 
     # Checks
 
-    async def _proof_of(self, node: Node) -> ValidationResult:
+    async def _verdict_on(self, node: Node) -> ValidationResult:
         with self._meter.checking():
             return await self._validator.validate(node)
 
@@ -323,7 +322,7 @@ class KernelSearch:
         node.verdict = "accepted" if verdict.accepted else "refused"
         node.comparison = validation.comparison
         data = {"steps": candidate.steps, "summary": candidate.summary, "verdict": verdict}
-        await self._recorder.event(CANDIDATE_JUDGED, data, key=f"{VERDICT_KEY}{node.fingerprint}")
+        await self._recorder.event(CANDIDATE_JUDGED, data)
         events: list[Event] = [CandidateJudged(candidate, verdict)]
         if not verdict.accepted:
             await self._refuse(node, candidate, failure_of(verdict))

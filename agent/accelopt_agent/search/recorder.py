@@ -32,9 +32,6 @@ CANDIDATE_TRIED, CANDIDATE_JUDGED = "candidate tried", "candidate judged"
 TRANSCRIPT_ENTRY = "said"
 PAUSED, CONTINUED = "paused", "went on"
 
-#: The start of the key of a ``CANDIDATE_JUDGED`` event; the rewrite's fingerprint follows.
-VERDICT_KEY = "judged "
-
 #: The option of a run that takes over what earlier ones paid for, and that with the key of the texts it began with.
 RESUMES, CONTENT = "resumes", "content"
 #: The option of a run with the process that searches; a run that is "running" in none was interrupted.

@@ -78,9 +78,9 @@ class StepScheduler:
         finally:
             if interrupted is not None:
                 interrupted.cancel()
-        ended = [task for task in due if task.done()]
-        self._now = max(self._now, *(self._ends.pop(task, 0) for task in ended), 0)
-        return [(self._running.pop(task), task) for task in ended]
+        results = [task for task in due if task.done()]
+        self._now = max(self._now, *(self._ends.pop(task, 0) for task in results), 0)
+        return [(self._running.pop(task), task) for task in results]
 
     async def cancel_all(self, but: type[SearchStep] | None = None) -> None:
         """Cancel everything that still runs, apart from steps of the kind ``but``, and wait until it has ended."""

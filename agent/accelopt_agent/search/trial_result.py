@@ -86,10 +86,10 @@ def _launch_pairs(node: Node) -> list[tuple[LaunchTime, LaunchTime]]:
     """Return the times of each launch of the run, before and after, as far as both are known. None are where the runs
     made different numbers of launches, or with other tensors."""
     before, after = node.root.measurement.launches, node.measurement.launches
-    known = [(o, n) for o, n in zip(before, after, strict=False) if o is not None and n is not None]
-    if len(before) != len(after) or any(old.case != new.case for old, new in known):
+    pairs = [(o, n) for o, n in zip(before, after, strict=False) if o is not None and n is not None]
+    if len(before) != len(after) or any(old.case != new.case for old, new in pairs):
         return []
-    return known
+    return pairs
 
 
 def _slower_launches(node: Node, target: str) -> bool:

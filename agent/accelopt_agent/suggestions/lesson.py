@@ -69,8 +69,8 @@ def lesson_line(text: str, slow: str, fast: str, causes: Iterable[str]) -> str:
     "" where it names nothing of the change: no name or number of the lines that differ, no function that either side
     calls, and no word of the ``causes``, the counters that moved and what bounds the sides.
     """
-    changed = [line.partition("#")[0] for line in set(source_lines(slow)) ^ set(source_lines(fast))]
-    named = _words(" ".join([*changed, *_CALLED.findall(slow + fast), *causes]))
+    difference = [line.partition("#")[0] for line in set(source_lines(slow)) ^ set(source_lines(fast))]
+    named = _words(" ".join([*difference, *_CALLED.findall(slow + fast), *causes]))
     line = " ".join(text.split())
     if not named & _words(line):
         return ""

@@ -98,8 +98,8 @@ class Frontier(ABC):
             self.ideas = [i for i in self.ideas if i.step != step or i.parent.remembered < remembered]
 
     def best(self) -> Node:
-        checked = [n for n in self.nodes if n.verdict == "accepted"]
-        return min([self.root, *checked], key=lambda n: n.us)
+        right = [n for n in self.nodes if n.verdict == "accepted"]
+        return min([self.root, *right], key=lambda n: n.us)
 
     def unchecked(self) -> Node | None:
         """Return the fastest version that could be offered if the gate accepted it, where it beats the best checked one
@@ -114,8 +114,8 @@ class Frontier(ABC):
         clearly faster than all checked ones in the profiled case."""
         if not node.compared_at_scale or node.changes_more:
             return False
-        checked = [n for n in self.nodes if n.verdict == "accepted" and not n.changes_more]
-        fastest = min([self.root, *checked], key=lambda n: n.measurement.latency.us or math.inf)
+        right = [n for n in self.nodes if n.verdict == "accepted" and not n.changes_more]
+        fastest = min([self.root, *right], key=lambda n: n.measurement.latency.us or math.inf)
         return direction(*self.best().beside(node), self.target) != "slower" and clearly_faster(
             fastest.measurement.latency, node.measurement.latency, self.target
         )

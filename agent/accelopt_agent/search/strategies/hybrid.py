@@ -127,11 +127,11 @@ class Hybrid(Frontier):
                 for queue in (self._by_rules, self._by_memory):
                     queue.renew()
         elif isinstance(result, NodeValidated):
-            checked = result.node
+            node = result.node
             for twin in self.nodes:
-                if twin.fingerprint == checked.fingerprint and twin is not checked:
-                    twin.verdict, twin.failure = checked.verdict, checked.failure
-                    twin.clearly_faster, twin.comparison = checked.clearly_faster, checked.comparison
+                if twin.fingerprint == node.fingerprint and twin is not node:
+                    twin.verdict, twin.failure = node.verdict, node.failure
+                    twin.clearly_faster, twin.comparison = node.clearly_faster, node.comparison
 
     @property
     def fastest(self) -> Node:
@@ -292,11 +292,11 @@ class Hybrid(Frontier):
     def _node_to_teach(self, name: str, fastest: Node) -> Node | None:
         """Return the fastest version where a rewrite of a model was checked elsewhere since: it may fit there too."""
         way = fastest.way
-        checked = [
+        by_models = [
             n for n in self.nodes
             if n.verdict == "accepted" and n.clearly_faster and n.step is not None and not repeats(n.step)
         ]  # fmt: skip
-        elsewhere = any(n not in way for n in checked)
+        elsewhere = any(n not in way for n in by_models)
         return fastest if elsewhere and name not in fastest.asked and fastest.depth < self.depth else None
 
     def _worth_paying_for(self, name: str) -> Node | None:
