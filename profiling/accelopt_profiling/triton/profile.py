@@ -73,7 +73,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     made = run.run()
     if problem is None or params.extent != "all":
         return made
-    if problem.kind == "selfrun" and not any(known.executions for known in run.known.values()):
+    if problem.kind == "selfrun" and not any(result.executions for result in run.results):
         problem = instead_of_own_run(context, problem)
         params = dataclasses.replace(params, problem=problem)
         try:
