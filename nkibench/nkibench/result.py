@@ -15,28 +15,23 @@ Status = Literal["passed", "wrong", "failed"]
 
 @dataclass(frozen=True)
 class Best:
-    """The fastest version that a search checked. ``steps`` are the rewrites that led to it, ``tried`` counts
-    candidates,
-    ``judged`` those that went through the gate, ``tokens`` what a model read and wrote, ``money`` what that cost at the
-    configured price, ``calls`` counts those of a model; ``progress`` are the tries that were faster than all before,
-    checked or not, as their numbers and times in microseconds; ``text`` is the whole kernel file, ``peak_us`` the least
-    time as it takes products (``peaks.peak_of``). Without a faster version ``latency`` is the baseline's and ``steps``
-    is empty.
-    """
+    """The fastest version that a search checked: without a faster one the baseline's latency and no steps."""
 
     latency: Latency
-    steps: tuple[str, ...] = ()
-    tried: int = 0
-    judged: int = 0
+    steps: tuple[str, ...] = ()  # the rewrites that led to it
+    tried: int = 0  # candidates
+    judged: int = 0  # those of them that went through the gate
     accepted: int = 0
     seconds: float = 0.0
     reason: str = ""
-    text: str = ""
-    tokens: int = 0
+    text: str = ""  # the whole kernel file
+    tokens: int = 0  # that a model read and wrote, what they cost at the configured price, and its calls
     money: float | None = None
     calls: int = 0
-    progress: tuple[tuple[int, float], ...] = ()
-    peak_us: float | None = None
+    progress: tuple[
+        tuple[int, float], ...
+    ] = ()  # number and us of each try, checked or not, that beat all before
+    peak_us: float | None = None  # the least time as it takes products (``peaks.peak_of``)
 
 
 @dataclass(frozen=True)

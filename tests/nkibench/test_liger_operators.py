@@ -6,8 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from support.worker_jobs import local_host
 
-from accelopt_profiling.hosts.local import LocalHost
 from nkibench.liger.operators import OPERATORS
 from nkibench.liger.profiles import fetch, profile_operators
 
@@ -16,11 +16,8 @@ pytestmark = [pytest.mark.triton, pytest.mark.slow]
 
 async def test_operators_profile_unmodified_and_agree_with_torch(tmp_path: Path) -> None:
     package = fetch()
-    host = LocalHost(environment={**os.environ, "PYTHONPATH": str(package)})
-    try:
+    async with local_host(environment={**os.environ, "PYTHONPATH": str(package)}) as host:
         outcomes = [outcome async for outcome in profile_operators(host, package, tmp_path)]
-    finally:
-        await host.close()
     assert [o for o in outcomes if not o.profiled] == []
     assert len(outcomes) == len(OPERATORS) >= 8
     assert all(us is not None and us > 0 for o in outcomes for us in o.kernels.values())

@@ -5,9 +5,9 @@ import asyncio
 import pytest
 from support.synthetic_checkout import kernel, reference, write_checkout
 from support.task_results import result
+from support.worker_jobs import local_host
 
 from accelopt_agent.request import Budget
-from accelopt_profiling.hosts.local import LocalHost
 from nkibench.code import cost_hash, toolchain_hash, verdict_hash
 from nkibench.dataset import read_dataset
 from nkibench.journal import Journal
@@ -18,11 +18,8 @@ from nkibench.searching import Searching
 
 def told(cases, plan, journal=None):
     async def everything():
-        host = LocalHost()
-        try:
+        async with local_host() as host:
             return [event async for event in run(host, cases, plan, journal)]
-        finally:
-            await host.close()
 
     return asyncio.run(everything())
 

@@ -1,6 +1,5 @@
 """A real sshd on the loopback for tests, and jobs to send to it."""
 
-import asyncio
 import contextlib
 import os
 import shutil
@@ -15,9 +14,7 @@ from typing import Any
 
 import pytest
 
-from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.ssh import SshHost
-from accelopt_profiling.jobs import Job, Limits, Source, Step
 
 
 def program(name: str) -> str:
@@ -100,21 +97,3 @@ def descendants(pid: int) -> list[int]:
             for child in map(int, task.read_text().split()):
                 found += [child, *descendants(child)]
     return found
-
-
-def job(text: str, seconds: float = 60.0) -> Job:
-    return Job(Source("k.py", {"k.py": text}, name="k.py"), [Step("load", "numpy", limits=Limits(seconds))])
-
-
-async def answer(host: Host, work: Job):
-    async with contextlib.aclosing(host.run(work)) as messages:
-        return [message async for message in messages][-1].value
-
-
-async def until(condition, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        await asyncio.sleep(0.02)
-    raise AssertionError("the condition did not come true")

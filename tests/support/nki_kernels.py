@@ -67,3 +67,24 @@ def reference(a):
 def sums_in_banks(banks: int = 8, more: str = "pass") -> str:
     """Return a kernel that holds a product in each of so many PSUM banks, and does ``more`` while all are alive."""
     return _BANKS.format(banks=banks, more=more)
+
+
+#: SiLU of one tile, by the dotted name of its NKI.
+ONE_TILE = """\
+import {dotted} as nki
+import {dotted}.language as nl
+import numpy as np
+
+@nki.jit
+def silu(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    tile = nl.load(x)
+    nl.store(out, nl.multiply(tile, nl.sigmoid(tile)))
+    return out
+
+def get_inputs():
+    return [np.random.standard_normal((128, 512)).astype(np.float32)]
+
+def reference(x):
+    return x / (1 + np.exp(-x))
+"""

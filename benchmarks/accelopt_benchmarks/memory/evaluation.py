@@ -71,37 +71,27 @@ class RecordedKernel:
     carried: dict[tuple[str, str], RecordedRewrite] = field(default_factory=dict)
 
     def time_of(self, text: str) -> float | None:
-        found = self.measured.get(text)
-        return None if found is None else found.latency.us
+        measurement = self.measured.get(text)
+        return None if measurement is None else measurement.latency.us
 
     def pairs(self, *, person: bool = False) -> list[Pair]:
         """Return the rewrites of the original that are worth keeping, as accepted pairs; as a ``person``'s nothing
         tells which rule made them."""
-        made = []
+        pairs = []
         for rewrite in self.rewrites.get(self.text, []):
             if rewrite.us is None or self.us / rewrite.us <= WORTH_KEEPING:
                 continue
             slow, fast = self.measured[self.text], self.measured[rewrite.after]
-            made.append(
+            pairs.append(
                 Pair(
-                    kernel=self.kernel,
-                    dialect=slow.dialect,
-                    target=self.target,
-                    slow_text=self.text,
-                    fast_text=rewrite.after,
-                    slow_hash=self.content_hash,
-                    fast_hash=f"{rewrite.item} {self.name}",
-                    origin="person" if person else rewrite.item,
-                    summary=rewrite.item,
-                    features=self.features,
-                    slow=slow.latency,
-                    fast=fast.latency,
-                    steps=("person",) if person else (rewrite.item,),
-                    bound=slow.bound,
-                    edit=edit_id(read_edit(self.text, rewrite.after)),
+                    kernel=self.kernel, dialect=slow.dialect, target=self.target, slow_text=self.text,
+                    fast_text=rewrite.after, slow_hash=self.content_hash, fast_hash=f"{rewrite.item} {self.name}",
+                    origin="person" if person else rewrite.item, summary=rewrite.item, features=self.features,
+                    slow=slow.latency, fast=fast.latency, steps=("person",) if person else (rewrite.item,),
+                    bound=slow.bound, edit=edit_id(read_edit(self.text, rewrite.after)),
                 )
-            )
-        return made
+            )  # fmt: skip
+        return pairs
 
     def note_outcomes(self) -> None:
         """Fill ``outcomes`` with what each rewrite did."""
@@ -135,25 +125,25 @@ class RecordedKernel:
 async def recorded_kernel(world: World, explored: Explored) -> RecordedKernel | None:
     """Return a kernel with the costs of its explored versions; None where none of them is faster."""
     subject = world.subject
-    measured: dict[str, KernelMeasurement] = {}
+    measurements: dict[str, KernelMeasurement] = {}
     for text in sorted(explored.texts | {subject.text}):
         try:
-            measured[text] = await world.cost(text, subject.kernel.name)
+            measurements[text] = await world.cost(text, subject.kernel.name)
         except CostUnavailableError:
             continue
-    base = measured.get(subject.text)
+    base = measurements.get(subject.text)
     if base is None or base.latency.us is None or base.latency.us <= explored.least_us * NEAR:
         return None
-    found = RecordedKernel(
+    kernel = RecordedKernel(
         subject.name, subject.kernel.name, subject.kernel.dialect, subject.target, subject.text, base.latency.us,
         explored.least_us, subject.kernel.content_hash,
-        kernel_features(subject.text, subject.kernel.name, base.bound), {}, measured,
+        kernel_features(subject.text, subject.kernel.name, base.bound), {}, measurements,
     )  # fmt: skip
-    for text in measured:
-        if found.time_of(text) is not None:
-            _record_rewrites(found, world, text, explored.texts)
-    found.note_outcomes()
-    return found
+    for text in measurements:
+        if kernel.time_of(text) is not None:
+            _record_rewrites(kernel, world, text, explored.texts)
+    kernel.note_outcomes()
+    return kernel
 
 
 async def record_carried(kernel: RecordedKernel, world: World, others: Sequence[RecordedKernel]) -> None:
@@ -165,13 +155,13 @@ async def record_carried(kernel: RecordedKernel, world: World, others: Sequence[
         faster: set[str] = set()
         for before in level:
             for pair in pairs:
-                made = transfer(pair.slow_text, pair.fast_text, pair.kernel, before, kernel.kernel)
-                if made is None:
+                edited = transfer(pair.slow_text, pair.fast_text, pair.kernel, before, kernel.kernel)
+                if edited is None:
                     continue
-                us = await _recorded_us(kernel, world, made.text)
-                kernel.carried[before, pair.id] = RecordedRewrite(before, made.text, item_of(pair), us)
-                if us is not None and us < kernel.us / WORTH_KEEPING and made.text not in kernel.rewrites:
-                    faster.add(made.text)
+                us = await _recorded_us(kernel, world, edited.text)
+                kernel.carried[before, pair.id] = RecordedRewrite(before, edited.text, item_of(pair), us)
+                if us is not None and us < kernel.us / WORTH_KEEPING and edited.text not in kernel.rewrites:
+                    faster.add(edited.text)
         level = sorted(faster)
         for text in level:
             further = [c.text for c in world.rewrites(text)][:FURTHER]
@@ -190,9 +180,9 @@ async def _recorded_us(kernel: RecordedKernel, world: World, text: str) -> float
     return kernel.time_of(text)
 
 
-def _record_rewrites(kernel: RecordedKernel, world: World, text: str, known: frozenset[str]) -> None:
-    """Record those of the catalogue's rewrites of a version that lead to a version of ``known`` cost."""
-    edges = [c for c in world.rewrites(text) if c.text in known]
+def _record_rewrites(kernel: RecordedKernel, world: World, text: str, texts: frozenset[str]) -> None:
+    """Record those of the catalogue's rewrites of a version that lead to one of ``texts``."""
+    edges = [c for c in world.rewrites(text) if c.text in texts]
     kernel.rewrites[text] = [RecordedRewrite(text, c.text, c.origin, kernel.time_of(c.text)) for c in edges]
 
 
@@ -219,23 +209,23 @@ def searched(
 ) -> tuple[int, float]:
     """Try rewrites whose item is ``allowed``, and ``extra`` ones, until a version is within 5 % of the best; return the
     count, and the best time after ``BUDGET`` tries over the least."""
-    reached = {kernel.text: kernel.us}
-    tried: set[str] = {kernel.text}
+    times = {kernel.text: kernel.us}
+    attempts: set[str] = {kernel.text}
     at_budget, count = kernel.us, 0
     while count < MOST:
-        open_ = [r for text in reached for r in _rewrites_of(kernel, text, extra) if r.after not in tried]
+        open_ = [r for text in times for r in _rewrites_of(kernel, text, extra) if r.after not in attempts]
         open_ = [r for r in open_ if r in extra or allowed(r.item)]
         if not open_:
             break
-        fastest = min(reached, key=lambda text: (reached[text], text))
+        fastest = min(times, key=lambda text: (times[text], text))
         pick = choose(open_, fastest)
-        tried.add(pick.after)
+        attempts.add(pick.after)
         count += 1
         if pick.us is not None:
-            reached[pick.after] = pick.us
+            times[pick.after] = pick.us
         if count <= BUDGET:
-            at_budget = min(reached.values())
-        if min(reached.values()) <= NEAR * kernel.least_us:
+            at_budget = min(times.values())
+        if min(times.values()) <= NEAR * kernel.least_us:
             return count, at_budget / kernel.least_us
     return MOST, at_budget / kernel.least_us
 
@@ -258,7 +248,7 @@ def by_prior(
     """Choose as the search does: by parent time times the ratio that is expected, which starts at what the place in the
     catalogue lets hope; the first try is the catalogue's. ``expects`` are the ratios of rewrites that the outcomes know
     nothing of."""
-    known = expects or {}
+    ratios = expects or {}
     hopes = {
         edge: FIRST + (LAST - FIRST) * rank / len(edges)
         for edges in kernel.rewrites.values()
@@ -269,7 +259,7 @@ def by_prior(
     def choose(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewrite:
         def expected(rewrite: RecordedRewrite) -> float:
             measured = kernel.measured[rewrite.before]
-            ratio = known.get(rewrite) or prior.expected_here(
+            ratio = ratios.get(rewrite) or prior.expected_here(
                 rewrite.item, measured.bound, kernel.target, hopes[rewrite], tries.get(rewrite.item, ())
             )
             return (measured.latency.us or math.inf) * ratio
@@ -307,19 +297,19 @@ def compare(kernels: Sequence[RecordedKernel], seeds: int) -> list[SimulatedRun]
             continue
         for seed in range(seeds):
             random = Random(f"{seed} {kernel.name}")
-            known = random.sample(others, math.ceil(KNOWN_SHARE * len(others)))
+            peers = random.sample(others, math.ceil(KNOWN_SHARE * len(others)))
 
             def add(arm: str, result: tuple[int, float], seed: int = seed, name: str = kernel.name) -> None:
                 runs.append(SimulatedRun(name, arm, seed, *result))
 
-            prior = OutcomePrior([o for k in known for o in k.outcomes])
+            prior = OutcomePrior([o for k in peers for o in k.outcomes])
             add("catalogue", searched(kernel, by_catalogue))
             add("random", searched(kernel, by_lot(Random(seed))))
             add("learned", searched(kernel, by_prior(kernel, prior)))
             add("unlearned", searched(kernel, by_prior(kernel, OutcomePrior([]))))
             for policy in policies():
-                add(f"told {policy}", searched(kernel, _told(kernel, known, policy, seed)))
-            for arm, result in _withheld(kernel, known, seed):
+                add(f"told {policy}", searched(kernel, _proposer(kernel, peers, policy, seed)))
+            for arm, result in _withheld(kernel, peers, seed):
                 add(arm, result)
     return runs
 
@@ -332,26 +322,28 @@ def learning_curve(kernels: Sequence[RecordedKernel], seeds: int) -> dict[int, f
         for seed in range(seeds):
             order = Random(f"curve {seed} {kernel.name}").sample(others, len(others))
             for count in range(len(order) + 1):
-                result = searched(kernel, _told(kernel, order[:count], "ours", seed))
+                result = searched(kernel, _proposer(kernel, order[:count], "ours", seed))
                 curve.setdefault(count, []).append(result[0])
     return {count: fmean(values) for count, values in sorted(curve.items())}
 
 
-def _told(kernel: RecordedKernel, known: Sequence[RecordedKernel], policy: str, seed: int) -> Chooser:
-    """Return the simulated proposer that is told what ``policy`` chooses of the kernels ``known``."""
-    pairs = [pair for other in known for pair in other.pairs()]
+def _proposer(kernel: RecordedKernel, peers: Sequence[RecordedKernel], policy: str, seed: int) -> Chooser:
+    """Return the simulated proposer that is told what ``policy`` chooses of the kernels ``peers``."""
+    pairs = [pair for other in peers for pair in other.pairs()]
     near = _near(kernel, pairs)
     failures = [
         LikeFailure(trap, score)
-        for other in known
+        for other in peers
         if (score := similarity(kernel.features, other.features)) >= 0.3
         for trap in other.failures()
     ]
-    prior = OutcomePrior([o for other in known for o in other.outcomes])
+    prior = OutcomePrior([o for other in peers for o in other.outcomes])
     bound = kernel.measured[kernel.text].bound
-    told = choose_experience(policies()[policy], near, pairs, failures, prior, bound, kernel.target, seed)
-    helped = frozenset(item.item for item in told.items)
-    failed = frozenset(s for failure in told.failures for s in failure.trap.steps)
+    experience = choose_experience(
+        policies()[policy], near, pairs, failures, prior, bound, kernel.target, seed
+    )
+    helped = frozenset(item.item for item in experience.items)
+    failed = frozenset(s for failure in experience.failures for s in failure.trap.steps)
     return by_lot(Random(seed), helped, failed - helped)
 
 
@@ -361,33 +353,33 @@ def _near(kernel: RecordedKernel, pairs: Sequence[Pair]) -> list[Match]:
 
 
 def _withheld(
-    kernel: RecordedKernel, known: Sequence[RecordedKernel], seed: int
+    kernel: RecordedKernel, peers: Sequence[RecordedKernel], seed: int
 ) -> Iterator[tuple[str, tuple[int, float]]]:
     """Search with half of the rules, the edits of the other half remembered as a person's pairs of other kernels; and
     with all rules, to tell how much there is to gain."""
     random = Random(f"withheld {seed}")
-    rules = sorted({r.item for k in (kernel, *known) for edges in k.rewrites.values() for r in edges})
-    kept = frozenset(random.sample(rules, len(rules) // 2))
-    pairs = [p for other in known for p in other.pairs(person=True) if p.summary not in kept]
-    prior = OutcomePrior([o for other in known for o in other.outcomes if o.item in kept])
+    rules = sorted({r.item for k in (kernel, *peers) for edges in k.rewrites.values() for r in edges})
+    half = frozenset(random.sample(rules, len(rules) // 2))
+    pairs = [p for other in peers for p in other.pairs(person=True) if p.summary not in half]
+    prior = OutcomePrior([o for other in peers for o in other.outcomes if o.item in half])
     bound = kernel.measured[kernel.text].bound
     for policy, rules_of in policies().items():
         if rules_of.pick == "nothing":
-            chosen: list[Pair] = []
+            pairs_told: list[Pair] = []
         elif rules_of.pick == "expected":
             near = [m for m in _near(kernel, pairs) if m.score > 0]
             near.sort(key=lambda m: m.score * expected_log(m.pair, prior, bound, kernel.target))
-            chosen = list({item_of(m.pair): m.pair for m in reversed(near)}.values())[::-1]
+            pairs_told = list({item_of(m.pair): m.pair for m in reversed(near)}.values())[::-1]
         else:
-            told = choose_experience(rules_of, [], pairs, [], prior, bound, kernel.target, seed)
-            chosen = [item.pair for item in told.items]
-        expected = {pair.id: math.exp(expected_log(pair, prior, bound, kernel.target)) for pair in chosen}
+            experience = choose_experience(rules_of, [], pairs, [], prior, bound, kernel.target, seed)
+            pairs_told = [item.pair for item in experience.items]
+        expected = {pair.id: math.exp(expected_log(pair, prior, bound, kernel.target)) for pair in pairs_told}
         extra: dict[RecordedRewrite, float] = {}
-        for (_, pair_id), made in kernel.carried.items():
+        for (_, pair_id), rewrite in kernel.carried.items():
             if pair_id in expected:
-                extra[made] = min(expected[pair_id], extra.get(made, math.inf))
+                extra[rewrite] = min(expected[pair_id], extra.get(rewrite, math.inf))
         choose = by_prior(kernel, prior, extra)
-        yield f"half the rules, {policy}", searched(kernel, choose, kept.__contains__, list(extra))
+        yield f"half the rules, {policy}", searched(kernel, choose, half.__contains__, list(extra))
 
 
 def interval(
@@ -405,12 +397,12 @@ def interval(
     logs = {name: math.log(fmean(by[arm]) / fmean(by[other])) for name, by in cells.items()}
     random, ratios = Random(0), []
     for _ in range(draws):
-        drawn = []
+        sample = []
         for name in random.choices(sorted(cells), k=len(cells)):
             mine, theirs = cells[name][arm], cells[name][other]
             mine, theirs = random.choices(mine, k=len(mine)), random.choices(theirs, k=len(theirs))
-            drawn.append(math.log(fmean(mine) / fmean(theirs)))
-        ratios.append(math.exp(fmean(drawn)))
+            sample.append(math.log(fmean(mine) / fmean(theirs)))
+        ratios.append(math.exp(fmean(sample)))
     low, high = sorted(ratios)[int(0.025 * draws)], sorted(ratios)[int(0.975 * draws) - 1]
     return math.exp(fmean(logs.values())), low, high, math.exp(max(logs.values()))
 

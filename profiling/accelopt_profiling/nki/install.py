@@ -23,7 +23,8 @@ class Emulation:
     """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated;
     ``order`` draws another order of the iterations of loops that promise to take any. ``replaying``: loops may be
     replayed from one iteration. ``results``: each machine keeps copies of what its launch returned or wrote.
-    ``turned_flags`` are arguments, True or False, that each launch gets the other way round.
+    ``turned_flags`` are arguments, True or False, that each launch gets the other way round. A launch ends with
+    LoopsTooLongError at its instruction number ``most``, if that is not 0.
     """
 
     mode: Mode = "full"
@@ -69,31 +70,17 @@ def emulated(
     record: bool = True,
     limits: CoreLimits | None = None,
     sdk: bool = True,
-    order: int | None = None,
-    replaying: bool = True,
-    results: bool = False,
-    most: int = 0,
-    turned_flags: frozenset[str] = frozenset(),
+    **options: Any,
 ) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
-
-    A launch ends with LoopsTooLongError at its instruction number ``most``, if that is not 0.
+    ``options`` are further fields of ``Emulation``.
 
     The stand-in modules stay for as long as the context lasts; kernels loaded inside must be run inside.
 
     Raises:
         UnknownVersionError: ``ACCELOPT_NKI_VERSION`` names a version that there is not.
     """
-    emulation = Emulation(
-        mode,
-        record,
-        limits or CoreLimits(),
-        order=order,
-        replaying=replaying,
-        results=results,
-        most=most,
-        turned_flags=turned_flags,
-    )
+    emulation = Emulation(mode, record, limits or CoreLimits(), **options)
     real = real_packages() if sdk else {}
     emulation.real = bool(real)
     modules = {

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 
 from accelopt_profiling.comparison.elements import compare_exact
 
@@ -43,12 +41,6 @@ WRONG = {
     "another scale": quantised("np.float32(32767)", "np.float32(32760)"),
     "off by one everywhere": quantised(".astype(np.int16)", ".astype(np.int16) + np.int16(1)"),
 }
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 @pytest.mark.slow

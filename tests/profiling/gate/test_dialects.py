@@ -4,11 +4,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 
 from accelopt_profiling.gate.request import CaseOptions
 
@@ -104,12 +103,6 @@ TRITON_CANDIDATES = {
         {"never-launched", "wrong-result"},
     ),
 }  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 @pytest.mark.parametrize("name", NKI_CANDIDATES)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 
 PROBLEM = """
 import numpy as np
@@ -26,12 +24,6 @@ def kernel(p):
 """
 STRICT = KERNEL.replace("    return", "    assert p.min() >= 0 and p.max() <= 1\n    return")
 NARROW = KERNEL.replace("    return", "    assert p.min() >= 0.009\n    return")
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 @pytest.mark.slow

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.gate_checker import Checker, running_checker
+from support.gate_checker import Checker
 
 from accelopt_profiling.gate.request import CaseOptions
 
@@ -63,12 +62,6 @@ CANDIDATES = {
     "beyond the end in one block": ([(STORE, BEYOND)], "kernel-raised"),
     "an endless loop": ([(LOAD, ENDLESS + LOAD)], "not-judged"),
 }
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as checker:
-        yield checker
 
 
 @pytest.mark.parametrize("name", CANDIDATES)

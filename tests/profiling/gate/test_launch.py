@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 from support.nki_kernels import sums_in_banks
 
 from accelopt_profiling.gate.steps import launch
@@ -53,12 +52,6 @@ def reference(x):
 
 entry = "run"
 """
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 @pytest.mark.slow

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
 from itertools import count
 
 import numpy as np
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.near_limit import further_draws
@@ -37,12 +36,6 @@ import numpy as np
 def kernel(x):
     return x * np.float32(2) * np.float32(1 + 3e-5 * (x[0, 0] > FROM))
 """
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 def first_element(seed: int) -> float:

@@ -4,20 +4,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from support.gate_checker import ORIGINAL, PROBLEM, Checker, codes, running_checker
+from support.gate_checker import ORIGINAL, PROBLEM, Checker, codes
 
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.jobs import Limits
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
-
 
 IN_FILE = ORIGINAL + PROBLEM
 

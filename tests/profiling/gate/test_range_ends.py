@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
-from support.gate_checker import Checker, running_checker
+from support.gate_checker import Checker
 
 from accelopt_profiling.gate.inputs import cases
 from accelopt_profiling.gate.inputs.lopsided import offset
@@ -97,12 +96,6 @@ def kernel(x, y):
     powers = np.exp(z - z.max(axis=1, keepdims=True))
     return powers / powers.sum(axis=1, keepdims=True)
 """
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 @pytest.mark.slow

@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from support.gate_checker import Checker, running_checker
+from support.gate_checker import Checker
 
 from accelopt_profiling.gate.request import CaseOptions
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
-
 
 KERNEL = """
 import numpy as np

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 
 from accelopt_profiling.gate.request import CaseOptions
 
@@ -59,12 +58,6 @@ def reference(x):
 shapes = [{"rows": 3, "columns": 40}]
 """
 OF_HALF = ("triton.cdiv(columns, 16),)]", "triton.cdiv(columns, 16) // (1 + (columns > 300)),)]")
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 def told(

@@ -6,10 +6,8 @@ tested, and without reading the text, so that the run itself has to find them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from support.gate_checker import ORIGINAL, PROBLEM, Checker, codes, running_checker
+from support.gate_checker import ORIGINAL, PROBLEM, Checker, codes
 
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.jobs import Limits
@@ -102,12 +100,6 @@ HONEST = {
 
 #: Honest kernels outside the slow tests: an accepted one goes through all steps of the gate, each in a process.
 QUICK = {"the original", "with a workspace of its own"}
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 @pytest.mark.slow

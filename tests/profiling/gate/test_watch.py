@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
 
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 
 from accelopt_profiling.gate.receipts import differences, request_of
 from accelopt_profiling.gate.request import CaseOptions
@@ -73,12 +72,6 @@ HONEST = {
 
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 @pytest.mark.parametrize("line", TRICKS)

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from support.loopback_sshd import answer, job, until
 from support.seen_by_steps import seen_by_steps
+from support.worker_jobs import answer, job, until
 
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.ray import RayHost

@@ -9,7 +9,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.loopback_sshd import Sshd, answer, descendants, job, until
+from support.loopback_sshd import Sshd, descendants
+from support.worker_jobs import answer, job, until
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble

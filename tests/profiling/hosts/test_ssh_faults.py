@@ -8,8 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.loopback_sshd import Sshd, answer, descendants, job, until
+from support.loopback_sshd import Sshd, descendants
 from support.seen_by_steps import seen_by_steps
+from support.worker_jobs import answer, job, until
 
 from accelopt_profiling.hosts.archive import worker_archive
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError, JobInterruptedError

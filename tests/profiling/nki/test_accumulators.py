@@ -31,10 +31,8 @@ TABLES = {"beta1": beta1.names(), "current": current.names()}
 
 @dataclass(frozen=True)
 class Instruction:
-    """How an instruction is called on the tile ``x``, and what it computes of it before it reduces.
-
-    ``commands`` are those that its page names, the ones that it has no argument for in parentheses of None.
-    """
+    """How an instruction is called on the tile ``x``, what it computes of it before it reduces, the ``commands`` that
+    its page names, and the argument with the ``initial`` value to load."""
 
     engine: str
     ops: tuple[str, ...]

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.nki_kernels import ONE_TILE
 
 from accelopt_profiling.jobs import ProfileParams, Source
 from accelopt_profiling.kernels import find_kernels
@@ -26,24 +27,7 @@ EXAMPLES = Path(__file__).parents[3] / "examples"
 SMALL = {"nki_silu.py": {"m": 256, "n": 2048}, "nki_gelu_gate.py": {"m": 256, "n": 2048},
          "nki_rmsnorm.py": {"m": 256, "n": 1024}}  # fmt: skip
 
-SILU = """\
-import neuronxcc.nki as nki
-import neuronxcc.nki.language as nl
-import numpy as np
-
-@nki.jit
-def silu(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    nl.store(out, nl.multiply(tile, nl.sigmoid(tile)))
-    return out
-
-def get_inputs():
-    return [np.random.standard_normal((128, 512)).astype(np.float32)]
-
-def reference(x):
-    return x / (1 + np.exp(-x))
-"""
+SILU = ONE_TILE.format(dotted="neuronxcc.nki")
 
 
 @dataclasses.dataclass

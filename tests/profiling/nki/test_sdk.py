@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.nki_kernels import ONE_TILE
 
 from accelopt_profiling.nki.install import emulated, sdk_present
 from accelopt_profiling.nki.sdk import real_packages
@@ -46,25 +47,6 @@ SIMULATORS = {
     "neuronxcc.nki": "def simulate_kernel(kernel, *args): return _run(kernel, args)\n",
 }
 
-KERNEL = """\
-import {dotted} as nki
-import {dotted}.language as nl
-import numpy as np
-
-@nki.jit
-def silu(x):
-    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
-    tile = nl.load(x)
-    nl.store(out, nl.multiply(tile, nl.sigmoid(tile)))
-    return out
-
-def get_inputs():
-    return [np.random.standard_normal((128, 512)).astype(np.float32)]
-
-def reference(x):
-    return x / (1 + np.exp(-x))
-"""
-
 PROFILE = """\
 import json, sys
 from pathlib import Path
@@ -84,14 +66,14 @@ print(json.dumps([calls, kernel.correctness.status, kernel.toolchain["nki"], ker
 
 
 def profiled(folder: Path, dotted: str, target: str, package: str | None) -> Any:
-    """Profile ``KERNEL`` in a new interpreter, with ``package`` as the SDK."""
+    """Profile ``ONE_TILE`` in a new interpreter, with ``package`` as the SDK."""
     place = folder.joinpath("sdk", *dotted.split("."))
     place.mkdir(parents=True)
     (folder / "sdk" / dotted.split(".")[0] / "__init__.py").touch()
     (place / "language.py").write_text(LANGUAGE)
     (place / "__init__.py").write_text(PACKAGE + SIMULATORS[dotted] if package is None else package)
     (folder / "src").mkdir()
-    (folder / "src" / "kernel.py").write_text(KERNEL.format(dotted=dotted))
+    (folder / "src" / "kernel.py").write_text(ONE_TILE.format(dotted=dotted))
     code = f"import sys; sys.path.insert(0, {str(folder / 'sdk')!r})\n{PROFILE}"
     command = [sys.executable, "-c", code, str(folder), target, dotted]
     return subprocess.run(command, capture_output=True, text=True, timeout=120)
@@ -126,7 +108,7 @@ if real_packages():  # where the SDK is installed, its simulator and the emulato
         for sdk in (True, False):
             with emulated(sdk=sdk):
                 space: dict[str, Any] = {}
-                exec(compile(KERNEL.format(dotted=dotted), "kernel.py", "exec"), space)  # noqa: S102
+                exec(compile(ONE_TILE.format(dotted=dotted), "kernel.py", "exec"), space)  # noqa: S102
                 results.append(space["silu"](x))
         return results[0], results[1]
 

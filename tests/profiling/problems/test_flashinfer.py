@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 from support.problem_files import DEFINITION, FEW, changed, loaded
 
 from accelopt_profiling.problems.problem import ProblemError
@@ -47,12 +46,6 @@ def rms_kernel(x, w, y, eps, n, BLOCK: tl.constexpr):
 def run(x, w, eps, y):
     rms_kernel[(x.shape[0],)](x, w, y, eps, x.shape[1], BLOCK=128)
 """
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
 
 
 def flashinfer_files(definition: dict[str, Any] = DEFINITION, workloads: Any = None) -> dict[str, str]:

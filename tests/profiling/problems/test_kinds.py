@@ -4,26 +4,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
-
 
 SUM = "def kernel(x, y):\n    return x + y\n"
 PROBLEM = "import numpy as np\nentry = 'kernel'\ndef get_inputs(n=4):\n    return [np.random.normal(size=n), np.ones(n)]\ndef reference(x, y):\n    return x + y\n"

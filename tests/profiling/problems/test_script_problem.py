@@ -5,12 +5,11 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
 import pytest
-from support.gate_checker import Checker, codes, running_checker
+from support.gate_checker import Checker, codes
 from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.kernels import find_kernels
@@ -20,13 +19,6 @@ from accelopt_profiling.problems.loading.script_run import record_calls, run_fun
 from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.worker.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module
-
-
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
-
 
 SELFRUN = """
 import torch

@@ -5,9 +5,9 @@ from dataclasses import asdict, replace
 
 import pytest
 from support.clockwork_device import SHORT, FakeDevice
+from support.worker_jobs import local_host
 
 from accelopt_profiling.hosts.host import JobFailedError
-from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
@@ -51,13 +51,10 @@ def kernels():
 
 @pytest.mark.slow
 async def test_a_host_without_a_gpu_says_so():
-    host = LocalHost()
-    try:
+    async with local_host() as host:
         with pytest.raises(JobFailedError, match="sees no GPU") as failed:
             await time_on(host, source(1), kernels(), REF)
         assert failed.value.error.code == "unsupported"
-    finally:
-        await host.close()
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from support.preloaded_steps import PreloadedSteps
 
 pytestmark = pytest.mark.triton
 ROOT = Path(__file__).resolve().parents[3]
-TUTORIALS = Path(__file__).parents[3] / "examples" / "tutorials"
+TUTORIALS = ROOT / "examples" / "tutorials"
 
 HEAD = """
 import torch
@@ -24,22 +24,19 @@ def reference(x):
     return 2 * x
 
 """
-TEMPLATE = (
-    HEAD
-    + """
+TEMPLATE = f"""{HEAD}
 @triton.jit
 def double(x, out, n, B: tl.constexpr):
     at = tl.program_id(0) * B + tl.arange(0, B)
-    {body}
+    {{body}}
 
 def run(x):
     out = torch.empty_like(x)
-    double[({grid},)](x, out, x.numel(), B=256)
+    double[({{grid}},)](x, out, x.numel(), B=256)
     return out
 
 entry = "run"
 """
-)
 
 
 @pytest.fixture(scope="module")
@@ -65,10 +62,6 @@ def only(answer):
     assert answer["error"] is None, answer["error"]
     (kernel,) = answer["result"]
     return kernel
-
-
-def line_of(kernel_line, offset):
-    return kernel_line + offset
 
 
 @pytest.mark.slow

@@ -10,10 +10,10 @@ import sys
 import time
 
 import pytest
+from support.worker_jobs import answer, job, until
 
 from accelopt_profiling.hosts.host import JobInterruptedError
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.worker.device_lock import DeviceLock
 
 #: Names that no other run of the tests gives to what holds or awaits the devices of this machine, nor an earlier test.
@@ -22,15 +22,6 @@ _NUMBERS = itertools.count()
 
 def own_name(what: str) -> str:
     return f"{what}-{os.getpid()}-{next(_NUMBERS)}.py"
-
-
-def timing_job(text: str, name: str = "k.py") -> Job:
-    return Job(Source("k.py", {"k.py": text}, name=name), [Step("load", "numpy", device=True)])
-
-
-async def value(host: LocalHost, work: Job):
-    async with contextlib.aclosing(host.run(work)) as messages:
-        return [message async for message in messages][-1].value
 
 
 @pytest.fixture
@@ -66,12 +57,12 @@ async def test_device_steps_exclude_each_other_across_workers(two):
     text = "import time\nbegin = time.time()\ntime.sleep(0.2)\nraise ValueError([begin, time.time()])"
 
     async def span(host):
-        work = timing_job(text)
+        work = job(text, device=True)
         with pytest.raises(Exception, match="ValueError") as failed:
-            await value(host, work)
+            await answer(host, work)
         return tuple(float(n) for n in str(failed.value).partition("[")[2].rstrip("]").split(","))
 
-    await asyncio.gather(*(value(host, timing_job("x = 1")) for host in two))  # warm
+    await asyncio.gather(*(answer(host, job("x = 1", device=True)) for host in two))  # warm
     exclusive = sorted(await asyncio.gather(span(two[0]), span(two[1]), span(two[0])))
     assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(exclusive))
 
@@ -79,10 +70,12 @@ async def test_device_steps_exclude_each_other_across_workers(two):
 @pytest.mark.slow
 async def test_a_step_without_the_device_does_not_wait_for_it(two):
     holds = own_name("holds")
-    holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", holds)))
+    holding = asyncio.create_task(
+        answer(two[0], job("import time\ntime.sleep(600)", device=True, name=holds))
+    )
     await until(lambda: held_by(holds))
     for host in two:
-        found = await value(host, Job(Source("k.py", {"k.py": "x = 1"}), [Step("load", "numpy")]))
+        found = await answer(host, job("x = 1"))
         assert "x" in found["names"]
     assert not holding.done()
     holding.cancel()
@@ -93,9 +86,9 @@ async def test_a_step_without_the_device_does_not_wait_for_it(two):
 @pytest.mark.slow
 async def test_a_killed_worker_frees_the_device(two):
     mine = own_name("mine")
-    task = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", mine)))
+    task = asyncio.create_task(answer(two[0], job("import time\ntime.sleep(600)", device=True, name=mine)))
     await until(lambda: held_by(mine))
-    waiting = asyncio.create_task(value(two[1], timing_job("x = 1")))
+    waiting = asyncio.create_task(answer(two[1], job("x = 1", device=True)))
     two[0]._connection._process.kill()
     with pytest.raises(JobInterruptedError):
         await task
@@ -105,9 +98,11 @@ async def test_a_killed_worker_frees_the_device(two):
 @pytest.mark.slow
 async def test_a_job_that_waits_for_the_device_can_be_cancelled(two):
     holds, waits = own_name("holds"), own_name("waits")
-    holding = asyncio.create_task(value(two[0], timing_job("import time\ntime.sleep(600)", holds)))
+    holding = asyncio.create_task(
+        answer(two[0], job("import time\ntime.sleep(600)", device=True, name=holds))
+    )
     await until(lambda: held_by(holds))
-    waiting = asyncio.create_task(value(two[1], timing_job("x = 1", waits)))
+    waiting = asyncio.create_task(answer(two[1], job("x = 1", device=True, name=waits)))
     await shows(two[1], lambda running: any(job.device == "waits" for job in running))
     seen = {(job.kernel, job.step, job.device) for job in await jobs(two[0])}
     assert {(holds, "load", "holds"), (waits, "load", "waits")} <= seen
@@ -117,7 +112,7 @@ async def test_a_job_that_waits_for_the_device_can_be_cancelled(two):
         with contextlib.suppress(asyncio.CancelledError):
             await task
     await shows(two[1], lambda running: not [j for j in running if j.kernel in (holds, waits)])
-    assert "x" in (await value(two[1], timing_job("x = 1")))["names"]
+    assert "x" in (await answer(two[1], job("x = 1", device=True)))["names"]
 
 
 def held_by(name: str) -> bool:
@@ -134,12 +129,3 @@ async def shows(host: LocalHost, condition, seconds: float = 60.0) -> None:
 
 async def jobs(host: LocalHost):
     return [job for worker in (await host.activity()).workers for job in worker.jobs]
-
-
-async def until(condition, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("the condition did not come true")

@@ -11,10 +11,10 @@ import pytest
 import pytest_asyncio
 from hypothesis import given
 from hypothesis import strategies as st
+from support.worker_jobs import answers, job, local_host
 
 from accelopt_profiling.hosts.host import JobFailedError
-from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.jobs import Job, Source
 from accelopt_profiling.worker.frames import LARGEST_FRAME, Decoder, encode
 
 SENDS = """
@@ -48,19 +48,8 @@ shares_a_worker = pytest.mark.asyncio(loop_scope="module")
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def host():
-    local = LocalHost()
-    yield local
-    await local.close()
-
-
-def job(text: str, steps: int = 1, **limits: int) -> Job:
-    bounds = Limits(seconds=20.0, **limits)
-    return Job(Source("k.py", {"k.py": text}, name="k.py"), [Step("load", "numpy", limits=bounds)] * steps)
-
-
-async def answers(host: LocalHost, work: Job):
-    async with contextlib.aclosing(host.run(work)) as messages:
-        return [message async for message in messages]
+    async with local_host() as local:
+        yield local
 
 
 @shares_a_worker
@@ -129,11 +118,8 @@ async def test_modules_of_the_folder_it_was_started_in_are_not_the_workers(tmp_p
     for name in ("selectors", "tempfile", "numpy", "ml_dtypes", "sitecustomize"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('this is no module of the worker')")
     monkeypatch.chdir(tmp_path)
-    host = LocalHost()
-    try:
+    async with local_host() as host:
         assert "x" in (await answers(host, job("import numpy\nx = numpy.int32(1)")))[-1].value["names"]
-    finally:
-        await host.close()
 
 
 FRAMES = [encode({"type": "partial", "value": "é\ud800"}), b"@accelopt/1 ", b"12\n", b"\n", b"{}", b"[" * 3000,

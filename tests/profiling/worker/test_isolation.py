@@ -6,44 +6,29 @@ import os
 import re
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from support.worker_jobs import answer, job, local_host, until
 
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.hosts.retrying_host import RetryingHost
-from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.worker.job_folders import pid_namespace, remove_stale_folders
-
-
-def job(
-    text: str, seconds: float = 20.0, background: bool = False, imports: tuple[str, ...] = (), **limits: int
-) -> Job:
-    source = Source("k.py", {"k.py": text}, list(imports), name="k.py")
-    return Job(source, [Step("load", "numpy", limits=Limits(seconds=seconds, **limits))], background)
-
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def shared():
-    local = LocalHost()
-    yield local
-    await local.close()
+    async with local_host() as local:
+        yield local
 
 
 @pytest.fixture
 def host(shared):
     return shared
-
-
-async def answer(host: LocalHost, work: Job):
-    async with contextlib.aclosing(host.run(work)) as messages:
-        return [message async for message in messages][-1].value
 
 
 async def test_a_good_file_is_loaded(host):
@@ -126,8 +111,7 @@ async def test_what_a_job_leaves_behind_is_gone_with_its_answer(host, text):
 @pytest.mark.slow
 async def test_without_namespaces_too_it_is_gone_and_the_worker_says_so(monkeypatch):
     monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
-    host = LocalHost()
-    try:
+    async with local_host() as host:
         isolation = (await host.facts()).isolation
         assert not isolation.processes
         assert "ACCELOPT_NAMESPACES=0 is set: steps see this machine's processes" in isolation.note
@@ -135,8 +119,6 @@ async def test_without_namespaces_too_it_is_gone_and_the_worker_says_so(monkeypa
             await answer(host, job(text.replace("100000", "100")))
             await gone(host)
         assert "x" in (await answer(host, job("x = 1")))["names"]
-    finally:
-        await host.close()
 
 
 @pytest.mark.slow
@@ -164,8 +146,7 @@ async def test_where_the_kernel_forbids_some_the_rest_is_used_and_the_note_says_
     outside.write_text(f'#!/bin/sh\nexec unshare --map-root-user {inside} "$@"\n')
     for path in (inside, outside):
         path.chmod(0o755)
-    host = LocalHost(str(outside))
-    try:
+    async with local_host(str(outside)) as host:
         found = (await host.facts()).isolation
         assert (found.processes, found.watched) == (processes, watched)
         assert found.network
@@ -180,8 +161,6 @@ async def test_where_the_kernel_forbids_some_the_rest_is_used_and_the_note_says_
         assert "x" in (await answer(host, job("open('file', 'w').write('here')\nx = 1")))["names"]
         await answer(host, job(STRAYS["own session"]))
         await gone(host)
-    finally:
-        await host.close()
 
 
 async def test_a_killed_worker_takes_its_jobs_and_their_strays_with_it(host):
@@ -218,14 +197,11 @@ async def test_a_worker_that_was_started_with_secrets_starts_again_without(monke
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nOPENAI_API_KEY=sk-secret exec {sys.executable} "$@"\n')
     python.chmod(0o755)
-    host = LocalHost(str(python))
-    try:
+    async with local_host(str(python)) as host:
         with pytest.raises(JobFailedError) as failed:
             await answer(host, job(ENVIRONMENT))
         assert "OPENAI" not in failed.value.error.message
         assert "HOME" in failed.value.error.message
-    finally:
-        await host.close()
 
 
 @pytest.mark.slow
@@ -249,8 +225,7 @@ async def test_root_in_a_chroot_gets_a_sandbox_without_user_namespaces(tmp_path,
     outside.write_text(f'#!/bin/sh\nexec unshare --map-root-user --mount {inside} "$@"\n')
     for path in (inside, outside):
         path.chmod(0o755)
-    host = LocalHost(str(outside))
-    try:
+    async with local_host(str(outside)) as host:
         isolation = (await host.facts()).isolation
         assert (isolation.processes, isolation.network) == (True, True)
         assert isolation.files
@@ -263,23 +238,18 @@ async def test_root_in_a_chroot_gets_a_sandbox_without_user_namespaces(tmp_path,
             await answer(host, job("open('/tmp/accelopt-stray', 'w')"))
         with pytest.raises(JobFailedError, match=r"No such file|Permission denied"):
             await answer(host, job(f"open({str(marker)!r})"))
-    finally:
-        await host.close()
 
 
 @pytest.mark.slow
 async def test_a_step_without_a_sandbox_has_no_privileges(monkeypatch):
     monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
-    host = LocalHost()
-    try:
+    async with local_host() as host:
         text = (
             "for line in open('/proc/self/status'):\n    if line.startswith('CapEff'): raise ValueError(line)"
         )
         with pytest.raises(JobFailedError) as failed:
             await answer(host, job(text))
         assert int(failed.value.error.message.split()[-1], 16) == 0
-    finally:
-        await host.close()
 
 
 async def test_a_worker_that_was_killed_is_started_again(host):
@@ -499,32 +469,18 @@ def alive(pid: int) -> bool:
         return False
 
 
-async def until(condition, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        if condition():
-            return
-        await asyncio.sleep(0.01)
-    raise AssertionError("the condition did not come true")
-
-
 @pytest.mark.slow
 async def test_a_host_without_a_complete_sandbox_is_told_once_and_refused_where_one_is_required(monkeypatch):
     monkeypatch.setenv("ACCELOPT_NAMESPACES", "0")
     lines = []
     for required in (False, True):
-        host = LocalHost()
-        host.require_isolation, host.on_incomplete = required, lines.append
-        try:
+        async with local_host() as host:
+            host.require_isolation, host.on_incomplete = required, lines.append
             if required:
-                with pytest.raises(
-                    HostUnreachableError, match=r"ACCELOPT_NAMESPACES=0 is set.* Nothing was run"
-                ):
+                with pytest.raises(HostUnreachableError, match=r"NAMESPACES=0 is set.* Nothing was run"):
                     await answer(host, job("x = 1"))
             else:
                 for _ in range(2):
                     assert "x" in (await answer(host, job("x = 1")))["names"]
-        finally:
-            await host.close()
     assert len(lines) == 1
     assert "kernels are not isolated completely: ACCELOPT_NAMESPACES=0 is set" in lines[0]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import os
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
+from support.worker_jobs import answer, job, local_host, until
 
 from accelopt_profiling.folder_tree import remove_tree, size_of_tree
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
-from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.jobs import Job, Limits, Source, Step
 from accelopt_profiling.worker.job_folders import pid_namespace
 
 #: Each is a program that leaves something in the folders that a step may write to.
@@ -58,16 +55,6 @@ LEAVES = {
 }
 
 
-def job(text: str, seconds: float = 60.0) -> Job:
-    source = Source("k.py", {"k.py": text}, name="k.py")
-    return Job(source, [Step("load", "numpy", limits=Limits(seconds=seconds))])
-
-
-async def names(host: LocalHost, text: str) -> list[str]:
-    async with contextlib.aclosing(host.run(job(text))) as messages:
-        return [message async for message in messages][-1].value["names"]
-
-
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """An empty folder for temporary files, as short as the system's, which has to be empty in the end too."""
@@ -78,28 +65,18 @@ def place(tmp_path, monkeypatch):
     remove_tree(folder)
 
 
-async def until(condition, seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the condition did not come true"
-        await asyncio.sleep(0.01)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("leaves", LEAVES)
 @pytest.mark.asyncio
 async def test_what_a_job_leaves_stops_no_worker_and_goes(place, leaves):
-    host = LocalHost()
-    try:
-        await names(host, f"import os\n{LEAVES[leaves]}\n")
-        assert "x" in await names(host, "x = 1")
+    async with local_host() as host:
+        await answer(host, job(f"import os\n{LEAVES[leaves]}\n"))
+        assert "x" in (await answer(host, job("x = 1")))["names"]
         if leaves in ("100,000 files", "no permission"):  # in the middle of the removal
             os.kill(host.process, 9)
             await until(lambda: not host._connection.alive)
-            assert "x" in await names(host, "x = 1")
+            assert "x" in (await answer(host, job("x = 1")))["names"]
         await until(lambda: len(list(place.glob("accelopt-*/job-*"))) == 0)
-    finally:
-        await host.close()
     await until(lambda: not list(place.iterdir()))
 
 
@@ -116,12 +93,9 @@ async def test_the_next_worker_starts_beside_the_folder_of_one_that_is_gone(plac
     program = f"import os\n{LEAVES[leaves]}"
     left = await asyncio.create_subprocess_exec(sys.executable, "-c", program, cwd=stale / "job-a" / "work")
     assert await left.wait() == 0
-    host = LocalHost()
-    try:
-        assert "x" in await names(host, "x = 1")
+    async with local_host() as host:
+        assert "x" in (await answer(host, job("x = 1")))["names"]
         await until(lambda: not stale.exists())
-    finally:
-        await host.close()
 
 
 KEPT = {
@@ -189,28 +163,18 @@ async def test_a_full_disk_is_named_with_what_to_do(tmp_path):
         f'#!/bin/sh\nexec unshare --mount sh -c \'{full}; exec {sys.executable} "$@"\' sh "$@"\n'
     )
     python.chmod(0o755)
-    host = LocalHost(str(python))
-    try:
+    async with local_host(str(python)) as host:
         with pytest.raises(
             HostUnreachableError, match=r"No usable temporary directory.* set TMPDIR to another"
         ):
-            await names(host, "x = 1")
-    finally:
-        await host.close()
+            await answer(host, job("x = 1"))
 
 
 @pytest.mark.slow
 @pytest.mark.asyncio
 async def test_a_job_that_fills_the_disk_is_told_so_and_the_next_one_runs(place):
-    host = LocalHost()
     text = "import time\nfor n in range(64): open(str(n), 'wb').write(bytes(1 << 20))\ntime.sleep(30)"
-    limits = Limits(seconds=60.0, written_bytes=8 << 20)
-    try:
+    async with local_host() as host:
         with pytest.raises(JobFailedError, match="wrote more than 8 MiB"):
-            async with contextlib.aclosing(
-                host.run(Job(Source("k.py", {"k.py": text}), [Step("load", "numpy", limits=limits)]))
-            ) as messages:
-                assert not [message async for message in messages if message.final]
-        assert "x" in await names(host, "x = 1")
-    finally:
-        await host.close()
+            await answer(host, job(text, written_bytes=8 << 20))
+        assert "x" in (await answer(host, job("x = 1")))["names"]

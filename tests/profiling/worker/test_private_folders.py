@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 from pathlib import Path
 
 import pytest
+from support.worker_jobs import answer, local_host
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import JobFailedError
-from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Step
 
 _KERNEL = "# accelopt: problem=../../two/p.py\nimport nki\n@nki.jit\ndef k(x): return x\n"
@@ -30,12 +29,8 @@ async def _names(folder: Path, text: str, private: str) -> list[str]:
     source = examine(kernel, _KERNEL, project_root=folder).source(ship_imports=False, text=text)
     for place in private.split():
         (folder / place).chmod(0o700 if (folder / place).is_dir() else 0o600)
-    host = LocalHost()
-    try:
-        async with contextlib.aclosing(host.run(Job(source, [Step("load", "numpy")]))) as messages:
-            return [message async for message in messages][-1].value["names"]
-    finally:
-        await host.close()
+    async with local_host() as host:
+        return (await answer(host, Job(source, [Step("load", "numpy")])))["names"]
 
 
 @pytest.mark.slow

@@ -1,12 +1,11 @@
 """Kernel files that import their neighbours relatively, from the editor's side to the process that loads them."""
 
-import contextlib
 import sys
 
 import pytest
+from support.worker_jobs import answers, local_host
 
 from accelopt_profiling.examination import examine
-from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.problems.loading.script_problem import ScriptProblem
@@ -122,13 +121,9 @@ async def test_a_worker_loads_a_kernel_of_a_package(tmp_path):
     (package / "__init__.py").write_text("")
     (package / "tiles.py").write_text("TILE = 128\n")
     source = examine(package / "k.py", "from .tiles import TILE\n").source(ship_imports=False)
-    host = LocalHost()
-    try:
-        async with contextlib.aclosing(host.run(Job(source, [Step("load", "numpy")]))) as messages:
-            names = [message.value["names"] async for message in messages]
-        assert names == [["TILE"]]
-    finally:
-        await host.close()
+    async with local_host() as host:
+        messages = await answers(host, Job(source, [Step("load", "numpy")]))
+        assert [message.value["names"] for message in messages] == [["TILE"]]
 
 
 @pytest.mark.parametrize("packages", [("a", "a/b"), ()], ids=["packages", "plain folders"])

@@ -17,6 +17,7 @@ from pathlib import Path
 import numpy
 import pytest
 from support.hostile_programs import PROGRAMS, Bait, prepare, program
+from support.worker_jobs import answer, local_host
 
 from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
@@ -80,8 +81,7 @@ def ended(
 
 
 async def _run_all(python: str, environment: dict[str, str], bait: Bait, spaces: bool) -> dict[str, str]:
-    host = LocalHost(python, environment=environment)
-    try:
+    async with local_host(python, environment=environment) as host:
         isolation = (await host.facts()).isolation
         if spaces and not isolation.complete:
             pytest.fail(f"hostile programs are not run without a sandbox: {isolation.note}", pytrace=False)
@@ -91,17 +91,12 @@ async def _run_all(python: str, environment: dict[str, str], bait: Bait, spaces:
         return {
             name: await _ended(host, program(name, bait), str(bait.places["project"])) for name in PROGRAMS
         }
-    finally:
-        await host.close()
 
 
 async def _ended(host: LocalHost, text: str, project: str) -> str:
     source = Source("k.py", {"k.py": text}, [project], name="k.py")
     try:
-        async with contextlib.aclosing(
-            host.run(Job(source, [Step("load", "numpy", limits=LIMITS)]))
-        ) as messages:
-            return f"loaded: {[message async for message in messages][-1].value}"
+        return f"loaded: {await answer(host, Job(source, [Step('load', 'numpy', limits=LIMITS)]))}"
     except JobFailedError as failed:
         return failed.error.message
 

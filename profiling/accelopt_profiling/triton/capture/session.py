@@ -93,9 +93,8 @@ class CaptureSession:
     plan: InterpretationPlan | None = None
     tuners: dict[int, Any] = field(default_factory=dict)
     uncomputed: bool = False  # something large was left uncomputed, so that zeros may stand for anything
-    own_checks: list[tuple[int, int]] = field(
-        default_factory=list
-    )  # elements that the user's code compared, of all
+    #: Elements that each comparison of the user's code compared, of how many.
+    own_checks: list[tuple[int, int]] = field(default_factory=list)
     own_failure: bool = False  # one of its comparisons failed by elements that are known
     _spent: float = 0.0
 

@@ -4,18 +4,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.nki_source import Outcome, run
+from support.replays import counted_replays, fields_of
 
 from accelopt_profiling.nki.data.loop_counter import LoopCounter, RecordedLoop, at_least_zero, is_zero
 from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
 from accelopt_profiling.nki.replay import loop_replay
-from accelopt_profiling.nki.replay.loop_replay import RecordedIteration
 
 A = np.random.default_rng(3).standard_normal((192, 96), dtype=np.float32)
 
@@ -29,49 +27,21 @@ kept = []
 """
 
 
-def trace(outcome: Outcome) -> list[Any]:
-    """Every field of every instruction; places by the order in which they appear."""
-    places: dict[Any, int] = {}
-
-    def seen(regions: Any) -> list[Any]:
-        return [
-            (places.setdefault(place, len(places)), place.memory, place.shape, place.name, place.line, box)
-            for place, box in regions
-        ]
-
-    return [
-        (
-            i.opcode, i.engines, i.line, i.partitions, i.free, i.itemsize, i.pattern, i.bytes, i.descriptors, i.flops,
-            i.psum_inputs, i.stationary, i.accumulate, i.onezero, i.transpose, seen(i.reads), seen(i.writes),
-        )
-        for i in outcome.trace.instructions
-    ]  # fmt: skip
-
-
 def both_ways(body: str, monkeypatch: pytest.MonkeyPatch) -> tuple[int, Outcome]:
     """Run a body with and without replay and compare; how many iterations were replayed, and the outcome."""
-    repeated = 0
-    replay = RecordedIteration.replay
-
-    def counting(self: RecordedIteration, ahead: int) -> None:
-        nonlocal repeated
-        repeated += 1
-        replay(self, ahead)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RecordedIteration, "replay", counting)
+    with counted_replays() as replays:
         fast = run(body, A)
     with monkeypatch.context() as patch:
         patch.setattr(loop_replay, "is_replayable", lambda frame: False)
         slow = run(body, A)
-    assert trace(fast) == trace(slow)
+    assert fields_of(fast.trace.instructions) == fields_of(slow.trace.instructions)
     assert fast.findings == slow.findings
     assert (fast.fault and (fast.fault.code, fast.fault.line)) == (
         slow.fault and (slow.fault.code, slow.fault.line)
     )
     if slow.fault is None:
         np.testing.assert_array_equal(fast.result, slow.result)
-    return repeated, fast
+    return len(replays), fast
 
 
 #: Loops, and how many of their iterations are replayed.

@@ -17,11 +17,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.replays import counted_replays, fields_of
 
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.loop_recorder import LoopRecorder
 from accelopt_profiling.nki.install import emulated
-from accelopt_profiling.nki.replay.loop_replay import RecordedIteration
 
 FILE = "range_loops_under_test.py"
 HEAD = """\
@@ -101,39 +101,18 @@ def run(body: str, mode: Any, replaying: bool) -> tuple[Any, ...]:
         except Exception as error:
             failed = (type(error), str(error))
         machine = emulation.machines[-1]
-    places: dict[Any, int] = {}
-
-    def seen(regions: Any) -> list[Any]:
-        return [
-            (places.setdefault(b, len(places)), b.memory, b.shape, b.name, b.line, tuple(box))
-            for b, box in regions
-        ]
-
-    instructions = [
-        (*i.cost(), i.number, i.core, i.pattern, seen(i.reads), seen(i.writes))
-        for i in machine.trace.instructions
-    ]
     values = None if result is None else np.asarray(result).tobytes()
     said = [(type(item), item) for item in space["told"]]
-    return instructions, machine.findings, failed, values, said
+    return fields_of(machine.trace.instructions), machine.findings, failed, values, said
 
 
-def both_ways(body: str, monkeypatch: pytest.MonkeyPatch) -> int:
+def both_ways(body: str) -> int:
     """Compare a kernel with and without replay, values and trace; how many iterations were replayed with values."""
-    replayed = 0
-    replay = RecordedIteration.replay
-
-    def counting(self: RecordedIteration, ahead: int) -> None:
-        nonlocal replayed
-        replayed += 1
-        replay(self, ahead)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(RecordedIteration, "replay", counting)
+    with counted_replays() as replays:
         fast = run(body, "full", replaying=True)
     assert fast == run(body, "full", replaying=False)
     assert run(body, "trace", replaying=True) == run(body, "trace", replaying=False)
-    return replayed
+    return len(replays)
 
 
 #: Loops, and how many of their iterations are replayed.
@@ -211,18 +190,18 @@ WRONG: list[tuple[str, str]] = [
 
 
 @pytest.mark.parametrize(("body", "replayed"), [pytest.param(b, n, id=name) for name, b, n in REPLAYED])
-def test_a_loop_over_range_is_replayed(body: str, replayed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert both_ways(body, monkeypatch) == replayed
+def test_a_loop_over_range_is_replayed(body: str, replayed: int) -> None:
+    assert both_ways(body) == replayed
 
 
 @pytest.mark.parametrize("body", [pytest.param(b, id=name) for name, b in LEFT_ALONE])
-def test_a_loop_with_state_in_python_is_run_by_python(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert both_ways(body, monkeypatch) == 0
+def test_a_loop_with_state_in_python_is_run_by_python(body: str) -> None:
+    assert both_ways(body) == 0
 
 
 @pytest.mark.parametrize("body", [pytest.param(b, id=name) for name, b in WRONG])
-def test_what_goes_wrong_is_reported_as_without_replay(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    both_ways(body, monkeypatch)
+def test_what_goes_wrong_is_reported_as_without_replay(body: str) -> None:
+    both_ways(body)
 
 
 def test_a_loop_in_another_file_is_replayed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,12 +209,12 @@ def test_a_loop_in_another_file_is_replayed(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / "loops_elsewhere.py").write_text(text)
     monkeypatch.syspath_prepend(str(tmp_path))
     try:
-        assert both_ways("import loops_elsewhere\nloops_elsewhere.from_elsewhere(out, a)", monkeypatch) == 0
+        assert both_ways("import loops_elsewhere\nloops_elsewhere.from_elsewhere(out, a)") == 0
         body = "from_elsewhere(out, a)"
         monkeypatch.setattr(
             sys.modules[__name__], "HEAD", "from loops_elsewhere import from_elsewhere\n" + HEAD
         )
-        assert both_ways(body, monkeypatch) == 4
+        assert both_ways(body) == 4
     finally:
         sys.modules.pop("loops_elsewhere", None)
 
@@ -252,14 +231,14 @@ def test_a_loop_that_is_recorded_in_vain_is_soon_left_to_python(monkeypatch: pyt
     body = f"sizes = [1, 2, 3, 4, 5]\nfor k in nl.affine_range(2):\n  for m in nl.affine_range(4):\n    for i in range(5):\n        {LOAD}; nisa.dma_copy(out[0:sizes[i], :], x[0:sizes[i], :])"
     run(body, "trace", replaying=True)
     assert begun.count(5) == 9, "three iterations in each of three passes"
-    both_ways(body, monkeypatch)
+    both_ways(body)
 
 
 def test_code_that_is_not_its_files_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file that was written again since it was loaded says nothing of the code that runs."""
     body = f"for i in range(6):\n    {LOAD}; {STORE}"
     monkeypatch.setattr(linecache, "getlines", lambda file: [HEAD + "    for i in range(6):\n        pass\n"])
-    assert both_ways(body, monkeypatch) == 0
+    assert both_ways(body) == 0
 
 
 INDICES = ["i", "2 * i", "i + 1", "5 - i", "i * 3 - i", "i // 2", "i % 3", "min(i, 3)", "max(i - 2, 0)", "(i + 1) // 1"]  # fmt: skip
@@ -302,4 +281,4 @@ def test_any_loop_gives_the_same(statements: list[tuple[str, str, str]], count: 
         loop = "for m in range(4):\n" + textwrap.indent(loop, "    ")
     start = "x = s\nq = nl.ndarray((32, 96), dtype=nl.float32, buffer=nl.psum)\n"
     end = "\ntold.append((i, n, last))\nfor j in range(6):\n    nisa.dma_copy(out[32 * j:32 * j + 32, :], s)"
-    both_ways(f"{start}{loop}{end}", pytest.MonkeyPatch())
+    both_ways(f"{start}{loop}{end}")

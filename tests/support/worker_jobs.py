@@ -1,0 +1,48 @@
+"""Jobs for a worker that load a file, and hosts that are closed in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+from accelopt_profiling.hosts.host import Host, JobMessage
+from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.jobs import Job, Limits, Source, Step
+
+
+def job(
+    text: str, seconds: float = 60.0, background: bool = False, imports: Sequence[str] = (), steps: int = 1,
+    device: bool = False, name: str = "k.py", **limits: int,
+) -> Job:  # fmt: skip
+    """Return a job that loads ``text`` in each of its ``steps``."""
+    source = Source("k.py", {"k.py": text}, list(imports), name=name)
+    step = Step("load", "numpy", limits=Limits(seconds=seconds, **limits), device=device)
+    return Job(source, [step] * steps, background)
+
+
+async def answers(host: Host, work: Job) -> list[JobMessage]:
+    async with contextlib.aclosing(host.run(work)) as messages:
+        return [message async for message in messages]
+
+
+async def answer(host: Host, work: Job) -> Any:
+    return (await answers(host, work))[-1].value
+
+
+@contextlib.asynccontextmanager
+async def local_host(*arguments: Any, **named: Any) -> AsyncIterator[LocalHost]:
+    host = LocalHost(*arguments, **named)
+    try:
+        yield host
+    finally:
+        await host.close()
+
+
+async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "the condition did not come true"
+        await asyncio.sleep(0.01)
