@@ -6,15 +6,15 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from accelopt_agent.evaluation.evaluators import CostUnavailableError
+from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.recorder import Recorder
 from accelopt_profiling import __version__
 from accelopt_profiling.content_key import content_key
-from accelopt_profiling.hosts.host import HostFacts
+from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.plain import from_plain
 from accelopt_profiling.waiting import interruptible
 
 T = TypeVar("T")
@@ -53,7 +53,8 @@ class PaidWork:
         host: str = "",
         facts: Callable[[], Awaitable[HostFacts]] | None = None,
     ) -> None:
-        self._recorder, self._request, self._host, self._facts = recorder, request, host, facts
+        self._recorder = recorder or Recorder(None)
+        self._request, self._host, self._facts = request, host, facts
         self._toolchain: Any = None
 
     async def __call__(
@@ -69,51 +70,47 @@ class PaidWork:
 
         ``about`` is a text of the file and the kernel that is searched, ``parts`` what else the result depends on.
         What does not ``last``, a limit that was met on a busy machine for instance, is not stored.
+
+        Raises:
+            EvaluatorLostError: the host is gone.
         """
-        recorder, request = self._recorder, self._request
-        if recorder is None or request is None or not recorder.keeps:
+        request = self._request
+        if request is None or not self._recorder.keeps:
             return await compute(), False
         key = await self._key(request, kind, about, parts)
-        if request.resume and (stored := await recorder.stored(key)) is not None:
+        if request.resume and (stored := await self._recorder.stored(key)) is not None:
             try:
                 return from_plain(of, stored), True
             except ValueError:
                 pass  # written by another version: paid for again
         value = await compute()
         if lasts(value):
-            await recorder.store(key, value)
+            await self._recorder.store(key, value)
         return value, False
 
     async def knows(self, kind: str, about: tuple[str, str], parts: Sequence[Any]) -> bool:
         """Return whether this search would take over what is stored for these."""
-        recorder, request = self._recorder, self._request
-        if recorder is None or request is None or not request.resume:
+        request = self._request
+        if request is None or not request.resume:
             return False
-        return await recorder.stored(await self._key(request, kind, about, parts)) is not None
+        return await self._recorder.stored(await self._key(request, kind, about, parts)) is not None
 
     async def event(self, kind: str, data: dict[str, Any]) -> None:
         """Add an event to the run."""
-        if self._recorder is not None:
-            await self._recorder.event(kind, data)
+        await self._recorder.event(kind, data)
 
     async def _key(
         self, request: OptimizeRequest, kind: str, about: tuple[str, str], parts: Sequence[Any]
     ) -> str:
         if self._toolchain is None:
-            facts = HostFacts("") if self._facts is None else await self._facts()
+            try:
+                facts = HostFacts("") if self._facts is None else await self._facts()
+            except HostUnreachableError as error:
+                raise EvaluatorLostError(str(error)) from error
             self._toolchain = [facts.python, facts.versions, [str(d.get("name")) for d in facts.devices]]
-        conditions = [
-            about[1],
-            request.target,
-            self._host,
-            self._toolchain,
-            to_plain(request.limits),
-            __version__,
-        ]
         text, kernel = about
-        return await interruptible(
-            lambda: content_key(kind, request.kernel_file(text, kernel), [*conditions, to_plain(list(parts))])
-        )
+        conditions = [kernel, request.target, self._host, self._toolchain, request.limits, __version__, parts]
+        return await interruptible(lambda: content_key(kind, request.kernel_file(text, kernel), conditions))
 
 
 def run_content(request: OptimizeRequest) -> str:

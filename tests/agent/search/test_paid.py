@@ -21,7 +21,7 @@ from accelopt_agent.search.paid import PaidWork, content_of, run_content
 from accelopt_agent.search.recorder import Recorder
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Reason, Verdict
-from accelopt_profiling.hosts.host import HostFacts
+from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import LIMITS
 from accelopt_profiling.receipt import Receipt
@@ -179,6 +179,17 @@ async def test_a_changed_problem_takes_no_time_over(memory: Memory, project: Pat
     assert (last.usage.remembered, last.usage.judged) == (0, len(gate.seen))
     times = [e.latency.us for e in events if isinstance(e, CandidateTried)]
     assert min(t for t in times if t) > 4 * 50
+
+
+async def test_a_host_that_is_lost_ends_the_search_with_what_it_has(memory: Memory, project: Path) -> None:
+    async def facts() -> HostFacts:
+        raise HostUnreachableError("The connection to toy was lost.")
+
+    rules = [ToyProposer(WIDE)]
+    search = drive(asked(project), ToyCost(KERNEL), ToyGate(), memory, "toy", lambda m: rules, facts=facts)
+    *_, last = [event async for event in search]
+    assert isinstance(last, Finished)
+    assert (last.ending, last.reason) == ("failed", "The connection to toy was lost.")
 
 
 @pytest.mark.parametrize("code", LIMITS)
