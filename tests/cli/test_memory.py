@@ -104,7 +104,7 @@ def test_export_and_import(
     assert "cannot be written" in unwritable.err
 
 
-def test_eval_is_the_proof_of_a_checkout(accelopt: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eval_is_a_measurement_of_a_checkout(accelopt: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     async def measured(kernels: tuple[str, ...], seeds: int, cache: Path | None) -> list[GoalResult]:
         return [GoalResult(f"{kernels} {seeds}", "<= 1", 2.0, "x", False)]
 

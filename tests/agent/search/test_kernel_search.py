@@ -43,7 +43,7 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
-from accelopt_profiling.gate.verdict import Reason, Verdict
+from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.quantity import Known
@@ -283,17 +283,6 @@ async def test_a_trap_is_not_tried_again(memory: Memory) -> None:
     assert [e.candidate.origin for e in of(CandidateTried, events)][:1] == ["rule:wide"]
     assert not [t for t in cost.seen if "wide = False" in t]
     assert not [t for t in gate.seen if "wide = False" in t]
-
-
-async def test_a_proof_that_met_a_limit_leaves_no_trap(memory: Memory) -> None:
-    class SlowGate(ToyGate):
-        async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
-            verdict, receipt = await super().check(text, kernel)
-            return replace(verdict, accepted=False, reasons=[Reason("timeout", "too long")]), receipt
-
-    events = await play([ToyProposer(WIDE)], memory, gate=SlowGate())
-    assert not of(SuggestionFound, events)
-    assert not memory.traps()
 
 
 async def test_a_run_without_memory_offers_the_same_as_one_with_a_memory_that_cannot_be_written(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from support.toy_search import FUSED, TEXT, WIDE, ToyCost, ToyGate, ToyProposer, play, request
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
-from accelopt_agent.events import CandidateTried, Finished
+from accelopt_agent.events import CandidateTried, Finished, SuggestionFound
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.history import interrupted
@@ -193,7 +193,9 @@ async def test_a_host_that_is_lost_ends_the_search_with_what_it_has(memory: Memo
 
 
 @pytest.mark.parametrize("code", LIMITS)
-async def test_a_limit_that_was_met_is_paid_for_again(memory: Memory, project: Path, code: str) -> None:
+async def test_a_limit_that_was_met_is_no_trap_and_paid_for_again(
+    memory: Memory, project: Path, code: str
+) -> None:
     """A machine that is less busy may answer otherwise."""
 
     class Busy(ToyCost):
@@ -209,11 +211,13 @@ async def test_a_limit_that_was_met_is_paid_for_again(memory: Memory, project: P
             return Verdict(False, [Reason(code, "It took too long.")]), receipt
 
     rules = [ToyProposer({**WIDE, **FUSED})]
-    first, second = [(Busy(KERNEL), BusyGate()), (ToyCost(KERNEL), ToyGate())]
-    for cost, gate in (first, second):
-        await play(rules, memory, asked(project), cost, gate)
-    assert any("fused = True" in text for text in second[0].seen)
-    assert set(first[1].seen) <= set(second[1].seen)
+    busy, cost, gate = BusyGate(), ToyCost(KERNEL), ToyGate()
+    events = await play(rules, memory, asked(project), Busy(KERNEL), busy)
+    assert not [e for e in events if isinstance(e, SuggestionFound)]
+    assert not memory.traps()
+    await play(rules, memory, asked(project), cost, gate)
+    assert any("fused = True" in text for text in cost.seen)
+    assert set(busy.seen) <= set(gate.seen)
 
 
 @pytest.mark.parametrize(
