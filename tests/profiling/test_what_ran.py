@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 from support.preloaded_steps import PreloadedSteps
+from support.problem_files import context_of
 
-from accelopt_profiling.jobs import ProfileParams, Source
+from accelopt_profiling.jobs import ProfileParams
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.nki.profile import profile as profile_nki
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
 
 pytestmark = pytest.mark.triton
 
@@ -131,13 +131,9 @@ def profiled(request: pytest.FixtureRequest, tmp_path: Path, triton: PreloadedSt
             assert answer["error"] is None, answer["error"]
             (measured,) = (from_plain(KernelMeasurement, kernel) for kernel in answer["result"])
             return measured
-        (tmp_path / "src").mkdir(exist_ok=True)
-        (tmp_path / "src" / "k.py").write_text(text)
-        context = StepContext(tmp_path, Source("k.py", {"k.py": text}), lambda partial: None)
         kernels = list(find_kernels(text).kernels)
-        (measured,) = profile_nki(
-            context, ProfileParams(kernels, ProblemRef("module", options=options), "trn2")
-        )
+        params = ProfileParams(kernels, ProblemRef("module", options=options), "trn2")
+        (measured,) = profile_nki(context_of(tmp_path, {"k.py": text}), params)
         return measured
 
     return of

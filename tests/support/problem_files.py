@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -74,11 +74,16 @@ def found_in(
     return examine(path, kernel, project_root=root, problem=configured).problem
 
 
-def context_of(folder: Path, files: dict[str, str], kernel: str = "k.py") -> StepContext:
+def context_of(
+    folder: Path,
+    files: dict[str, str],
+    kernel: str = "k.py",
+    emit: Callable[[Any], None] = lambda value: None,
+) -> StepContext:
     for name, text in files.items():
         (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / "src" / name).write_text(text)
-    return StepContext(folder, Source(kernel, files), lambda value: None)
+        (folder / "src" / name).write_bytes(text.encode())
+    return StepContext(folder, Source(kernel, files), emit)
 
 
 def loaded(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from support.problem_files import context_of
 from support.trainium_stand_ins import BETA1_KERNEL, CURRENT_KERNEL, neuron_host
 
 from accelopt_profiling.comparison.saved_values import load_values, save_values
@@ -18,7 +19,6 @@ from accelopt_profiling.jobs import Source
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.problem import Call
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
 
 CASES = 8
 
@@ -37,8 +37,6 @@ def run(tmp_path, monkeypatch, kernel, installed, function="kernel"):
     (tmp_path / "dev").mkdir()
     (tmp_path / "dev" / "neuron0").touch()
     folder = tmp_path / "job"
-    (folder / "src").mkdir(parents=True)
-    (folder / "src" / "kernel.py").write_text(kernel)
     for index in range(CASES):
         x = np.full((2, 2), index + 1, dtype=np.float32)
         case = folder / "gate" / str(index)
@@ -46,7 +44,7 @@ def run(tmp_path, monkeypatch, kernel, installed, function="kernel"):
         save_values(case / "call", [to_plain(CaseCall(Call(function), derived=index == 1))])
         save_values(case / "outputs", [2 * x])
     told = []
-    context = StepContext(folder, Source("kernel.py", {"kernel.py": kernel}), told.append)
+    context = context_of(folder, {"kernel.py": kernel}, "kernel.py", told.append)
     result = run_on_device(context, DeviceRunParams("trn1", CASES, 30.0), tmp_path / "dev")
     return result, folder, told
 

@@ -8,13 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.problem_files import context_of
 
-from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki import inference_step
 from accelopt_profiling.nki.inference_step import infer_nki
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
-from accelopt_profiling.worker.step_context import StepContext
 
 HEAD = """\
 import enum
@@ -211,9 +210,7 @@ KERNELS: dict[str, tuple[str, str]] = {
 
 def inferred(tmp_path: Path, body: str) -> InferredProblem:
     text = HEAD.replace("\n\n@nki.jit", f"{CONFIG}\n@nki.jit") + body
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src/kernel_file.py").write_text(text)
-    context = StepContext(tmp_path, Source("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
+    context = context_of(tmp_path, {"kernel_file.py": text}, "kernel_file.py")
     return infer_nki(context, InferParams(list(find_kernels(text).kernels), "trn2"))
 
 
@@ -255,9 +252,7 @@ def make(rows, feature_dim):
 
 def test_a_function_that_makes_its_kernel_gets_numbers_and_the_kernel_tensors(tmp_path: Path) -> None:
     text = HEAD.replace("@nki.jit\n", "") + MAKER
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src/kernel_file.py").write_text(text)
-    context = StepContext(tmp_path, Source("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
+    context = context_of(tmp_path, {"kernel_file.py": text}, "kernel_file.py")
     problem = infer_nki(context, InferParams(list(find_kernels(text).kernels), "trn2"))
     assert (problem.complete, problem.entry, problem.launched) == (True, "make", ["kernel"]), (
         problem.remaining

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 from support.nki_kernels import ONE_TILE
+from support.problem_files import context_of
 
-from accelopt_profiling.jobs import ProfileParams, Source
+from accelopt_profiling.jobs import ProfileParams
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.nki.install import emulated, sdk_present
@@ -21,7 +22,7 @@ from accelopt_profiling.nki.profile import profile, specs_of, stand_ins
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.worker.step_context import StepFailedError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SMALL = {"nki_silu.py": {"m": 256, "n": 2048}, "nki_gelu_gate.py": {"m": 256, "n": 2048},
@@ -43,11 +44,9 @@ def profiled(
     target: str = "trn1",
     problem: ProblemRef = ProblemRef("module"),  # noqa: B008  (it is frozen)
 ) -> Profiled:
-    (folder / "src").mkdir(exist_ok=True)
-    (folder / "src" / "kernel.py").write_text(text)
     emitted: list[dict[str, Any]] = []
-    context = StepContext(
-        folder, Source("kernel.py", {"kernel.py": text}), lambda value: emitted.append(to_plain(value))
+    context = context_of(
+        folder, {"kernel.py": text}, "kernel.py", lambda value: emitted.append(to_plain(value))
     )
     kernels = list(find_kernels(text).kernels)
     params = ProfileParams(kernels, problem, target, input_specs=specs)
@@ -83,8 +82,7 @@ def test_first_numbers_come_from_remembered_shapes_before_any_input_is_drawn(tmp
     assert specs == [{"shape": [128, 512], "dtype": "float32"}]
     slow = SILU.replace("def get_inputs():", "def get_inputs():\n    raise_if_drawn()")
     emitted: list[Any] = []
-    (tmp_path / "src" / "kernel.py").write_text(slow)
-    context = StepContext(tmp_path, Source("kernel.py", {"kernel.py": slow}), emitted.append)
+    context = context_of(tmp_path, {"kernel.py": slow}, "kernel.py", emitted.append)
     params = ProfileParams(list(find_kernels(slow).kernels), ProblemRef("module"), "trn1", input_specs=specs)
     with pytest.raises(StepFailedError, match="raise_if_drawn"):
         profile(context, params)

@@ -1,11 +1,11 @@
 """The step that runs a kernel on the host's Trainium, and what a profile makes of its answer."""
 
 import pytest
+from support.problem_files import context_of
 from support.trainium_stand_ins import BETA1_KERNEL, neuron_host
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
-from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Correctness, KernelMeasurement, Latency
 from accelopt_profiling.plain import from_plain, to_plain
@@ -14,7 +14,7 @@ from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.quantity import Known, executed
 from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
 from accelopt_profiling.worker.environment import step_environment
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.worker.step_context import StepFailedError
 
 
 @pytest.fixture
@@ -35,11 +35,7 @@ def reference(x, scale):
 
 def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale", packages=("beta1",)):
     source = {"kernel.py": kernel, "problem.py": PROBLEM.format(answer=answer)}
-    folder = tmp_path / "job"
-    for name, text in source.items():
-        path = folder / "src" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+    context = context_of(tmp_path / "job", source, "kernel.py")
     for name, value in host.environment.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PYTHONPATH", host.packages(*packages))
@@ -47,7 +43,6 @@ def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale", packages=("
     devices = tmp_path / "dev"
     devices.mkdir()
     (devices / "neuron0").touch()
-    context = StepContext(folder, Source("kernel.py", source), lambda value: None)
     params = DeviceParams(find_kernels(kernel).kernels, ProblemRef("module", "problem.py", "kernel"), "trn1")
     return time_on_trainium(context, params, devices)
 

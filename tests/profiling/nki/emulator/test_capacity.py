@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.nki_kernels import sums_in_banks
 from support.nki_source import FIRST_LINE, run
+from support.problem_files import context_of
 
-from accelopt_profiling.jobs import ProfileParams, Source
+from accelopt_profiling.jobs import ProfileParams
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.data.instruction import BlockInfo, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
@@ -20,7 +21,6 @@ from accelopt_profiling.nki.emulator.peak_usage import peak_usage
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.profile import profile
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
 
 A = np.ones((128, 8192), np.float32)
 
@@ -79,12 +79,8 @@ def test_blocks_of_beta_1_are_counted_one_by_one() -> None:
 @pytest.mark.parametrize(("banks", "lines"), [(8, []), (9, [12])])
 def test_more_banks_than_psum_has_are_told(banks: int, lines: list[int], tmp_path: Path) -> None:
     text = sums_in_banks(banks)
-    (tmp_path / "src").mkdir()
-    (tmp_path / "src" / "kernel.py").write_text(text)
-    context = StepContext(tmp_path, Source("kernel.py", {"kernel.py": text}), lambda value: None)
-    (kernel,) = profile(
-        context, ProfileParams(list(find_kernels(text).kernels), ProblemRef("module"), "trn2")
-    )
+    params = ProfileParams(list(find_kernels(text).kernels), ProblemRef("module"), "trn2")
+    (kernel,) = profile(context_of(tmp_path, {"k.py": text}), params)
     assert kernel.correctness.status == "passed", kernel.correctness
     assert [f.line for f in kernel.findings if f.code == "capacity" and "PSUM banks" in f.message] == lines
 
