@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 from support.command import Command
 from support.nki_kernels import SILU
+
+from accelopt_profiling.hosts.host import JobFailedError, JobMessage
+from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.jobs import Job, StepError
 
 TODAY = "import nki\n\n@nki.jit\ndef k(a):\n    return a\n"
 
@@ -90,3 +96,25 @@ def test_what_did_not_run_is_not_compared_and_what_does_not_run_is_a_draft(
     )
     assert not (home / "draft_nki.py").exists()
     assert "# not moved: a tile as an index" in (home / "draft_nki.py.draft").read_text()
+
+
+@pytest.mark.slow
+def test_a_comparison_that_ends_early_says_nothing_against_the_new_text(
+    accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = LocalHost.run
+
+    async def out_of_time(self: LocalHost, job: Job) -> AsyncGenerator[JobMessage, None]:
+        if any(step.name == "nki.compare" for step in job.steps):
+            raise JobFailedError("nki.compare", StepError("timeout", "It took longer than 60 s."))
+        async with aclosing(run(self, job)) as messages:
+            async for message in messages:
+                yield message
+
+    monkeypatch.setattr(LocalHost, "run", out_of_time)
+    (home / "silu.py").write_text(SILU)
+    ended = accelopt("migrate", "silu.py")
+    assert ended.code == 1
+    assert "Not compared: It took longer than 60 s." in ended.err
+    assert "does not run" not in ended.err
+    assert (home / "silu_nki.py").exists()

@@ -137,7 +137,7 @@ class Scripted:
 
     async def migrate(self, file: FileText) -> ComparedMigration:
         moved = file.text.replace("neuronxcc.nki", "nki")
-        return ComparedMigration(moved, [UnmovedLine(3, "as scripted")], profiled=True)
+        return ComparedMigration(moved, [UnmovedLine(3, "as scripted")])
 
     async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
         chosen = file.examined.kernel(kernel) or file.examined.kernels[0]

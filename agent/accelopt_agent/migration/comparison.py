@@ -28,8 +28,8 @@ TARGET = "trn2"
 @dataclass(frozen=True)
 class ComparedMigration:
     """The text in today's NKI. ``cases`` compare it with the original, none where nothing could be compared;
-    ``stopped`` is why the original's run, the comparison or the profile of the new text ended early, "" where they did
-    not. ``not_compared`` names what no case reached, ``loops`` how often each loop ran, in sentences."""
+    ``stopped`` is the error that the profile of the new text ends in, "" for none. ``not_compared`` names what no case
+    reached and why the comparison ended early, ``loops`` how often each loop ran, in sentences."""
 
     text: str
     unmoved: list[UnmovedLine] = field(default_factory=list)
@@ -37,11 +37,10 @@ class ComparedMigration:
     stopped: str = ""
     not_compared: list[str] = field(default_factory=list)
     loops: str = ""
-    profiled: bool = False
 
     def written_as(self, path: Path) -> Path:
         """Return where the text goes that was to be ``path``: a text that does not run is a draft."""
-        return path if self.profiled else path.with_name(f"{path.name}.draft")
+        return path.with_name(f"{path.name}.draft") if self.stopped else path
 
     @property
     def outcome(self) -> str:
@@ -63,12 +62,8 @@ class ComparedMigration:
     @property
     def equal(self) -> bool:
         """True if all is moved and profiled, every statement ran, and every case is equal."""
-        return (
-            self.profiled
-            and bool(self.cases)
-            and not (self.unmoved or self.stopped or self.not_compared)
-            and all(c.equal for c in self.cases)
-        )
+        lacks = self.unmoved or self.stopped or self.not_compared
+        return bool(self.cases) and not lacks and all(c.equal for c in self.cases)
 
 
 async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> ComparedMigration:
@@ -82,13 +77,13 @@ async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> 
     message = await _last(host, file, "nki.facts", FactsParams(file.problem.ref, target), limits)
     facts = from_plain(TileFacts, message)
     migration = migrate_text(file.text, facts.facts)
-    comparison, stopped = DialectComparison(), ""
+    comparison, early = DialectComparison(), ""
     try:
         params = CompareParams(file.problem.ref, migration.text, target)
         comparison = from_plain(DialectComparison, await _last(host, file, "nki.compare", params, limits))
-        stopped = await _profile_error(host, file, migration.text, target, limits)
     except JobFailedError as failed:
-        stopped = failed.error.message
+        early = failed.error.message.rstrip(".")
+    stopped = await _profile_error(host, file, migration.text, target, limits)
     lines = ", ".join(map(str, migration.not_run))
     not_run = (
         [f"line{'s' * (len(migration.not_run) > 1)} {lines} of the original did not run"] if lines else []
@@ -99,9 +94,8 @@ async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> 
         migration.unmoved,
         comparison.cases,
         stopped,
-        [*not_run, *comparison.not_compared],
+        [*not_run, *comparison.not_compared, *([early] if early and not stopped else [])],
         f"Loops ran so often: {'; '.join(trips)}." if trips else "",
-        not stopped,
     )
 
 
