@@ -9,6 +9,7 @@ import pytest
 from support.gate_checker import Checker, codes
 from support.nki_kernels import sums_in_banks
 
+from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.gate.steps import launch
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.targets import load_gpu
@@ -20,6 +21,8 @@ LOOKS = {
     "asserts": "assert {any}(y != 0)\n    return {second}",
     "branches": "return {second} if {any}(y != 0) else y",
 }
+#: Ways to ask whether this is a device, which has to be answered as where the candidate was judged.
+ASKS = ["torch.cuda.memory_allocated() > 0", "type(triton.runtime.driver.active).__name__ == 'CudaDriver'"]
 NKI = """
 def run(a):
     y = kernel.first(a)
@@ -70,6 +73,17 @@ def test_a_launch_that_follows_from_values_is_seen(
     verdict, _ = checker.file(path, path.read_text(), "trn2" if nki else "h100")
     assert codes(verdict) == ["capacity"], verdict.reasons
     assert verdict.launchable.status == "no"
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+@pytest.mark.parametrize("asks", ASKS)
+def test_a_candidate_cannot_tell_this_run_from_others(checker: Checker, asks: str, tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(TRITON.replace("HERE", f"return call(y, 64 if {asks} else 4)"))
+    options = CaseOptions(["original"], reading=False)
+    verdict, _ = checker.file(path, path.read_text(), "h100", options)
+    assert codes(verdict) == ["capacity"], verdict.reasons
 
 
 @pytest.mark.slow

@@ -78,15 +78,17 @@ class _NkiSeen(Seen):
         return [m.trace.kernel for m in self._emulator.machines]
 
 
-class _TritonSeen(Seen):
+class TritonSeen(Seen):
+    """The record of a ``session`` in which Triton kernels ran."""
+
     def __init__(self, session: Any, movement: Movement | None) -> None:
-        self._session, self.movement = session, movement
+        self.session, self.movement = session, movement
 
     def raise_faults(self) -> None:
         from accelopt_profiling.triton.capture.session import OutOfBoundsError
         from accelopt_profiling.triton.interpreter.work import WorkExceededError
 
-        for execution in self._session.executions:
+        for execution in self.session.executions:
             if isinstance(execution.error, WorkExceededError):
                 raise StepFailedError(
                     StepError("not-judged", f"{execution.error}, so it was not judged.")
@@ -97,24 +99,24 @@ class _TritonSeen(Seen):
                 raise OutOfBoundsError(execution.faults[0])
 
     def work(self) -> int | None:
-        return int(self._session.work)
+        return int(self.session.work)
 
     def launched(self) -> list[str] | None:
-        return [launch.name for launch in self._session.launches]
+        return [launch.name for launch in self.session.launches]
 
     def complete(self) -> bool:
-        return not self._session.coverage.sampled
+        return not self.session.coverage.sampled
 
     def races(self) -> list[str]:
-        return list(getattr(self._session.coverage, "found", []))
+        return list(getattr(self.session.coverage, "found", []))
 
     def lanes(self) -> list[str]:
-        return list(getattr(self._session.coverage, "lanes", []))
+        return list(getattr(self.session.coverage, "lanes", []))
 
     def known(self, outputs: list[Any]) -> dict[int, Any]:
         from accelopt_profiling.triton.interpreter.coverage import known_elements
 
-        return known_elements(self._session.coverage, outputs)
+        return known_elements(self.session.coverage, outputs)
 
 
 @contextmanager
@@ -159,7 +161,7 @@ def emulation(
                 races = RaceCoverage()
                 session.coverage = races
                 session.driver.record = watched.around(session.driver.record, lambda: not races.sampled)
-            yield _TritonSeen(session, watched)
+            yield TritonSeen(session, watched)
     else:
         yield Seen()
 
@@ -224,7 +226,7 @@ def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
         observe=lambda execution: work.append(execution.work),
     ) as session:  # fmt: skip
         session.coverage = RaceCoverage()
-        yield work, _TritonSeen(session, None)
+        yield work, TritonSeen(session, None)
 
 
 def _nki(

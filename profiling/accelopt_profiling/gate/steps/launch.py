@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
-from accelopt_profiling.gate.observe.emulation import emulation
+from accelopt_profiling.gate.observe.emulation import TritonSeen, emulation
 from accelopt_profiling.gate.observe.interpretation import of_case
 from accelopt_profiling.gate.step_schemas import LaunchParams, LaunchResult
 from accelopt_profiling.gate.steps.case_files import case_folder, own_check_of, saved_arguments, saved_call
@@ -50,11 +50,11 @@ def launch(context: StepContext, params: LaunchParams) -> LaunchResult:
 
 
 def _triton(params: LaunchParams, call: _Call) -> LaunchResult:
-    from accelopt_profiling.triton.capture.install import emulated
-
     plan = of_case(None, 0, params.interpret_work)
-    with emulated(params.target, mode="capture", count=False, plan=plan) as session:
-        return _compiled(session.executions, session.target, call())
+    with emulation(params.dialect, params.target, plan) as seen:
+        assert isinstance(seen, TritonSeen)
+        failed = call()
+        return _compiled(seen.session.executions, seen.session.target, failed)
 
 
 def _compiled(executions: Sequence[Any], target: Any, failed: StepFailedError | None) -> LaunchResult:
