@@ -12,7 +12,7 @@ from accelopt_profiling.quantity import Known
 SIZES = 4
 #: What was looked for beside the values, by dialect.
 _ORDER = {
-    "triton": "Looked for programs and lanes that read what others write: none.",
+    "triton": "Looked for programs and lanes that read or overwrite what others write: none.",
     "nki": "Loops that promise to take any order ran in one that was drawn.",
 }
 #: How it is known that the target can launch it.

@@ -127,8 +127,9 @@ def _traces(run: RunResult) -> list[Reason]:
     if run.processes > 0:
         violations.append(Reason("background-work", f"It left {run.processes} processes running."))
     if run.races:
+        names = ", ".join(run.races)
         message = (
-            f"Programs of one launch read what others of them write ({', '.join(run.races)}), in no order."
+            f"Programs of one launch read or overwrite what others of them write ({names}), in no order."
         )
         violations.append(Reason("race", message))
     if run.keeps:

@@ -41,6 +41,19 @@ ENDINGS = {
     "tl.store(y_ptr, tl.load(y_ptr) + part)": ("y", {"race"}),
     "tl.atomic_add(y_ptr, part)": ("y", set()),
     "tl.store(part_ptr + tl.program_id(0), part)": ("parts.sum().reshape(1)", set()),
+    # what a program stores beyond its own place the next one overwrites, here
+    "two = tl.arange(0, 2)\n    at = tl.program_id(0) + two\n"
+    "    tl.store(part_ptr + at, tl.where(two == 0, part, 0.0), mask=at < tl.num_programs(0))": (
+        "parts.sum().reshape(1)",
+        {"race"},
+    ),
+    # two programs may store the same there
+    "two = tl.arange(0, 2)\n    more = tl.sum(tl.load(x_ptr + at + 16, mask=at + 16 < n, other=0.0), axis=0)\n"
+    "    at = tl.program_id(0) + two\n"
+    "    tl.store(part_ptr + at, tl.where(two == 0, part, more), mask=at < tl.num_programs(0))": (
+        "parts.sum().reshape(1)",
+        set(),
+    ),
     "tl.store(part_ptr + tl.program_id(0), part * 0)": (
         "x.sum().reshape(1)",
         {"kernel-unused", "framework-compute"},

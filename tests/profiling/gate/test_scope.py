@@ -39,8 +39,8 @@ def test_what_was_compared_in_part_or_left_out_is_said() -> None:
 @pytest.mark.parametrize(
     ("verdict", "dialect", "sentence", "present"),
     [
-        (WHOLE, "triton", "read what others write", True),
-        (WHOLE, "nki", "read what others write", False),
+        (WHOLE, "triton", "what others write", True),
+        (WHOLE, "nki", "what others write", False),
         (WHOLE, "numpy", "Loops that promise", False),
         (WHOLE, "nki", "Not run on a device.", True),
         (Verdict(True, [Reason("run-on-device", "")], WHOLE.checks), "nki", "Not run on a device.", False),

@@ -1,9 +1,9 @@
 """Coverages of Triton launches for the gate: one that finds races, and one that overwrites what was stored.
 
-The emulation runs programs one after another, so that a kernel in which programs read what others wrote, or write what
-others still have to read, is right here and wrong, at times, on a device. Atomic operations may put programs in order:
-what one accessed before such an operation may be accessed by those that did one at the same place later. Whether they
-waited for it is not looked at.
+The emulation runs programs one after another, so that a kernel in which programs read what others wrote, write what
+others still have to read, or store other values where others stored, is right here and wrong, at times, on a device.
+Atomic operations may put programs in order: what one accessed before such an operation may be accessed by those that
+did one at the same place later. Whether they waited for it is not looked at.
 
 Within a program an element that one lane accessed is another lane's to read or store after a barrier only, unless the
 program is a single warp.
@@ -25,9 +25,10 @@ Array = np.ndarray[Any, Any]
 
 class RaceCoverage(SampleCoverage):
     """A coverage that also remembers which programs read and stored what, and which of their lanes. ``found`` names the
-    tensors of which programs read what others store, ``lanes`` those of which lanes do.
+    tensors of which programs read or overwrite what others store, ``lanes`` those of which lanes do.
 
-    Programs run side by side as long as none loads from what the launch stores to: then there is no race.
+    Programs run side by side as long as none loads from what the launch stores to, or stores where another one does:
+    then there is no race.
     """
 
     asks_what_is_stored: ClassVar[bool] = True
@@ -41,10 +42,17 @@ class RaceCoverage(SampleCoverage):
         self._program_number = 0
         self._order = _Order()
         self._together = False
+        self._overwritten: Array | None = (
+            None  # of the lanes of a store, those at what another program stored
+        )
 
     @property
     def side_by_side(self) -> bool:
-        return self.stored is not None and super().side_by_side
+        return self.stored is not None and not any(map(self._shares, self.stored)) and super().side_by_side
+
+    def _shares(self, base: int) -> bool:
+        """Return whether several programs may store to one item of a storage."""
+        return self.stored is None or (base in self.stored and bool(self.stored[base].shared.any()))
 
     def begin_launch(self, warps: int = 4) -> None:
         super().begin_launch(warps)
@@ -93,6 +101,9 @@ class RaceCoverage(SampleCoverage):
         last = self._last[region.base]
         items = last.items(region, addresses)
         self._note_race(last, kind, region, items)
+        self._overwritten = None
+        if kind == "store" and region.name not in self.found and self._shares(region.base):
+            self._overwritten = self._overwrites(last, items)
         self._note_lanes(last, kind, region, items, active)
         last.note(kind, items, self._program_number, self._order.now)
         self._lane_order.note(kind, region.base, last.size, items, active)
@@ -105,6 +116,25 @@ class RaceCoverage(SampleCoverage):
         if not ordered and region.name not in self.found:
             self.found.append(region.name)
 
+    def _overwrites(self, last: _LastAccesses, items: Array) -> Array | None:
+        """Return which of the ``items`` that are stored now another program stored last, in no order."""
+        programs, times = last.stores(items)
+        foreign: Array = (programs != 0) & (programs != self._program_number)
+        if not foreign.any() or self._order.knows(self._program_number, programs[foreign], times[foreign]):
+            return None
+        return foreign
+
+    @property
+    def asks_what_changes(self) -> bool:
+        return self._overwritten is not None
+
+    def changes(self, region: Region, before: Array, after: Array) -> None:
+        """Note where a program stores another value than the one before it did: which of them stays is chance. What
+        differs by rounding alone is one value, computed twice."""
+        at, self._overwritten = self._overwritten, None
+        if at is not None and _differ(before.reshape(-1)[at], after.reshape(-1)[at]):
+            self.found.append(region.name)
+
     def _note_lanes(
         self, last: _LastAccesses, kind: str, region: Region, items: Array, active: Array | None
     ) -> None:
@@ -114,6 +144,18 @@ class RaceCoverage(SampleCoverage):
         recent = last.recent(kind, items, self._program_number, self._lane_order.ordered)
         if recent.any() and self._lane_order.crosses(kind, region.base, items, recent, active):
             self.lanes.append(region.name)
+
+
+#: What two programs compute of one element may differ by this share of the largest element.
+_ROUNDING = 0.01
+
+
+def _differ(before: Array, after: Array) -> bool:
+    if before.dtype.kind not in "fc":
+        return bool((before != after).any())
+    with np.errstate(invalid="ignore"):
+        limit = _ROUNDING * max(np.abs(a[np.isfinite(a)]).max(initial=0.0) for a in (before, after))
+        return not bool(np.isclose(before, after, rtol=0.0, atol=limit, equal_nan=True).all())
 
 
 class _LastAccesses:
@@ -140,6 +182,10 @@ class _LastAccesses:
             self._load_times[others],
         )
         self._loaded[items], self._load_times[items] = program, now
+
+    def stores(self, items: Array) -> tuple[Array, Array]:
+        """Return the programs that last stored the ``items``, and when."""
+        return self._stored[items], self._store_times[items]
 
     def conflicting(self, kind: str, items: Array, program: int) -> tuple[Array, Array]:
         """Return the other programs that last stored the ``items`` which ``program`` loads, or loaded those that it

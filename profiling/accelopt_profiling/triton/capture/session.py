@@ -265,7 +265,7 @@ class CaptureSession:
         footprint: Footprint | None = None
         if self.coverage.asks_what_is_stored:
             footprint = footprint_finder().find(launch, memory, self.coverage)
-            self.coverage.stored = None if footprint is None else set(footprint.written)
+            self.coverage.stored = None if footprint is None else footprint.written
             footprint = None
         self.coverage.begin_launch(_warps(launch))
         try:

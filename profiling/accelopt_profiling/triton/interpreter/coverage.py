@@ -7,7 +7,7 @@ results that PyTorch computes from them are NaN too.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -44,7 +44,7 @@ class SampleCoverage:
     _storages: dict[int, _Knowledge] = field(default_factory=dict)
     sampled: bool = False  # some launch ran only a sample
     asks_what_is_stored: ClassVar[bool] = False
-    stored: Collection[int] | None = None  # the storages that a launch writes to, where somebody asked
+    stored: Mapping[int, WrittenItems] | None = None  # what a launch writes, where somebody asked
     _regions: dict[int, Region] = field(default_factory=dict)
     _written: list[tuple[int, Array]] = field(default_factory=list)
     _unsure: list[tuple[int, Array]] = field(default_factory=list)
@@ -104,6 +104,14 @@ class SampleCoverage:
             self._accumulated.setdefault(region.base, []).append(flat)
             if self._tainted:
                 self._unsure.append((region.base, flat))
+
+    @property
+    def asks_what_changes(self) -> bool:
+        """True after a store was noted whose values are of interest: ``changes`` is told them."""
+        return False
+
+    def changes(self, region: Region, before: Array, after: Array) -> None:
+        """Take the values that the active lanes of a store overwrite, and those that they store."""
 
     def end_program(self) -> None:
         (self._unsure if self._tainted else self._written).extend(self._program)

@@ -49,6 +49,11 @@ class Footprint:
     def barrier(self) -> None:
         """Lanes that wait for one another write no more for it."""
 
+    asks_what_changes = False
+
+    def changes(self, region: Region, before: Array, after: Array) -> None:
+        """Values are not computed here."""
+
     def write(self, region: Region, addresses: Array, programs: Array, itemsize: int) -> None:
         """Note what ``programs`` (a number from 1 on for each of ``addresses``) write."""
         if not addresses.size:

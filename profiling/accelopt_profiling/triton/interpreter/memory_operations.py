@@ -41,6 +41,12 @@ class AccessListener(Protocol):
     def barrier(self) -> None:
         """Take note that the lanes of a program waited for one another."""
 
+    @property
+    def asks_what_changes(self) -> bool: ...
+
+    def changes(self, region: Region, before: Any, after: Any) -> None:
+        """Take the values that the active lanes of a store overwrite, and those that they store."""
+
 
 class MemoryBuilder(LockstepBuilder):
     """Adds the memory operations: every access is checked against its tensor, counted, and noted by the coverage.
@@ -174,6 +180,10 @@ class MemoryBuilder(LockstepBuilder):
             return
         kind = numpy_dtype(ptrs.get_element_ty())
         data = _as_kind(np.broadcast_to(value.data, ptrs.data.shape), kind)
+        if self.coverage is not None and self.coverage.asks_what_changes:
+            values = (region.load(ptrs.data, active, data), data)
+            before, after = (wide(TensorHandle(v, ptrs.get_element_ty()))[active] for v in values)
+            self.coverage.changes(region, before, after)
         if self.log is not None:
             self.log.before(region, ptrs.data, data, active, isinstance(ptrs, Varying))
         region.store(ptrs.data, data, active)
