@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -41,44 +42,27 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
     return lambda context: function(context, bound)
 
 
+#: The module, function and parameters of each step but the gate's.
+_STEPS = {
+    "infer": ("problems.inference.infer_step", "infer", "InferParams"),
+    "nki.infer": ("nki.inference_step", "infer_nki", "InferParams"),
+    "nki.facts": ("nki.tile_facts", "tile_facts", "FactsParams"),
+    "nki.compare": ("nki.equivalence", "compare_dialects", "CompareParams"),
+    "time": ("timing.time_step", "time_launches", "TimeParams"),
+    "time.check": ("timing.check_step", "check_timed", "CheckTimedParams"),
+    "torch": ("pytorch.reference_step", "torch_times", "TorchParams"),
+    "trainium": ("trainium.step", "time_on_trainium", "DeviceParams"),
+}
+
+
 def _implementation(name: str) -> tuple[Callable[..., Any], type[Any]]:
     """Return the function of a step and the type of its parameters. Raises StepFailedError: there is no such step."""
     if name == "profile":
         return profile, ProfileParams
-    if name == "infer":
-        from accelopt_profiling.problems.inference.infer_step import infer
-        from accelopt_profiling.problems.inference.inferred import InferParams
-
-        return infer, InferParams
-    if name == "nki.infer":
-        from accelopt_profiling.nki.inference_step import infer_nki
-        from accelopt_profiling.problems.inference.inferred import InferParams
-
-        return infer_nki, InferParams
-    if name == "time":
-        from accelopt_profiling.timing.time_step import TimeParams, time_launches
-
-        return time_launches, TimeParams
-    if name == "time.check":
-        from accelopt_profiling.timing.check_step import CheckTimedParams, check_timed
-
-        return check_timed, CheckTimedParams
-    if name == "torch":
-        from accelopt_profiling.pytorch.reference_step import TorchParams, torch_times
-
-        return torch_times, TorchParams
-    if name == "trainium":
-        from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
-
-        return time_on_trainium, DeviceParams
-    if name == "nki.facts":
-        from accelopt_profiling.nki.tile_facts import FactsParams, tile_facts
-
-        return tile_facts, FactsParams
-    if name == "nki.compare":
-        from accelopt_profiling.nki.equivalence import CompareParams, compare_dialects
-
-        return compare_dialects, CompareParams
+    if name in _STEPS:
+        path, function, params = _STEPS[name]
+        module = importlib.import_module(f"accelopt_profiling.{path}")
+        return getattr(module, function), getattr(module, params)
     from accelopt_profiling.gate.steps.table import STEPS
 
     if name in STEPS:
