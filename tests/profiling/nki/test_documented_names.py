@@ -16,6 +16,7 @@ from accelopt_profiling.nki.beta1 import isa as beta1_isa
 from accelopt_profiling.nki.beta1 import language as beta1_language
 from accelopt_profiling.nki.current import isa as current_isa
 from accelopt_profiling.nki.current import language as current_language
+from accelopt_profiling.nki.current.versions import table
 from accelopt_profiling.nki.frontend.operators import NlOperation
 
 DOCUMENTED = json.loads(Path(__file__).with_name("documented_signatures.json").read_text("utf-8"))
@@ -65,6 +66,15 @@ def test_documented_arguments_are_taken(dialect: str, name: str) -> None:
 def test_what_is_documented_and_not_emulated_is_known(dialect: str) -> None:
     absent = sorted(n for n in DOCUMENTED[dialect] if emulated(dialect, n) is None)
     assert absent == DOCUMENTED["not emulated"][dialect]
+
+
+def test_nothing_that_is_documented_is_told_to_be_gone() -> None:
+    """Of what a compiler's older front end still takes, that is said."""
+    full = {"nl": "nki.language", "nisa": "nki.isa"}
+    for name in DOCUMENTED["current"]:
+        package, _, short = name.partition(".")
+        change = table()["names"].get(f"{full.get(package, package)}.{short}", {})
+        assert "removed" not in change or "unless" in change, name
 
 
 def test_a_reduction_over_a_loop_takes_its_arguments_by_name() -> None:

@@ -186,19 +186,7 @@ def store(dst: Any, value: Any, *, mask: Any = None, **unused: Any) -> None:
 
 
 def load_transpose2d(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:
-    """Bring a tile from HBM to SBUF with its two dimensions swapped: a DMA of single elements."""
-    machine = current()
-    tile = machine.executor.operand(src)
-    if len(tile.dims) != 2:
-        machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
-    swapped = tile.strided(tile.offset, (tile.dims[1], tile.dims[0]))
-    machine.executor.check_range(tile, None)
-    if mask is not None or tile.out_of_range:
-        machine.fault("unsupported", "nl.load_transpose2d with a mask is not emulated.")
-    result = machine.transfers.load(swapped, data_type_or_none(dtype), None)
-    assert result.producer is not None
-    result.producer.transpose = True
-    return result
+    return language.load_transposed(src, data_type_or_none(dtype), mask)
 
 
 def copy(src: Any, *, mask: Any = None, dtype: Any = None, **unused: Any) -> Tile:

@@ -179,6 +179,10 @@ def load(src: Tile, dtype: Any = None) -> Tile:
     return current().transfers.load(src, data_type_or_none(dtype), None)
 
 
+def load_transpose2d(src: Tile, dtype: Any = None) -> Tile:
+    return language.load_transposed(src, data_type_or_none(dtype))
+
+
 def store(dst: Tile, value: Any) -> None:
     """Write a tile to HBM."""
     current().transfers.store(dst, value, None)
@@ -282,7 +286,8 @@ def names() -> dict[str, Any]:
         zeros=zeros, ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like,
         shared_constant=shared_constant, shared_identity_matrix=shared_identity_matrix, range=range,
         dynamic_range=loops.dynamic_range,
-        fori_loop=loops.fori_loop, while_loop=loops.while_loop, load=load, store=store, copy=copy,
+        fori_loop=loops.fori_loop, while_loop=loops.while_loop, load=load, load_transpose2d=load_transpose2d,
+        store=store, copy=copy,
         matmul=matmul, transpose=transpose, broadcast_to=broadcast_to, where=where, softmax=softmax,
         ds=ds, tiles=grids.tiles, blocks=grids.blocks, alloc_tiles=grids.alloc_tiles, alloc_blocks=grids.alloc_blocks,
         NkiGrid=grids.KernelGrid, NkiTileGrid=grids.KernelTileGrid, NkiBlockGrid=grids.KernelBlockGrid,

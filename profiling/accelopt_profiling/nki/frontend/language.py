@@ -68,6 +68,22 @@ def data_type(value: Any) -> np.dtype[Any]:
         return current().fault("unsupported", str(error))
 
 
+def load_transposed(src: Any, dtype: np.dtype[Any] | None, mask: Any = None) -> Tile:
+    """Bring a tile from HBM to SBUF with its two dimensions swapped: a DMA of single elements."""
+    machine = current()
+    tile = machine.executor.operand(src)
+    if len(tile.dims) != 2:
+        machine.fault("unsupported", "nl.load_transpose2d takes a tensor of two dimensions.")
+    swapped = tile.strided(tile.offset, (tile.dims[1], tile.dims[0]))
+    machine.executor.check_range(tile, None)
+    if mask is not None or tile.out_of_range:
+        machine.fault("unsupported", "nl.load_transpose2d with a mask is not emulated.")
+    result = machine.transfers.load(swapped, dtype, None)
+    assert result.producer is not None
+    result.producer.transpose = True
+    return result
+
+
 def data_type_or_none(value: Any) -> np.dtype[Any] | None:
     """Return ``data_type`` of what may be left out."""
     return None if value is None else data_type(value)

@@ -35,6 +35,10 @@ def test_activate2_computes_before_its_function(statement: str, expected: Any) -
     np.testing.assert_allclose(after(statement, limits=TRN3), expected, rtol=1e-5, atol=1e-6)
 
 
+def test_a_load_swaps_two_dimensions() -> None:
+    np.testing.assert_array_equal(after("out = nl.load_transpose2d(a_hbm)"), A.T)
+
+
 @pytest.mark.parametrize(
     ("statement", "expected"),
     [
