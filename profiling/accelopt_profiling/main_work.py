@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from accelopt_profiling.measurement import Finding, KernelMeasurement
+from accelopt_profiling.measurement import Finding, KernelMeasurement, finding_codes
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.ran import LineRecord, dependents, statements_of
 
@@ -55,7 +55,8 @@ def missed_work(functions: list[ast.FunctionDef], record: LineRecord, certain: b
 def without_main_work(
     measured: KernelMeasurement, gap: MissedWork, problem: ProblemRef | None
 ) -> KernelMeasurement:
-    """Return the measurement without a cost, with the finding that says why and how to get one."""
+    """Return the measurement without a cost and what was found about it, with the finding that says why and how to get
+    one."""
     how = {
         "loop": f"The main loop ({gap.text}) went round no time",
         "branch": f"The branch with the main work ({gap.text}) was not taken",
@@ -76,7 +77,12 @@ def without_main_work(
     at = f" at {measured.case}" if measured.case else ""
     message = f"{how} in this run{at}, so the kernel has no time here. {way}"
     finding = Finding("main-work-missed", gap.line, "warning", message, "createProblem")
-    return replace(measured, findings=[finding, *measured.findings])
+    kept = [f for f in measured.findings if f.code == "capacity" or not _is_of_cost(f.code)]
+    return replace(measured, findings=[finding, *kept])
+
+
+def _is_of_cost(code: str) -> bool:
+    return code == "inferred-size" or finding_codes().get(code, {}).get("about") == "cost"
 
 
 class _Text:

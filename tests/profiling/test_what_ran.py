@@ -13,7 +13,7 @@ from support.problem_files import context_of
 
 from accelopt_profiling.jobs import ProfileParams
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.measurement import KernelMeasurement, finding_codes
 from accelopt_profiling.nki.profile import profile as profile_nki
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.ref import ProblemRef
@@ -153,6 +153,11 @@ def test_without_its_main_work_a_kernel_has_no_time(
     (finding,) = [f for f in measured.findings if f.code == "main-work-missed"]
     assert why in finding.message.lower()
     assert "--problem" in finding.message
+    about = {
+        f.code: finding_codes()[f.code]["about"] for f in profiled(body, piece, k, inferred=True).findings
+    }
+    assert "cost" not in about.values(), "nothing is known of the cost"
+    assert "inferred-size" not in about
 
 
 def test_a_loop_of_one_line_that_goes_round_no_time_is_seen(profiled: Profiled) -> None:

@@ -39,7 +39,7 @@ class CheckSize:
         if self.tensor_bytes > MOST_BYTES:
             return f"its tensors take {size(self.tensor_bytes)}"
         if self.operations > MOST_OPERATIONS:
-            return f"the reference takes {amount(self.operations)}operations"
+            return f"its launches take {amount(self.operations)}operations"
         return "its loops are too long to be interpreted"
 
 

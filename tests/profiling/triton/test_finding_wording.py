@@ -41,3 +41,5 @@ def test_a_single_number_read_in_a_loop_is_not_strided() -> None:
 def test_without_a_reference_no_result_was_checked(referenced: bool, checked: str) -> None:
     finding = smaller_check_finding(CheckSize(537e6, 1, 0.1), "T=512", 3, referenced)
     assert checked in finding.message
+    long = smaller_check_finding(CheckSize(1, 172e9, 0.1), "T=512", 3, referenced)
+    assert "its launches take 172 Goperations" in long.message  # a reference is not there, or not counted
