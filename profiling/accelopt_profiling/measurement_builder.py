@@ -26,6 +26,7 @@ from accelopt_profiling.problems.inference.inferred import (
     inferred_finding,
     not_inferred_finding,
 )
+from accelopt_profiling.problems.loading.inferred import of_inferred
 from accelopt_profiling.quantity import Quantity
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.targets import GpuTarget
@@ -49,6 +50,7 @@ class MeasurementBuilder:
         self._kernels: dict[str, KernelMeasurement] = {}
         self._findings = list(self._file.findings)
         self._receipts: list[Receipt] = []
+        self._inferred: InferredProblem | None = None
         self._timed: dict[str, Any] = {}
         self._evidence: dict[str, dict[str, Any]] = {}
         self._hashes = {k.name: k.content_hash for k in self._file.kernels}
@@ -63,8 +65,8 @@ class MeasurementBuilder:
             return False
         changed = False
         if "inferred" in value:
-            inferred = from_plain(InferredProblem, value["inferred"])
-            self._findings.append(inferred_finding(self._file, inferred))
+            self._inferred = from_plain(InferredProblem, value["inferred"])
+            self._findings.append(inferred_finding(self._file, self._inferred))
         for measured in from_plain(list[KernelMeasurement], value.get("kernels", [])):
             if measured.name in self._hashes:
                 self._kernels[measured.name] = dataclasses.replace(
@@ -120,6 +122,8 @@ class MeasurementBuilder:
         at = error.line if own and error.line else kernels[0].line
         setting = LIMITS.get(code)
         finding = Finding(code, at, "error", f"{where}{error.message}", "raiseLimit" if setting else None)
+        if self._inferred is not None:
+            finding = of_inferred(finding, own={self._inferred.fault_line})
         if setting and any(self._estimated(kernel) for kernel in kernels):
             statuses = {k.correctness.status for k in self._kernels.values()}
             stands = (

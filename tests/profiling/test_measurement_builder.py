@@ -11,7 +11,7 @@ from accelopt_profiling.jobs import StepError
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency
 from accelopt_profiling.measurement_builder import MeasurementBuilder
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.inference.inferred import to_be_inferred
+from accelopt_profiling.problems.inference.inferred import InferredProblem, to_be_inferred
 from accelopt_profiling.quantity import Known
 
 TEXT = """import triton
@@ -66,3 +66,17 @@ def test_that_inputs_could_not_be_inferred_is_said_where_that_is_what_failed(
     }.items():  # fmt: skip
         other = finding(code, "It failed.")
         assert (other.code, other.severity, other.message) == (expected, "error", "It failed.")
+
+
+@pytest.mark.parametrize(("fault_line", "severity"), [(0, "information"), (5, "error")])
+def test_what_fails_with_inferred_arguments_is_told_as_theirs(
+    tmp_path: Path, fault_line: int, severity: str
+) -> None:
+    file = to_be_inferred(examine(tmp_path / "k.py", TEXT))
+    builder = MeasurementBuilder(file, file.kernels, {"triton": "h100"}, "local")
+    inferred = InferredProblem("kernel", "", ["kernel"], fault_line=fault_line)
+    builder.add("profile", {"inferred": to_plain(inferred)})
+    builder.fail("profile", StepError("user-error", "An int has no dtype.", "k.py", 5), file.kernels)
+    finding = builder.measurement().findings[-1]
+    assert (finding.code, finding.severity) == ("kernel-raised", severity)
+    assert finding.message.startswith("With the inferred arguments: ") == (severity == "information")

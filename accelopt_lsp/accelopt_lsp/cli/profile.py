@@ -188,7 +188,7 @@ def answer(measurement: FileMeasurement) -> Exit:
         return Exit.NO
     known = any(kernel.latency.us is not None for kernel in measurement.kernels)
     if not known and any(
-        f.severity == "error" or f.code in ("no-problem", "never-launched") for f in findings
+        f.severity == "error" or f.code in ("no-problem", "never-launched", "kernel-raised") for f in findings
     ):
         return Exit.UNAVAILABLE if HOST_FAULTS & {f.code for f in findings} else Exit.WRONG_INPUT
     return Exit.DONE if measurement.kernels else Exit.NO

@@ -50,7 +50,7 @@ from accelopt_profiling.problems.inference.repair import repair
 from accelopt_profiling.problems.inference.repair_loop import InferenceRun, RepairLoop
 from accelopt_profiling.problems.inference.usage import function_uses
 from accelopt_profiling.source_text import parse_python
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
 _ENTRIES = 6
@@ -119,8 +119,15 @@ def infer_nki(context: StepContext, params: InferParams) -> InferredProblem:
         StepFailedError: the file cannot be loaded, or has nothing that could be called.
     """
     limits = hardware(params.target).limits
-    with emulated("trace", limits=limits, sdk=False):
-        return _NkiLoop(context, params, load_module(context), limits).run()
+    with emulated("trace", limits=limits, sdk=False) as emulation:
+        try:
+            module = load_module(context)
+        except StepFailedError as failed:
+            if not isinstance(failed.__cause__, AssertionError) or not emulation.machines:
+                raise
+            with emulated("full", limits=limits, sdk=False):  # a check of the file's own wants values
+                module = load_module(context)
+        return _NkiLoop(context, params, module, limits).run()
 
 
 def _is_refusal(error: BaseException) -> bool:

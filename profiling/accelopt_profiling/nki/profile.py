@@ -31,7 +31,7 @@ from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
 from accelopt_profiling.nki.unlaunched import with_unlaunched
 from accelopt_profiling.problems.inference.inferred import InferParams
-from accelopt_profiling.problems.inference.own_faults import own_fault_line
+from accelopt_profiling.problems.inference.own_faults import is_of_type, own_fault_line
 from accelopt_profiling.problems.loading.inferred import (
     INFER_CPU_SECONDS,
     floor_finding,
@@ -145,8 +145,13 @@ class _ProfileRun:
         if self.params.problem is None:
             raise StepFailedError(StepError("no-problem", "No problem says what inputs this kernel takes."))
         self.module: ModuleType = self._load()
+        ref = self.params.problem
+        if ref.kind == "selfrun" and ref.options.get(
+            "module"
+        ):  # its own statements launch: they run once more
+            ref = replace(ref, options={**ref.options, "main": True})
         with user_errors(self.context):
-            self.problem: Problem = load_problem(self.context, self.params.problem, self.module)
+            self.problem: Problem = load_problem(self.context, ref, self.module)
 
     def _load(self) -> ModuleType:
         try:
@@ -277,7 +282,10 @@ class _ProfileRun:
         )
         if faulty and self.fault is not None:
             line = self.fault.line or kernel.line
-            findings.append(Finding(self.fault.code, line, "error", self.fault.message))
+            finding = Finding(self.fault.code, line, "error", self.fault.message)
+            findings.append(
+                of_inferred(finding, finding.code) if self._is_by_arguments(self.fault) else finding
+            )
         if self.broke_off is not None and first:
             findings.append(self.broke_off)
         if self.inferred:
@@ -295,8 +303,8 @@ class _ProfileRun:
             )
         correctness = self.correctness if launched else Correctness()
         if faulty and self.fault is not None:
-            by_values = self.inferred and is_by_values(self.fault.code) and not self._own_fault_line
-            correctness = Correctness("not checked" if by_values else "failed", self.fault.message)
+            by_arguments = self._is_by_arguments(self.fault)
+            correctness = Correctness("not checked" if by_arguments else "failed", self.fault.message)
         if answer is not None:
             measured = measurement(
                 kernel,
@@ -324,6 +332,11 @@ class _ProfileRun:
             kernel.name, kernel.line, "nki", self.params.target, self.params.host, correctness, findings=findings,
             content_hash=kernel.content_hash, stage=self.stage, toolchain=self.toolchain, launchable=launchable,
         )  # fmt: skip
+
+    def _is_by_arguments(self, fault: KernelFaultError) -> bool:
+        """Tell that inferred arguments may be at fault."""
+        told = is_by_values(fault.code) or (fault.code == "unsupported" and is_of_type(fault))
+        return self.inferred and told and not self._own_fault_line
 
     @property
     def _own_fault_line(self) -> int:

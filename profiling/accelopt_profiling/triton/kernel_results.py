@@ -223,11 +223,11 @@ class KernelResults:
                 for e in self.executions
                 if e.error is not None
             }
-            floor = [floor_finding(self.kernel.line)] if made is not None and made.bound == "launch" else []
+            at_floor = made is not None and made.bound == "launch" and launchable.status != "no"
             every = [
-                *(of_inferred(f, own=own) for f in every),
+                *(of_inferred(f, "does-not-compile", own=own) for f in every),
                 *self._untouched(execution),
-                *floor,
+                *([floor_finding(self.kernel.line)] if at_floor else []),
             ]
         measurement = dataclasses.replace(
             measurement,

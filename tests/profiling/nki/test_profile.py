@@ -202,6 +202,38 @@ def test_a_kernel_that_no_inferred_call_launches_says_why(tmp_path: Path) -> Non
     assert "nl.nothing" in finding.message or "nothing is not" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("kind", "severity", "status"),
+    [("x.dtype", "information", "not checked"), ("nl.float32", "error", "failed")],
+)
+def test_a_type_that_an_instruction_refuses_may_be_the_inferred_arguments(
+    kind: str, severity: str, status: str, tmp_path: Path
+) -> None:
+    text = """
+import nki
+import nki.isa as nisa
+import nki.language as nl
+import numpy as np
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.shared_hbm)
+    left = nl.ndarray((128, 128), dtype=KIND, buffer=nl.sbuf)
+    right = nl.ndarray((128, 128), dtype=nl.bfloat16, buffer=nl.sbuf)
+    nisa.memset(left, 1.0)
+    nisa.memset(right, 1.0)
+    nisa.nc_matmul(nl.ndarray((128, 128), dtype=nl.float32, buffer=nl.psum), left, right)
+    return out
+
+def get_inputs():
+    return [np.ones((128, 128), np.float32)]
+"""
+    problem = dataclasses.replace(UNWRITTEN, kind="module", path=None)
+    (kernel,) = profiled(tmp_path, text.replace("KIND", kind), target="trn2", problem=problem).kernels
+    (finding,) = [f for f in kernel.findings if f.code == "unsupported"]
+    assert (finding.severity, kernel.correctness.status) == (severity, status), finding.message
+
+
 def test_an_index_that_inferred_values_put_outside_makes_no_kernel_wrong(tmp_path: Path) -> None:
     text = SILU.split("def get_inputs")[0].replace("silu(x):", "silu(x, table):").replace(
         "tile = nl.load(x)", "at = nl.load(table)\n    tile = nl.load(x[at * 4096 + 4096, nl.arange(512)[None, :]])"
@@ -299,6 +331,28 @@ def test_launches_keep_their_cost_where_a_file_fails_after_them_unless_its_own_c
     (finding,) = kernel.findings
     assert (finding.code, finding.line, finding.severity) == ("kernel-raised", 15, severity)
     assert words in finding.message
+
+
+@pytest.mark.parametrize(
+    ("own", "call"),
+    [
+        ({"module": True}, "kernel(x)"),
+        ({"module": True}, "nki.simulate_kernel(kernel, x)"),
+        (None, "nki.simulate_kernel(kernel, x)"),
+    ],
+)
+def test_statements_of_the_file_that_launch_and_check_are_its_own_run(
+    own: dict[str, Any] | None, call: str, tmp_path: Path
+) -> None:
+    text = SELFRUN.format(factor=3, after="assert np.allclose(got, 3 * x)").replace(
+        "kernel(x)\n", f"{call}\n"
+    )
+    text = text.replace('if __name__ == "__main__":', "if True:")
+    problem = UNWRITTEN if own is None else ProblemRef("selfrun", options=own)
+    (kernel,) = profiled(tmp_path, text, problem=problem).kernels
+    assert kernel.latency.us is not None
+    assert not [f for f in kernel.findings if f.code == "kernel-raised"]
+    assert own is None or kernel.case == "x 128x512 float32"
 
 
 @pytest.mark.parametrize(("second", "runs"), [("silu(y)", 1), ("silu(y) if np.any(y != 0) else y", 2)])

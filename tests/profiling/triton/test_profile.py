@@ -356,6 +356,17 @@ def test_a_file_whose_own_run_launches_nothing_runs_with_inferred_arguments(warm
     assert kernel["case"].startswith("x ")
 
 
+def test_what_does_not_compile_with_inferred_arguments_may_be_theirs(warm):
+    body = "tl.store(out + at, at + tl.sum(tl.dot(tl.zeros((16, 8), tl.float32), tl.zeros((8, 16), tl.float32))))"
+    options = {"inferred": True, "unreferenced": True}
+    text = TEMPLATE.replace("{body}", body).replace("{grid}", "3")
+    kernel = only(warm.profile({"k.py": text}, "k.py", {"kind": "module", "options": options}, detail=False))
+    assert kernel["latency"]["us"] is None
+    severities = {f["code"]: f["severity"] for f in kernel["findings"]}
+    assert severities["does-not-compile"] == "information"
+    assert "inferred-size" not in severities, "there is no time of which the launch takes most"
+
+
 COST_ONLY = """
 @triton.jit
 def double(x, out, n, B: tl.constexpr):

@@ -167,12 +167,16 @@ def unlisted_entries(tree: ast.Module, kernels: set[str]) -> list[str]:
 
 
 def called_names(node: ast.AST) -> set[str]:
-    """Return the names called anywhere below ``node``, ``f(...)`` and ``f[grid](...)`` alike."""
+    """Return the names called anywhere below ``node``: ``f(...)``, ``f[grid](...)`` and, as ``nki.simulate(f)(...)`` or
+    ``nki.simulate_kernel(f, ...)``, through another call."""
     names: set[str] = set()
     for call in ast.walk(node):
         if isinstance(call, ast.Call):
             target = call.func.value if isinstance(call.func, ast.Subscript) else call.func
-            if isinstance(target, ast.Name):
+            through = target if isinstance(target, ast.Call) else call if _simulates(target) else None
+            if through is not None:
+                names |= {a.id for a in through.args[:1] if isinstance(a, ast.Name)}
+            elif isinstance(target, ast.Name):
                 names.add(target.id)
             elif (
                 isinstance(target, ast.Attribute)
@@ -181,6 +185,10 @@ def called_names(node: ast.AST) -> set[str]:
             ):
                 names.add(target.value.id)
     return names
+
+
+def _simulates(called: ast.expr) -> bool:
+    return isinstance(called, ast.Attribute) and called.attr == "simulate_kernel"
 
 
 def accepts(function: ast.FunctionDef, count: int) -> bool:

@@ -94,7 +94,7 @@ def _called_by(statement: ast.stmt) -> set[str]:
             defined[node.name] = ast.Module(node.body, [])
             continue
         if isinstance(node, ast.Call):
-            called |= called_names(ast.Call(node.func, [], []))
+            called |= called_names(node)
         rest += ast.iter_child_nodes(node)
         if not rest:
             rest += [defined.pop(name) for name in called & defined.keys()]

@@ -13,6 +13,8 @@ from accelopt_profiling.ran import dependents, statements_of
 _CALL = re.compile(
     r"unexpected keyword argument|missing \d+ required|multiple values for|takes (\d+|no|exactly|at|from)\b.*argument"
 )
+#: Faults of an operand's type, which may be an argument's; not what is said of a name of the SDK.
+_TYPE = re.compile(r"^(?!nki\.|neuronxcc\.).*\b(b?float\d|u?int\d|bool\b)")
 #: Faults of values, which may come from any argument through memory.
 _VALUES = re.compile(r"^An index |uninitialised|before it (is|was) written")
 
@@ -36,7 +38,7 @@ def own_fault_line(error: BaseException | None, file: str, text: str) -> int:
         owner = getattr(error, "obj", None)
         return line if isinstance(owner, ModuleType) else 0
     if getattr(error, "code", "") == "unsupported" or type(error).__name__ == "UnsupportedOperationError":
-        return line
+        return 0 if is_of_type(error) and not _is_fixed(ast.parse(text), line, types=True) else line
     if isinstance(error, TypeError) and _CALL.search(str(error)):
         return line
     if _VALUES.search(str(error)) or not isinstance(error, Exception):
@@ -44,8 +46,14 @@ def own_fault_line(error: BaseException | None, file: str, text: str) -> int:
     return line if _is_fixed(ast.parse(text), line) else 0
 
 
-def _is_fixed(tree: ast.Module, line: int) -> bool:
-    """Tell that the innermost statement on ``line`` uses nothing that depends on a parameter of its function."""
+def is_of_type(error: BaseException) -> bool:
+    """Tell that what is not supported is the type of an operand."""
+    return _TYPE.search(str(error)) is not None
+
+
+def _is_fixed(tree: ast.Module, line: int, types: bool = False) -> bool:
+    """Tell that the innermost statement on ``line`` uses nothing that depends on a parameter of its function; with
+    ``types`` not on its type either."""
     inside = [
         (f, s)
         for f in ast.walk(tree)
@@ -57,9 +65,9 @@ def _is_fixed(tree: ast.Module, line: int) -> bool:
         return False
     function, statement = max(inside, key=lambda pair: (pair[0].lineno, pair[1].lineno))
     parameters = {a.arg for a in ast.walk(function.args) if isinstance(a, ast.arg)}
-    by_arguments = dependents(function, parameters, lambda value, names: bool(_names(value) & names))
-    heads = {name for head in _heads_around(function, line) for name in _names(head)}
-    return not (_names(statement) | heads) & by_arguments
+    by_arguments = dependents(function, parameters, lambda value, names: bool(_names(value, types) & names))
+    heads = {name for head in _heads_around(function, line) for name in _names(head, types)}
+    return not (_names(statement, types) | heads) & by_arguments
 
 
 def _heads_around(function: ast.FunctionDef, line: int) -> list[ast.expr]:
@@ -68,10 +76,10 @@ def _heads_around(function: ast.FunctionDef, line: int) -> list[ast.expr]:
     return [part for s in heads if isinstance(part := getattr(s, "iter", getattr(s, "test", None)), ast.expr)]
 
 
-def _names(node: ast.AST) -> set[str]:
-    """Return the names in an expression or a statement, but for those that only a type is taken of."""
-    if isinstance(node, ast.Attribute) and node.attr == "dtype":
+def _names(node: ast.AST, types: bool) -> set[str]:
+    """Return the names in an expression or a statement; with ``types`` also those that only a type is taken of."""
+    if isinstance(node, ast.Attribute) and node.attr == "dtype" and not types:
         return set()
     if isinstance(node, ast.Name):
         return {node.id}
-    return {name for child in ast.iter_child_nodes(node) for name in _names(child)}
+    return {name for child in ast.iter_child_nodes(node) for name in _names(child, types)}
