@@ -29,7 +29,6 @@ from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
-from accelopt_profiling.nki.unlaunched import with_unlaunched
 from accelopt_profiling.problems.inference.inferred import InferParams
 from accelopt_profiling.problems.inference.own_faults import is_of_type, own_fault_line
 from accelopt_profiling.problems.loading.inferred import (
@@ -41,6 +40,7 @@ from accelopt_profiling.problems.loading.inferred import (
     with_inferred,
 )
 from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.loading.unlaunched import with_unlaunched
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.ran import LineRecord, ran, reachable
@@ -67,9 +67,11 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         raise StepFailedError(StepError("unsupported", str(error))) from None
     run = _ProfileRun(context, params, machine)
     if params.problem is None or params.problem.kind != "selfrun":
-        return with_unlaunched(
-            context, params, run.perform(), lambda c, p: _ProfileRun(c, p, machine).perform()
-        )
+
+        def profile_apart(own: StepContext, own_params: ProfileParams, entry: str) -> list[KernelMeasurement]:
+            return _ProfileRun(own, own_params, machine).perform()
+
+        return with_unlaunched(context, params, run.perform(), infer_nki, profile_apart)
     stopped: StepFailedError | None = None
     made: list[KernelMeasurement] = []
     try:

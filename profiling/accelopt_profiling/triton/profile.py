@@ -8,11 +8,9 @@ problem's reference, then the facts per line of machine code.
 from __future__ import annotations
 
 import dataclasses
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -28,13 +26,13 @@ from accelopt_profiling.measurement import Correctness, Finding, KernelMeasureme
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
 from accelopt_profiling.problems.loading.inferred import (
-    APART_CPU_SECONDS,
     INFER_CPU_SECONDS,
     instead_of_own_run,
     with_inferred,
 )
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
+from accelopt_profiling.problems.loading.unlaunched import with_unlaunched
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton.capture.install import emulated
@@ -80,46 +78,13 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
             made = _Profile(context, params, target).run()
         except StepFailedError:
             return made
-    return _with_apart(context, params, target, made) if problem.origin == "inferred" else made
 
-
-def _with_apart(
-    context: StepContext, params: ProfileParams, target: GpuTarget, made: list[KernelMeasurement]
-) -> list[KernelMeasurement]:
-    """Return the measurements with those of kernels that the inferred call did not launch: each of the first few is run
-    by an inferred call of its own. What that does not launch either stays as it is."""
     from accelopt_profiling.problems.inference.infer_step import infer
-    from accelopt_profiling.problems.inference.inferred import InferParams
 
-    assert params.problem is not None
-    measurements = {measured.name: measured for measured in made}
-    silent = dataclasses.replace(context, emit=lambda _: None)  # the file's problem is the first one
-    until = time.process_time() + APART_CPU_SECONDS
-    for kernel in params.kernels:
-        seconds = until - time.process_time()
-        if seconds <= 0 or not _never_launched(measurements[kernel.name]):
-            continue
-        with suppress(StepFailedError):
-            inferred = infer(silent, InferParams([kernel], target.name, seconds))
-            path = str(Path(str(params.problem.path)).with_name(f"{kernel.name}_problem.py"))
-            left = [
-                k
-                for k in params.kernels
-                if _never_launched(measurements[k.name]) and k.name in inferred.launched
-            ]
-            own = dataclasses.replace(
-                params, kernels=left, problem=dataclasses.replace(params.problem, path=path)
-            )
-            if left:
-                again, own = with_inferred(silent, own, inferred)
-                again = dataclasses.replace(again, emit=context.emit)
-                apart = _Profile(again, own, target, inferred.entry).run()
-                measurements.update((measured.name, measured) for measured in apart)
-    return list(measurements.values())
+    def profile_apart(own: StepContext, own_params: ProfileParams, entry: str) -> list[KernelMeasurement]:
+        return _Profile(dataclasses.replace(own, emit=context.emit), own_params, target, entry).run()
 
-
-def _never_launched(measured: KernelMeasurement) -> bool:
-    return any(finding.code == "never-launched" for finding in measured.findings)
+    return with_unlaunched(context, params, made, infer, profile_apart)
 
 
 class _Profile:

@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 
 from accelopt_profiling.jobs import ProfileParams
 from accelopt_profiling.measurement import KernelMeasurement
-from accelopt_profiling.nki.inference_step import infer_nki
-from accelopt_profiling.problems.inference.inferred import InferParams
+from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.loading.inferred import APART_CPU_SECONDS, with_inferred
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
@@ -20,32 +19,37 @@ def with_unlaunched(
     context: StepContext,
     params: ProfileParams,
     made: list[KernelMeasurement],
-    profiled: Callable[[StepContext, ProfileParams], list[KernelMeasurement]],
+    infer: Callable[[StepContext, InferParams], InferredProblem],
+    profile: Callable[[StepContext, ProfileParams, str], list[KernelMeasurement]],
 ) -> list[KernelMeasurement]:
     """Return the measurements of a file without a problem, with those of kernels that its inferred call did not launch:
-    each of the first few is ``profiled`` with an inferred call of its own. What that does not launch either stays as it
-    is."""
+    the first few are profiled with a call of their own, of the function that ``profile`` gets too. What that does not
+    launch either stays as it is."""
     if params.problem is None or params.problem.origin != "inferred" or params.extent != "all":
         return made
-    known = {measured.name: measured for measured in made}
+    measurements = {measurement.name: measurement for measurement in made}
     silent = replace(context, emit=lambda _: None)  # the file's problem is the first one
     until = time.process_time() + APART_CPU_SECONDS
     for kernel in params.kernels:
         seconds = until - time.process_time()
-        if seconds <= 0 or not _never_launched(known[kernel.name]):
+        if seconds <= 0 or not _never_launched(measurements[kernel.name]):
             continue
         with suppress(StepFailedError):
-            found = infer_nki(silent, InferParams([kernel], params.target, seconds))
-            left = [k for k in params.kernels if k.name in found.launched and _never_launched(known[k.name])]
+            inferred = infer(silent, InferParams([kernel], params.target, seconds))
+            rest = [
+                k
+                for k in params.kernels
+                if k.name in inferred.launched and _never_launched(measurements[k.name])
+            ]
             path = PurePosixPath(str(params.problem.path)).with_name(f"{kernel.name}_problem.py")
-            own = replace(
-                params, kernels=left, problem=replace(params.problem, path=str(path)), input_specs=None
-            )
-            if not left and found.remaining:
-                known[kernel.name] = _with_reason(known[kernel.name], found.remaining)
-            if left:
-                known.update((m.name, m) for m in profiled(*with_inferred(silent, own, found)))
-    return list(known.values())
+            problem = replace(params.problem, path=str(path))
+            own = replace(params, kernels=rest, problem=problem, input_specs=None)
+            if not rest and inferred.remaining:
+                measurements[kernel.name] = _with_reason(measurements[kernel.name], inferred.remaining)
+            if rest:
+                apart = profile(*with_inferred(silent, own, inferred), inferred.entry)
+                measurements.update((m.name, m) for m in apart)
+    return list(measurements.values())
 
 
 def _with_reason(measured: KernelMeasurement, why: str) -> KernelMeasurement:
