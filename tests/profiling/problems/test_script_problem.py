@@ -13,6 +13,7 @@ from support.gate_checker import Checker, codes
 from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.problems.loading.script_run import record_calls, run_functions
@@ -296,3 +297,29 @@ def test_only_the_check_that_fails_with_the_original_too_ends_a_loaded_file(
         return
     with pytest.raises(StepFailedError):
         load_module(candidate, own_check=check)
+
+
+@pytest.mark.parametrize(
+    ("package", "call"),
+    [("nki", "nki.simulate(kernel)(x)"), ("neuronxcc.nki", "nki.simulate_kernel(kernel, x)")],
+)
+def test_a_kernel_that_the_file_simulates_is_recorded(package: str, call: str, tmp_path: Path) -> None:
+    text = f"""
+import numpy as np
+import {package} as nki
+import {package}.language as nl
+
+@nki.jit
+def kernel(x):
+    out = nl.ndarray(x.shape, dtype=x.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nl.load(x))
+    return out
+
+x = np.ones((128, 64), np.float32)
+assert np.all({call} == x)
+"""
+    runs = own_runs(try_parse(text), find_kernels(text))
+    assert runs.module
+    with emulated(sdk=False):
+        recorded = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": runs.recorded})
+    assert [recorded_call[0] for recorded_call in recorded.calls] == ["kernel"]
