@@ -33,7 +33,8 @@ def product(a, b, c, K, M: tl.constexpr, N: tl.constexpr, B: tl.constexpr):
 
 def entry(a, b):
     c = torch.empty((a.shape[0], b.shape[1]), device=a.device, dtype=torch.float32)
-    product[(1,)](a, b, c, a.shape[1], a.shape[0], b.shape[1], {block}, num_warps={warps}, num_stages={stages})
+    product[(1,)](a, b, c, a.shape[1], a.shape[0], b.shape[1], {block},
+                  num_warps={warps}, num_stages={stages}, num_ctas={cluster})
     return c
 
 def get_inputs():
@@ -47,8 +48,17 @@ tolerance = {tolerance}
 """
 
 
-def triton(stages: int = 2, warps: int = 4, block: int = 64, cast: str = "", tolerance: float = 1e-2) -> str:
-    return TRITON.format(stages=stages, warps=warps, block=block, cast=cast, tolerance=tolerance)
+def triton(
+    stages: int = 2,
+    warps: int = 4,
+    block: int = 64,
+    cast: str = "",
+    tolerance: float = 1e-2,
+    cluster: int = 1,
+) -> str:
+    return TRITON.format(
+        stages=stages, warps=warps, block=block, cast=cast, tolerance=tolerance, cluster=cluster
+    )
 
 
 @dataclass(frozen=True)
@@ -69,6 +79,7 @@ def _tile(shape: str, memory: str) -> str:
 KERNELS = {
     "shared memory": Unlaunchable(triton(4, 8, 128), "h100", 4, "capacity", "262144 bytes of shared memory"),
     "warps": Unlaunchable(triton(warps=64), "h100", 4, "capacity", "64 warps, which are 2048 threads"),
+    "cluster": Unlaunchable(triton(cluster=64), "h100", 4, "capacity", "clusters of 64 programs"),
     "type of another architecture": Unlaunchable(
         triton(cast=".to(tl.float8e4nv)", tolerance=0.5), "a100", 10, "does-not-compile", "fp8e4nv"
     ),

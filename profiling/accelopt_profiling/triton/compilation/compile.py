@@ -188,7 +188,7 @@ def _facts(facts: CompiledFacts, kernel: Any, launch: CapturedLaunch, target: Gp
         accesses=list(ir.accesses),
         convert_layouts=ir.convert_layouts,
         integers=integer_instructions(listing, ptx_cost if target.backend == "cuda" else amdgcn_cost),
-        problem=_does_not_fit(target, warps, metadata.shared, columns, fits.programs),
+        problem=_does_not_fit(target, warps, metadata.shared, columns, fits.programs, metadata.num_ctas),
         **_from_listing(listing),
     )
 
@@ -220,10 +220,17 @@ def _too_many_threads(target: GpuTarget, warps: int) -> CompileProblem | None:
 
 
 def _does_not_fit(
-    target: GpuTarget, warps: int, shared: int, columns: int, programs: int
+    target: GpuTarget, warps: int, shared: int, columns: int, programs: int, cluster: int
 ) -> CompileProblem | None:
     if (problem := _too_many_threads(target, warps)) is not None:
         return problem
+    most = int(target.get("max_programs_per_cluster", 1))
+    if cluster > most:
+        allowed_clusters = f"allows {most} in one" if most > 1 else "has no clusters"
+        return CompileProblem(
+            "out-of-resources",
+            f"runs clusters of {cluster} programs (num_ctas); {target.title} {allowed_clusters}",
+        )
     allowed = int(target["shared_memory_per_program"])
     if shared > allowed:
         return CompileProblem(
