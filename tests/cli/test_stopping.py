@@ -130,7 +130,7 @@ main()
     "what",
     [
         "accelopt_agent.rules.catalogue:proposals",
-        "accelopt_agent.search.known_rewrites:KnownRewrites.new_trials",
+        "accelopt_agent.search.known_rewrites:KnownRewrites.read",
         "accelopt_profiling.gate.gate:read",
         "accelopt_memory.memory:Memory.traps",
         "accelopt_profiling.kernel_file:KernelFile.source",

@@ -19,7 +19,7 @@ from accelopt_agent.events import (
 from accelopt_agent.search.budget import BudgetExhaustedError
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
 from accelopt_agent.search.control import LAST_CHECK
-from accelopt_agent.search.known_rewrites import KnownRewrites
+from accelopt_agent.search.known_rewrites import KnownRewrites, ReadTrial
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.paid import PaidCost
 from accelopt_agent.search.proposer import Proposer, ProposerError
@@ -205,22 +205,23 @@ class KernelSearch:
 
     # Calls
 
-    async def _propose(self, step: AskProposer) -> list[Trial]:
-        """Return the rewrites of an answer that are not known yet. Raises ProposerError."""
-        node = step.node
-        candidates = await self._proposers[step.proposer].propose(node)
-        trials = await interruptible(self._known.new_trials, candidates, node)
+    async def _propose(self, step: AskProposer) -> tuple[int, list[ReadTrial]]:
+        """Return how many rewrites an answer has, and those that may be tried. Raises ProposerError."""
+        candidates = await self._proposers[step.proposer].propose(step.node)
+        read = await interruptible(self._known.read, candidates, step.node)
         if self.request.resume:  # what was tried in vain is taken over, and not tried again
-            trials = [t for t in trials if t.fingerprint not in self._traps or await self._is_paid(t)]
-        self._meter.skipped += len(candidates) - len(trials)
-        return trials
+            vain = self._traps
+            read = [r for r in read if r.trial.fingerprint not in vain or await self._is_paid(r.trial)]
+        return len(candidates), read
 
-    async def _take_proposals(self, step: AskProposer, task: asyncio.Task[list[Trial]]) -> list[Event]:
-        """Pass an answer on to the strategy. The same fault is told once, however often it is met."""
+    async def _take_proposals(
+        self, step: AskProposer, task: asyncio.Task[tuple[int, list[ReadTrial]]]
+    ) -> list[Event]:
+        """Pass on to the strategy what is new of an answer. The same fault is told once, however often it is met."""
         name, kernel = step.proposer, step.node.kernel.name
         was_asked, lines = self.strategy.usable(name), list[str]()
         try:
-            trials = task.result()
+            count, read = task.result()
         except ProposerError as error:
             await self._recorder.event("proposer failed", {"proposer": name, "why": str(error)})
             if error.final:
@@ -230,6 +231,8 @@ class KernelSearch:
                 lines.append(str(error))
             self.strategy.observe(ProposalsReceived(step, (), silent=error.final, answered=False))
         else:
+            trials = self._known.new_trials(read)
+            self._meter.skipped += count - len(trials)
             self.strategy.observe(ProposalsReceived(step, trials))
             if trials:
                 whose = name if name == "rules" else f"the {name}"

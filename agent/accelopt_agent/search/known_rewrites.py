@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.trial import Trial, VersionTexts, goes_back
+
+
+@dataclass(frozen=True)
+class ReadTrial:
+    """A proposed ``trial``, and the fingerprint of its whole file."""
+
+    trial: Trial
+    file: str
 
 
 class KnownRewrites:
@@ -18,30 +26,35 @@ class KnownRewrites:
     def __init__(self, root: Node, texts: VersionTexts) -> None:
         self._texts = texts
         self.never_again: set[str] = set()
-        self._adding = threading.Lock()
         self._seen = {(texts.fingerprints(root.text)[0], False)}
         self._failed_steps: set[tuple[tuple[str, str], bool]] = set()
 
-    def new_trials(self, candidates: Sequence[Candidate], node: Node) -> list[Trial]:
-        """Return the candidates as rewrites of the original, without those that are known already."""
-        return [trial for c in candidates if (trial := self._new_trial(c, node)) is not None]
+    def read(self, candidates: Sequence[Candidate], node: Node) -> list[ReadTrial]:
+        """Return the candidates as rewrites of the original, without those that do not parse or lead back. Depends on
+        nothing that is known, so that answers may be read side by side."""
+        return [trial for c in candidates if (trial := self._read(c, node)) is not None]
 
-    def _new_trial(self, candidate: Candidate, node: Node) -> Trial | None:
+    def _read(self, candidate: Candidate, node: Node) -> ReadTrial | None:
         try:
-            fingerprint, rewrite = self._texts.fingerprints(candidate.text)
+            file, rewrite = self._texts.fingerprints(candidate.text)
         except (SyntaxError, ValueError, RecursionError):
-            return None
-        remembered = node.remembered or candidate.origin.startswith("memory:")
-        trial = Trial(candidate, node, rewrite, remembered)
-        if rewrite in self.never_again or self.fails(trial.step, node):
             return None
         if candidate.origin.startswith("rule:") and goes_back(candidate.text, node):
             return None
-        with self._adding:  # two answers may be read at a time
-            if {(fingerprint, False), (fingerprint, remembered)} & self._seen:
-                return None
-            self._seen.add((fingerprint, remembered))
-        return trial
+        remembered = node.remembered or candidate.origin.startswith("memory:")
+        return ReadTrial(Trial(candidate, node, rewrite, remembered), file)
+
+    def new_trials(self, answer: Sequence[ReadTrial]) -> list[Trial]:
+        """Return those of an answer that are not known already; they are from now on."""
+        return [read.trial for read in answer if self._is_new(read.trial, read.file)]
+
+    def _is_new(self, trial: Trial, file: str) -> bool:
+        if trial.fingerprint in self.never_again or self.fails(trial.step, trial.parent):
+            return False
+        if {(file, False), (file, trial.remembered)} & self._seen:
+            return False
+        self._seen.add((file, trial.remembered))
+        return True
 
     def add_failed_step(self, step: tuple[str, str], version: Node) -> None:
         """Note that the step failed on ``version``: where that is a remembered one, this says nothing of others."""
