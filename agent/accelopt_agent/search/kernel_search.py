@@ -19,7 +19,7 @@ from accelopt_agent.events import (
 from accelopt_agent.search.budget import BudgetExhaustedError
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
 from accelopt_agent.search.control import LAST_CHECK
-from accelopt_agent.search.known_rewrites import KnownRewrites, ReadTrial
+from accelopt_agent.search.known_rewrites import KnownRewrites, Proposal
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.paid import PaidCost
 from accelopt_agent.search.proposer import Proposer, ProposerError
@@ -205,23 +205,25 @@ class KernelSearch:
 
     # Calls
 
-    async def _propose(self, step: AskProposer) -> tuple[int, list[ReadTrial]]:
+    async def _propose(self, step: AskProposer) -> tuple[int, list[Proposal]]:
         """Return how many rewrites an answer has, and those that may be tried. Raises ProposerError."""
         candidates = await self._proposers[step.proposer].propose(step.node)
-        read = await interruptible(self._known.read, candidates, step.node)
+        proposals = await interruptible(self._known.read, candidates, step.node)
         if self.request.resume:  # what was tried in vain is taken over, and not tried again
             vain = self._traps
-            read = [r for r in read if r.trial.fingerprint not in vain or await self._is_paid(r.trial)]
-        return len(candidates), read
+            proposals = [
+                p for p in proposals if p.trial.fingerprint not in vain or await self._is_paid(p.trial)
+            ]
+        return len(candidates), proposals
 
     async def _take_proposals(
-        self, step: AskProposer, task: asyncio.Task[tuple[int, list[ReadTrial]]]
+        self, step: AskProposer, task: asyncio.Task[tuple[int, list[Proposal]]]
     ) -> list[Event]:
         """Pass on to the strategy what is new of an answer. The same fault is told once, however often it is met."""
         name, kernel = step.proposer, step.node.kernel.name
         was_asked, lines = self.strategy.usable(name), list[str]()
         try:
-            count, read = task.result()
+            count, proposals = task.result()
         except ProposerError as error:
             await self._recorder.event("proposer failed", {"proposer": name, "why": str(error)})
             if error.final:
@@ -231,7 +233,7 @@ class KernelSearch:
                 lines.append(str(error))
             self.strategy.observe(ProposalsReceived(step, (), silent=error.final, answered=False))
         else:
-            trials = self._known.new_trials(read)
+            trials = self._known.new_trials(proposals)
             self._meter.skipped += count - len(trials)
             self.strategy.observe(ProposalsReceived(step, trials))
             if trials:

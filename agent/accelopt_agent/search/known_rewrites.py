@@ -11,7 +11,7 @@ from accelopt_agent.search.trial import Trial, VersionTexts, goes_back
 
 
 @dataclass(frozen=True)
-class ReadTrial:
+class Proposal:
     """A proposed ``trial``, and the fingerprint of its whole file."""
 
     trial: Trial
@@ -29,12 +29,12 @@ class KnownRewrites:
         self._seen = {(texts.fingerprints(root.text)[0], False)}
         self._failed_steps: set[tuple[tuple[str, str], bool]] = set()
 
-    def read(self, candidates: Sequence[Candidate], node: Node) -> list[ReadTrial]:
+    def read(self, candidates: Sequence[Candidate], node: Node) -> list[Proposal]:
         """Return the candidates as rewrites of the original, without those that do not parse or lead back. Depends on
         nothing that is known, so that answers may be read side by side."""
         return [trial for c in candidates if (trial := self._read(c, node)) is not None]
 
-    def _read(self, candidate: Candidate, node: Node) -> ReadTrial | None:
+    def _read(self, candidate: Candidate, node: Node) -> Proposal | None:
         try:
             file, rewrite = self._texts.fingerprints(candidate.text)
         except (SyntaxError, ValueError, RecursionError):
@@ -42,11 +42,11 @@ class KnownRewrites:
         if candidate.origin.startswith("rule:") and goes_back(candidate.text, node):
             return None
         remembered = node.remembered or candidate.origin.startswith("memory:")
-        return ReadTrial(Trial(candidate, node, rewrite, remembered), file)
+        return Proposal(Trial(candidate, node, rewrite, remembered), file)
 
-    def new_trials(self, answer: Sequence[ReadTrial]) -> list[Trial]:
+    def new_trials(self, answer: Sequence[Proposal]) -> list[Trial]:
         """Return those of an answer that are not known already; they are from now on."""
-        return [read.trial for read in answer if self._is_new(read.trial, read.file)]
+        return [p.trial for p in answer if self._is_new(p.trial, p.file)]
 
     def _is_new(self, trial: Trial, file: str) -> bool:
         if trial.fingerprint in self.never_again or self.fails(trial.step, trial.parent):

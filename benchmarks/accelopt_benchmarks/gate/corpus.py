@@ -34,8 +34,8 @@ class CorpusCase:
     def request(self, version: str) -> GateRequest:
         """Return the question to the gate about "attack" or "honest", as ``accelopt verify`` asks it."""
         path, text = self.problem.with_name("kernel.py"), self.texts[version]
-        asked = GateCheck(path, text, text, self.problem, None, TARGETS, Limits(seconds=60))
-        return gate_requests(asked, ship_imports=False)[0]
+        check = GateCheck(path, text, text, self.problem, None, TARGETS, Limits(seconds=60))
+        return gate_requests(check, ship_imports=False)[0]
 
 
 def read_corpus(folder: Path) -> list[CorpusCase]:
@@ -61,14 +61,14 @@ def _cases(file: Path) -> list[CorpusCase]:
 
 
 def _case(problem: Path, dialect: str, base: str, case: EditCase) -> CorpusCase:
-    told = case.fields()
+    fields = case.fields()
     return CorpusCase(
         f"{dialect}/{case.name}",
         dialect,
         problem,
-        told["about"],
-        told["twin"],
-        tuple(told["refused_for"].split(", ")),
-        tuple(int(number) for number in told.get("tricks", "").split(", ") if number),
+        fields["about"],
+        fields["twin"],
+        tuple(fields["refused_for"].split(", ")),
+        tuple(int(number) for number in fields.get("tricks", "").split(", ") if number),
         {version: case.version(version, base) for version in ("attack", "honest")},
     )
