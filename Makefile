@@ -1,17 +1,20 @@
 # make demo      the whole story in the terminal, both dialects, through the real language server
 # make editor    a real VS Code in the browser with the extension and examples/
+# make docs      the documentation's site, in dist/docs
 # make vsix      the extension for desktop VS Code
 # make check     format, lint, types, unit tests
 # make test      check, and each command and the server as a whole; needs nothing but Python
+# make bench     what docs/results shows of this machine, hours; make bench-NAME one of self, hosts, memory, gate, ...
 # make test-all  everything, as CI: the gate's corpus, editors, SSH, other Pythons, what a user installs; see CONTRIBUTING.md
 PYTHON ?= python3
+SHELL := bash
 VENV := .venv
 BIN := $(VENV)/bin
 TORCH := 2.13.0
 TRITON := 3.7.1
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo test test-all check setup base editor vsix tools format bench clean
+.PHONY: demo docs test test-all check setup base editor vsix tools format bench clean
 .DEFAULT_GOAL := check
 
 base: $(VENV)/.base
@@ -27,7 +30,7 @@ $(VENV)/.base: pyproject.toml
 
 setup: $(VENV)/.setup
 $(VENV)/.setup: pyproject.toml | $(VENV)/.base
-	$(PIP) --editable '.[triton,model,mcp,ray,dev]'
+	$(PIP) --editable '.[triton,model,mcp,ray,docs,dev]'
 	touch $@
 
 demo: base
@@ -69,12 +72,22 @@ vsix: setup vscode-extension/node_modules/.installed
 	cp LICENSE vscode-extension/LICENSE
 	cd vscode-extension && npm run --silent package
 
+docs: setup
+	$(BIN)/sphinx-build -q -W --keep-going docs dist/docs
+	@echo "Open dist/docs/README.html."
+
 editor: setup vsix
 	scripts/vscode-tools.sh
 	$(BIN)/python scripts/workbench.py
 
-bench: setup
-	$(BIN)/accelopt bench self
+# What docs/results shows of this machine alone, into results/NAME.txt; exit code 1 says that a goal is missed.
+BENCHES := self hosts memory estimates gate search rewrite nkibench
+OPTIONS_rewrite := --set planted --set naive --budget 120
+OPTIONS_nkibench := --optimize --no-model --jobs 2 --out results/nkibench
+bench: $(BENCHES:%=bench-%)
+bench-%: setup
+	@mkdir -p results
+	$(BIN)/accelopt bench $* $(OPTIONS_$*) | tee results/$*.txt; test $${PIPESTATUS[0]} -le 1
 
 clean:
 	rm -rf $(VENV) .tools dist vscode-extension/node_modules vscode-extension/dist vscode-extension/bundled

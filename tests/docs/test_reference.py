@@ -1,9 +1,10 @@
-"""The generated pages of docs/reference are what the code generates."""
+"""The documentation's site, its pages made from the code included; the settings that the extension checks."""
 
 from __future__ import annotations
 
 import json
-import runpy
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,23 @@ import pytest
 from accelopt_lsp.cli.main import COMMANDS
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = runpy.run_path(str(ROOT / "scripts/reference.py"))
 
 
-@pytest.mark.parametrize("name", SCRIPT["PAGES"])
-def test_a_page_is_what_the_code_generates(name: str) -> None:
-    assert (SCRIPT["FOLDER"] / name).read_text("utf-8") == SCRIPT["page"](name), "run scripts/reference.py"
-
-
-def test_the_reference_has_a_section_for_every_command() -> None:
-    text = SCRIPT["commands"]()
-    assert [name for name in COMMANDS if f"## accelopt {name}\n" not in text] == []
+@pytest.mark.slow
+def test_the_documentation_builds_without_a_warning_and_has_every_command_and_code(tmp_path: Path) -> None:
+    """A link to a page or a heading that is not there is a warning."""
+    done = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", ROOT / "docs", tmp_path],
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    commands, findings = (
+        (tmp_path / f"reference/{name}.html").read_text("utf-8") for name in ("cli", "findings")
+    )
+    codes = json.loads((ROOT / "profiling/accelopt_profiling/findings.json").read_text("utf-8"))
+    assert [name for name in COMMANDS if f'id="accelopt-{name}"' not in commands] == []
+    assert [code for code in codes if f'id="{code}-' not in findings] == []
 
 
 def test_the_extension_checks_every_setting_as_the_server_does() -> None:

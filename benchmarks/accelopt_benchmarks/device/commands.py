@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
@@ -13,9 +12,6 @@ from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.stderr import say
-
-if TYPE_CHECKING:
-    pass
 
 
 @click.command()
@@ -38,10 +34,6 @@ if TYPE_CHECKING:
     help="For all parts together.",
 )
 @click.option(
-    "--kernelbench", type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A checkout of KernelBench, whose evaluator is run beside ours.",
-)  # fmt: skip
-@click.option(
     "--page", "only_page", is_flag=True, help="Measure nothing: write the page of what lies below --out."
 )
 @json_option
@@ -49,7 +41,6 @@ def device(
     parts: tuple[str, ...],
     out: Path,
     seconds: float,
-    kernelbench: Path | None,
     only_page: bool,
     as_json: bool,
 ) -> int:
@@ -58,7 +49,7 @@ def device(
 
     try:
         if not only_page:
-            asyncio.run(measure(list(parts or DEVICE_PARTS), out, seconds, kernelbench, say))
+            asyncio.run(measure(list(parts or DEVICE_PARTS), out, seconds, say))
         found = read_found(out)
         if not found:
             raise wrong_input(f"{out} holds no results of parts.")

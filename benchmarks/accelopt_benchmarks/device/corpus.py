@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_benchmarks.checkout import DEVICE_CORPUS, EXAMPLES
+from accelopt_benchmarks.edit_cases import EditCase, read_edit_cases
 from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import Limits, Source
 from accelopt_profiling.kernels import Kernel
@@ -21,19 +21,18 @@ LIMITS = Limits(seconds=90.0, memory_bytes=48 << 30)
 
 @dataclass(frozen=True)
 class CorpusKernel:
-    """One kernel file; ``problem`` is the file beside it or another."""
+    """The ``text`` of a kernel file at ``path``, and the file of its problem."""
 
     name: str
     path: Path
     problem: Path
+    text: str
 
-    def text(self) -> str:
-        return self.path.read_text(encoding="utf-8")
-
-    def request(self, target: str, text: str | None = None) -> ProfileRequest:
+    def request(self, target: str) -> ProfileRequest:
         targets: dict[Dialect, str] = {"triton": target, "nki": "trn1"}
-        told = self.text() if text is None else text
-        return ProfileRequest(examine(self.path, told, problem=str(self.problem)), targets, limits=LIMITS)
+        return ProfileRequest(
+            examine(self.path, self.text, problem=str(self.problem)), targets, limits=LIMITS
+        )
 
     def asked(self) -> tuple[Source, list[Kernel], ProblemRef]:
         """Return what a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
@@ -61,23 +60,23 @@ def kernels(corpus: Path = DEVICE_CORPUS, examples: Path = EXAMPLES) -> list[Cor
         *sorted((corpus / "kernels").glob("*_problem.py")),
         *sorted(examples.glob("triton_*_problem.py")),
     ]
-    return [
-        CorpusKernel(p.stem.removesuffix("_problem"), p.with_name(p.name.replace("_problem.py", ".py")), p)
-        for p in problems
-    ]  # fmt: skip
+    files = [(problem, problem.with_name(problem.name.replace("_problem.py", ".py"))) for problem in problems]
+    return [CorpusKernel(file.stem, file, problem, file.read_text("utf-8")) for problem, file in files]
 
 
 def tricks(corpus: Path = DEVICE_CORPUS) -> list[Trick]:
     """Return the tricks of the corpus by name."""
-    found = []
-    for file in sorted((corpus / "tricks").glob("*/case.json")):
-        case, problem = json.loads(file.read_text(encoding="utf-8")), file.parents[1] / "problem.py"
-        attack, honest = (
-            CorpusKernel(f"{file.parent.name} {kind}", file.with_name(f"{kind}.py"), problem)
-            for kind in ("attack", "honest")
-        )
-        found.append(Trick(file.parent.name, str(case["about"]), attack, honest, list(case["tricks"])))
-    return found
+    base, *cases = read_edit_cases(corpus / "tricks.txt")
+    return [_trick(corpus, base.lead, case) for case in cases]
+
+
+def _trick(corpus: Path, base: str, case: EditCase) -> Trick:
+    fields, problem = case.fields(), corpus / "tricks_problem.py"
+    attack, honest = (
+        CorpusKernel(f"{case.name} {part}", corpus / f"{part}.py", problem, case.version(part, base))
+        for part in ("attack", "honest")
+    )
+    return Trick(case.name, fields["about"], attack, honest, [int(n) for n in fields["tricks"].split(", ")])
 
 
 def named(subjects: list[CorpusKernel], name: str) -> CorpusKernel:

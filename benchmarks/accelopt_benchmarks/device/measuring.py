@@ -7,12 +7,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timezone
-from functools import partial
 from pathlib import Path
 
 from accelopt_benchmarks.device import PARTS
 from accelopt_benchmarks.device.estimates import estimates
-from accelopt_benchmarks.device.evaluators import evaluators
 from accelopt_benchmarks.device.facts import facts
 from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
 from accelopt_benchmarks.device.session import DeviceSession, open_session
@@ -22,17 +20,18 @@ from accelopt_benchmarks.device.worker import worker
 from accelopt_benchmarks.result import GoalResult
 from accelopt_profiling.plain import from_plain, to_plain
 
-
-def measures(kernelbench: Path | None) -> dict[str, Callable[[DeviceSession], Awaitable[PartResult]]]:
-    """Return what measures each part. ``kernelbench`` is a checkout of KernelBench, if there is one."""
-    return {
-        "worker": worker, "timing": timing, "estimates": estimates, "tricks": tricks_on_device, "facts": facts,
-        "evaluators": partial(evaluators, kernelbench=kernelbench),
-    }  # fmt: skip
+#: What measures each part.
+MEASURES: dict[str, Callable[[DeviceSession], Awaitable[PartResult]]] = {
+    "worker": worker,
+    "timing": timing,
+    "estimates": estimates,
+    "tricks": tricks_on_device,
+    "facts": facts,
+}
 
 
 async def measure(
-    parts: list[str], folder: Path, seconds: float, kernelbench: Path | None, tell: Callable[[str], None]
+    parts: list[str], folder: Path, seconds: float, tell: Callable[[str], None]
 ) -> list[PartResult]:
     """Measure ``parts`` within ``seconds`` together, and write ``folder/PART.json`` behind each.
 
@@ -40,7 +39,6 @@ async def measure(
         OSError: the folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    measuring = measures(kernelbench)
     tell("opening the device ...")
     place = await open_session(seconds)
     found: list[PartResult] = []
@@ -48,7 +46,7 @@ async def measure(
         for name in parts:
             tell(f"{name}: {place.left():.0f} s left ...")
             began = time.perf_counter()
-            one = await attempt(measuring[name](place), place.left() + 30)
+            one = await attempt(MEASURES[name](place), place.left() + 30)
             part = PartResult(name, lacks=[f"The part failed: {one}"]) if isinstance(one, str) else one
             part = replace(
                 part, device=place.device, toolchain=place.toolchain, seconds=time.perf_counter() - began,

@@ -10,7 +10,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +17,8 @@ import accelopt_benchmarks
 import accelopt_lsp
 import accelopt_profiling
 
-#: How the answers of evaluators and of ``run_once`` begin.
-JUDGED, FACTS = "JUDGED", "FACTS"
+#: How the answer of ``run_once`` begins.
+FACTS = "FACTS"
 
 
 def program(module: str, *arguments: object) -> list[str]:
@@ -41,57 +40,21 @@ def answer(word: str, told: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def tell_judgement(accepted: bool, us: float | None, said: str) -> None:
-    """Tell, in an evaluator's program, whether it accepts the kernel file, its time in microseconds, and its
-    words."""
-    answer(JUDGED, {"accepted": accepted, "us": us, "said": said[-300:]})
-
-
-def answer_of(
-    word: str,
-    command: Sequence[str],
-    seconds: float,
-    folder: str | None = None,
-    more: Mapping[str, str] | None = None,
-) -> dict[str, Any]:
-    """Run a program, in ``folder`` and with ``more`` in its environment, and read its ``answer``.
+def answer_of(word: str, command: Sequence[str], seconds: float) -> dict[str, Any]:
+    """Run a program and read its ``answer``.
 
     Raises:
         ValueError: it did not answer; with its last words.
         subprocess.TimeoutExpired: not within ``seconds``; it was ended.
     """
     done = subprocess.run(
-        command, capture_output=True, text=True, timeout=seconds, cwd=folder,
-        env={**environment(), **(more or {})}, check=False,
-    )  # fmt: skip
+        command, capture_output=True, text=True, timeout=seconds, env=environment(), check=False
+    )
     for line in done.stdout.splitlines():
         if line.startswith(f"{word} "):
             told: dict[str, Any] = json.loads(line.removeprefix(f"{word} "))
             return told
     raise ValueError((done.stderr.strip().splitlines() or ["it said nothing"])[-1][:200])
-
-
-@dataclass(frozen=True)
-class EvaluatorInput:
-    """``entry`` is the function of ``kernel`` (a text) that takes the inputs of ``problem`` (a text with ``get_inputs``
-    and ``reference``); ``given`` and ``expected`` are one draw and its answer.
-    """
-
-    kernel: str
-    problem: str
-    entry: str
-    given: list[Any] = field(default_factory=list)
-    expected: Any = None
-
-
-def evaluator_input(kernel: Path, problem: Path) -> EvaluatorInput:
-    """Build an evaluator's input. Raises ValueError: no plain function of the kernel file takes as many arguments as
-    there are inputs."""
-    text, told = kernel.read_text(encoding="utf-8"), problem.read_text(encoding="utf-8")
-    names: dict[str, Any] = {"__name__": problem.stem}
-    exec(compile(told, str(problem), "exec"), names)  # noqa: S102  (a problem of the corpus)
-    given = list(names["get_inputs"]())
-    return EvaluatorInput(text, told, entry_of(text, len(given)), given, names["reference"](*given))
 
 
 def entry_of(text: str, inputs: int) -> str:

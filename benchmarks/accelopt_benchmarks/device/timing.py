@@ -101,7 +101,7 @@ async def _do_bench(place: DeviceSession, subject: CorpusKernel) -> float:
 async def _comparisons(place: DeviceSession, lacks: list[str]) -> list[GoalResult]:
     """Compare a kernel with itself, which is noise, and with itself done twice, which is slower."""
     subject = named(kernels(), "scale")
-    once = subject.text()
+    once = subject.text
     call = "    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024)\n"
     twice = once.replace(call, call + call)
     assert twice != once

@@ -82,8 +82,8 @@ def wrong_with(honest: TimingSession | str) -> str:
 
 def _read(trick: Trick) -> list[str]:
     """Return what reading the text finds for certain, before anything runs: the gate's first step."""
-    text = trick.attack.text()
-    return sorted({finding.code for finding in read(text, trick.honest.text()) if finding.certain})
+    text = trick.attack.text
+    return sorted({finding.code for finding in read(text, trick.honest.text) if finding.certain})
 
 
 def _us(session: TimingSession | str) -> str:

@@ -5,22 +5,18 @@ import json
 from dataclasses import replace
 
 import pytest
-from support.emulated_device import emulated_place
 
 from accelopt_benchmarks.device import (
-    evaluators,
     facts,
-    flashinfer_evaluator,
     ncu,
     run_once,
 )
 from accelopt_benchmarks.device import session as device_session
 from accelopt_benchmarks.device import tricks as tricks_part
 from accelopt_benchmarks.device.corpus import kernels, tricks
-from accelopt_benchmarks.device.kernelbench_evaluator import texts
-from accelopt_benchmarks.device.measuring import PARTS, measures, page, read_found
+from accelopt_benchmarks.device.measuring import MEASURES, PARTS, page, read_found
 from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
-from accelopt_benchmarks.device.programs import EvaluatorInput, entry_of
+from accelopt_benchmarks.device.programs import entry_of
 from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
@@ -41,14 +37,14 @@ def session(us, wrong="", notes=()):
 def test_the_corpus_is_complete():
     assert {"scale", "tiny", "product", "triton_add", "triton_softmax"} <= {s.name for s in kernels()}
     for subject in kernels():
-        assert [k for k in find_kernels(subject.text()).kernels if not k.device_function], subject.name
+        assert [k for k in find_kernels(subject.text).kernels if not k.device_function], subject.name
         assert subject.asked()[2].kind == "module"
     found = tricks()
     assert len(found) == 8
     for trick in found:
         assert trick.tricks
         for one in (trick.attack, trick.honest):
-            assert entry_of(one.text(), 1) == "scale"
+            assert entry_of(one.text, 1) == "scale"
             assert one.asked()[0].kernel in one.asked()[0].files
 
 
@@ -145,54 +141,6 @@ def estimates_kernel():
     return KernelMeasurement("k", 1, "triton", "h100", quantities={"registers": compiled(18, "per thread")})
 
 
-class Tensor:
-    def __init__(self, *shape):
-        self.shape, self.dtype = shape, "torch.float16"
-
-
-def test_texts_for_other_evaluators():
-    kernel = "def _own(x): pass\n\ndef run(x, y):\n    return x + y\n"
-    asked = EvaluatorInput(
-        kernel, "def reference(x, y):\n    return x + y\n", "run", [Tensor(4, 8), Tensor(8)], Tensor(4, 8)
-    )
-    assert entry_of(kernel, 2) == "run"
-    with pytest.raises(ValueError, match="takes 3 inputs"):
-        entry_of(kernel, 3)
-    for text in texts(asked):
-        compile(text, "text", "exec")
-    assert "class ModelNew" in texts(asked)[1]
-    files = flashinfer_evaluator.data_set(asked)
-    definition = json.loads(files["definitions/asked/asked.json"])
-    assert definition["inputs"]["x0"] == {"shape": ["n4", "n8"], "dtype": "float16"}
-    assert set(definition["axes"]) == {"n4", "n8"}
-    compile(definition["reference"], "reference", "exec")
-    assert json.loads(files["solutions/asked/candidate.json"])["spec"]["entry_point"] == "candidate.py::run"
-
-
-async def test_evaluators_side_by_side(monkeypatch):
-    async def ours(subject):
-        return evaluators.EvaluatorVerdict("attack" not in subject.name, 10.0, 1.0, "wrong")
-
-    async def theirs(subject):
-        if subject.name == "tiny":
-            raise ValueError("no memory")
-        return evaluators.EvaluatorVerdict(True, 1.0 if "attack" in subject.name else 10.0, 2.0)
-
-    lacks = []
-    found = await evaluators.compared(emulated_place(None), {"AccelOpt LSP": ours, "Theirs": theirs}, lacks)
-    assert [(row.value, row.met) for row in found.rows] == [(100.0, True), (0.0, None)]
-    assert lacks == ["Theirs, tiny: ValueError: no memory"]
-    assert found.tables[0].rows[0] == ["tiny", "10.0; 1.0 s", "-"]
-    assert ["side_stream", "attack", "refused", "accepted, 1.0"] in found.tables[1].rows
-
-
-def test_an_evaluators_program_that_fails_is_told():
-    with pytest.raises(ValueError, match="it said nothing"):
-        evaluators._judged_by(["true"])
-    told = evaluators._judged_by(["echo", 'noise\nJUDGED {"accepted": true, "us": 2.5, "said": ""}'])
-    assert (told.accepted, told.us) == (True, 2.5)
-
-
 async def test_every_surprise_becomes_words():
     async def late():
         await asyncio.sleep(60)
@@ -221,7 +169,7 @@ def test_the_page_names_the_device_and_what_was_lacking(tmp_path):
     assert "| c | d | not measured |  | no device |" in text
     assert "- no ncu" in text
     assert "empty" not in text
-    assert tuple(measures(None)) == PARTS
+    assert tuple(MEASURES) == PARTS
 
 
 @pytest.mark.parametrize(
