@@ -70,7 +70,7 @@ class ReferenceRuns:
     @cached_property
     def expected(self) -> ExpectedValues:
         """The reference on float64 copies of the inputs, or the most precise run that there is."""
-        if not getattr(self.problem, "float64", True):
+        if not self.problem.own_reference:
             return self._native_only("The original kernel is the reference, in its own precision.")
         known = self.__dict__.get("native")
         if known is not None and coarsest(dtypes(known)) is None:

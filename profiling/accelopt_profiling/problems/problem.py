@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import ModuleType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 
 @dataclass(frozen=True)
@@ -87,37 +87,64 @@ class Call:
         return self.style in ("returns", "launch", "recorded")
 
 
-class Problem(Protocol):
-    """Inputs, reference and call of one problem. Values are NumPy arrays, torch tensors, numbers, or lists of
-    them.
+class Problem:
+    """Inputs, reference and call of one problem, with all that is asked of any. Values are NumPy arrays, torch tensors,
+    numbers, or lists of them.
 
     ``run`` is ``call`` and ``loading.call.perform`` in one. The gate uses the two halves: what makes the
     call comes from the original file, what answers it from the candidate, in another process.
     """
 
-    @property
-    def tolerance(self) -> Tolerance:
-        """The stated tolerance; the rule for the dtype holds for what is None in it."""
-
-    @property
-    def shapes(self) -> Sequence[Mapping[str, Any]]:
-        """Further cases: keyword arguments for ``inputs``. Empty when the problem has one shape only."""
+    #: The stated tolerance; the rule for the dtype holds for what is None in it.
+    tolerance = Tolerance()
+    #: Further cases: keyword arguments for ``inputs``. Empty when the problem has one shape only.
+    shapes: Sequence[Mapping[str, Any]] = ()
+    #: How often each case occurred: the main one, then each of ``shapes``; empty where nobody tells.
+    counts: Sequence[int] = ()
+    #: How the main case was chosen, in words; "" where it was not.
+    headline: str = ""
+    #: The sizes that ``inputs`` takes as arguments, or else the constants of ``module`` that the shapes come from.
+    axes: Mapping[str, int] = {}
+    constants: Mapping[str, int] = {}
+    module: ModuleType | None = None
+    #: The reference is the problem's own, so that it can run in float64; else the original kernel is.
+    own_reference: bool = True
+    #: ``finish`` does something.
+    rearranges: bool = False
+    #: The reference returned one value, and no list of them; None where that is not told.
+    returns_one: bool | None = None
+    #: Builds the reference's model, whose parameters are those of ``redrawn`` where that is given.
+    model: Callable[[], Any] | None = None
+    redrawn: Call | None = None
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         """Draw the inputs of the main case, or of ``shape``, after seeding every generator with ``seed``."""
+        raise NotImplementedError
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         """Return the right outputs for ``inputs``, as a list; None when the problem has no reference."""
+        raise NotImplementedError
 
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
         """Call the entry point of the kernel file ``module`` with ``inputs`` and return its raw outputs as a
         list.
         """
+        raise NotImplementedError
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
         """Return the call of the kernel file that ``inputs`` ask for, and its arguments."""
+        raise NotImplementedError
 
     def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
         """Turn raw outputs of ``run`` into the layout of the reference's outputs ``expected``; most leave
         them.
         """
+        return outputs
+
+    def with_parameters(self, call: Call, seed: int) -> Call:
+        """Return the call with parameters that are drawn anew from ``seed``, where the reference's model has any."""
+        return call
+
+    def parameters(self) -> list[Any]:
+        """Return what the reference's model holds besides its inputs: its parameters and buffers."""
+        return []

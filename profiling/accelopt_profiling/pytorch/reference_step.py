@@ -15,7 +15,6 @@ from accelopt_profiling.jobs import Job, Limits, Source, Step, StepError
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.loading.call import to_device
-from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
@@ -84,7 +83,7 @@ def _call(problem: Problem, seed: int) -> Callable[[], Any]:
     import torch
 
     inputs = problem.inputs(seed)
-    if isinstance(problem, KernelBenchProblem):
+    if problem.model is not None:
         model = problem.model()
         if any(isinstance(module, torch.nn.RNNBase) for module in model.modules()):
             raise NotModelledError("the time of recurrent layers is not modelled")
@@ -109,7 +108,7 @@ def _measured(torch: Any, problem: Problem, params: TorchParams) -> TorchTimes:
 
 def _calls(torch: Any, problem: Problem) -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
     """Return the reference eager and compiled, each as a call of the list of inputs."""
-    if not isinstance(problem, KernelBenchProblem):
+    if problem.model is None:
         return problem.reference, torch.compile(problem.reference)
     model = problem.model().cuda()
     compiled = torch.compile(model)

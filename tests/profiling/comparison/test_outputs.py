@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -12,15 +12,13 @@ import pytest
 from accelopt_profiling.comparison import reference as reference_module
 from accelopt_profiling.comparison.outputs import check_outputs, narrowly_refused
 from accelopt_profiling.comparison.reference import ReferenceRuns, widen
-from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError
 
 Array = np.ndarray[Any, Any]
 
 
-class _Problem:
+class _Problem(Problem):
     """A problem of one reference; ``layout`` brings outputs into the reference's."""
-
-    tolerance = Tolerance()
 
     def __init__(
         self, reference: Callable[..., Any], layout: Callable[[list[Any], list[Any]], list[Any]] | None = None
@@ -45,7 +43,7 @@ class _Problem:
 def checked(
     problem: _Problem, inputs: list[Any], outputs: list[Any] | None, left: list[Any] | None = None
 ) -> Any:
-    return check_outputs(cast(Problem, problem), inputs, outputs, left)
+    return check_outputs(problem, inputs, outputs, left)
 
 
 X = np.random.default_rng(0).standard_normal((8, 6)).astype(np.float32)
@@ -178,7 +176,7 @@ def test_the_reference_gets_float64() -> None:
 )
 def test_a_reference_with_nothing_to_compare_checks_nothing(answer: Any, words: str) -> None:
     x = np.ones((4, 8), np.float32)
-    verdict = check_outputs(cast(Problem, _Problem(answer)), [x], [answer(x)])
+    verdict = check_outputs(_Problem(answer), [x], [answer(x)])
     assert (verdict.status, verdict.compared) == ("not checked", 0)
     assert words in verdict.detail
 
@@ -223,11 +221,11 @@ def test_of_large_inputs_a_run_nearby_is_made_for_what_is_narrowly_refused_alone
     exact = softmax_of_product(a.astype(np.float64), b.astype(np.float64))
     for product, narrow, status in ((honest, True, "passed"), (coarse(a) @ coarse(b), False, "failed")):
         problem = _Problem(softmax_of_product)
-        runs = ReferenceRuns(cast(Problem, problem), lambda: [a, b], [])
+        runs = ReferenceRuns(problem, lambda: [a, b], [])
         assert runs.large
         assert narrowly_refused(runs, [softmax(product)]) is narrow
         assert checked(problem, [a, b], [softmax(product)]).status == status
     problem = _Problem(softmax_of_product)
-    runs = ReferenceRuns(cast(Problem, problem), lambda: [a, b], [])
+    runs = ReferenceRuns(problem, lambda: [a, b], [])
     assert not narrowly_refused(runs, [exact.astype(np.float32)])
     assert problem.runs == [["float64", "float64"]], "a right output asks for nothing more"

@@ -11,7 +11,7 @@ import pytest
 from accelopt_profiling.problems.loading.cases import profiled_cases
 from accelopt_profiling.problems.loading.python_problem import parse_counts
 from accelopt_profiling.problems.loading.sizes import ProblemSizes, halved, integer_constants, name_numbers
-from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.problems.problem import Problem, ProblemError
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,9 @@ def test_functions_without_a_plain_source_stay_as_they_are():
 
 
 def test_arguments_are_smaller_until_none_can_be():
-    problem = SimpleNamespace(axes={"n": 40}, constants={"k": 9}, inputs=lambda seed, shape=None: [shape])
+    problem = SimpleNamespace(
+        module=None, axes={"n": 40}, constants={"k": 9}, inputs=lambda seed, shape=None: [shape]
+    )
     sizes = ProblemSizes(problem, {"dtype": "fp16"})
     assert sizes.inputs(0) == [{"dtype": "fp16"}]
     assert sizes.halve()
@@ -77,7 +79,7 @@ def test_arguments_are_smaller_until_none_can_be():
     assert not sizes.halve()
 
 
-class _Cases:
+class _Cases(Problem):
     shapes = ({"n": 8}, {"n": 100}, {"n": "wrong"})
 
     def __init__(self, counts=()):

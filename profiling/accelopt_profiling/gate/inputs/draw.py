@@ -42,7 +42,6 @@ from accelopt_profiling.gate.steps.case_files import (
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.call import copied
-from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Call, Problem
@@ -79,7 +78,7 @@ class _Drawing:
         self.main = ProblemSizes(problem)
         if params.dialect == "triton":
             fitting(self.main, params.target, params.input_bytes, params.large_bytes)
-        self.own_reference = bool(getattr(problem, "float64", True))  # not the original kernel
+        self.own_reference = problem.own_reference  # not the original kernel
         with self.main.applied():
             self.first = self._inputs(params.seed, None)
             self.size = byte_count(self.first)
@@ -260,7 +259,7 @@ class _Drawing:
             effects = self._effects(inputs, call, arguments)  # zeros may hide what a recorded call writes
         effects = effects or self.effects[None]
         seed = self.params.cases[drawn.index].seed
-        if seed != self.params.seed and isinstance(self.problem, KernelBenchProblem):
+        if seed != self.params.seed:
             call = self.problem.with_parameters(call, seed ^ 0x2545F491)
         case_call = CaseCall(
             call, drawn.twice, drawn.derived, drawn.distribution != "original",
@@ -405,7 +404,7 @@ def _equal(a: Any, b: Any) -> bool:
 def result_bytes(problem: Problem, inputs: list[Any]) -> int:
     """Return how much the reference returns for ``inputs``, which it does not change; 0 where it does not run, or is
     the original kernel, which may take long."""
-    if not getattr(problem, "float64", True):
+    if not problem.own_reference:
         return 0
     try:
         return byte_count(problem.reference([copied(v) for v in inputs]) or [])

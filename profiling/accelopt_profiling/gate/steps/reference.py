@@ -41,7 +41,6 @@ from accelopt_profiling.gate.steps.case_files import (
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.call import check_answer
-from accelopt_profiling.problems.loading.kernelbench import KernelBenchProblem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem, ProblemError
@@ -79,7 +78,7 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         # topk and sort may name any of equal elements; an argmax that takes the first is documented to
         rule = ReferenceRule(problem.tolerance, "order" not in work.elements)
         file.write_text(json.dumps(to_plain(rule)), encoding="utf-8")
-        one = None if getattr(problem, "rearranges", False) else getattr(problem, "returns_one", None)
+        one = None if problem.rearranges else problem.returns_one
         return ReferenceResult(problem.tolerance, cases, work.elements, sorted(precision.caller.changed), one)
 
 
@@ -136,9 +135,8 @@ def _at_its_sizes(
     digests: list[str],
 ) -> ReferenceCase:
     folder = case_folder(context, index)
-    if isinstance(problem, KernelBenchProblem):
-        given = case_call.call.parameters and not (folder / INITIAL_FILE).exists()
-        problem.redrawn = case_call.call if given else None
+    given = case_call.call.parameters and not (folder / INITIAL_FILE).exists()
+    problem.redrawn = case_call.call if given else None
     runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), case_call.written)
     try:
         with problem_errors(own, "the reference: "):
@@ -154,7 +152,7 @@ def _at_its_sizes(
         if not runs.large or _is_narrowly_refused(folder, runs):
             for name, values in runs.nearby.items():
                 _save(folder / name, values)
-        if case_call.twice and isinstance(problem, KernelBenchProblem):
+        if case_call.twice and problem.model is not None:
             _save(folder / PARAMETERS, problem.parameters())
     except StepFailedError as failed:
         refused = case_call.derived or (case_call.altered and failed.error.code == "problem-raised")
@@ -164,7 +162,7 @@ def _at_its_sizes(
     if case_call.twice:
         count_work(problem, load_values(folder / "inputs"), work)
     fault = ""
-    if (folder / "outputs").is_dir() and getattr(problem, "rearranges", False):
+    if (folder / "outputs").is_dir() and problem.rearranges:
         try:
             fault = _finish(problem, folder, native)
         except ProblemError:

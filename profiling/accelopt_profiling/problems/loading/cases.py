@@ -30,13 +30,12 @@ def profiled_cases(problem: Problem, seed: int) -> list[ProblemCase]:
     case: the main one, then each of ``shapes``. Cases that cannot be drawn are left out. Sizes are found by drawing, so
     this is called where draws cost nothing.
     """
-    headline = str(getattr(problem, "headline", ""))
-    if headline:
-        return [ProblemCase(chosen=headline)]
+    if problem.headline:
+        return [ProblemCase(chosen=problem.headline)]
     cases: list[Mapping[str, Any] | None] = [None, *problem.shapes]
     if len(cases) == 1:
         return [ProblemCase()]
-    counts = list(getattr(problem, "counts", []))
+    counts = problem.counts
     if len(counts) == len(cases) and any(counts):
         order = sorted(range(len(cases)), key=lambda n: -counts[n])
         return [

@@ -27,12 +27,12 @@ from accelopt_profiling.problems.loading.flashinfer_definition import (
     parse_definition,
     parse_workloads,
 )
-from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 
 
-class FlashInferProblem:
+class FlashInferProblem(Problem):
     """A definition with its workloads. The first workload is the main case; ``shapes`` picks the others by number."""
 
     def __init__(
@@ -48,7 +48,6 @@ class FlashInferProblem:
         self._entry, self._source = entry, source
         self._stored = stored or {}
         self._kernel_text = source.files[source.kernel]
-        self.tolerance = Tolerance()
         self.shapes: Sequence[Mapping[str, Any]] = [{"workload": n} for n in range(1, len(workloads))]
         self._namespace: dict[str, Any] = {}
 
@@ -109,9 +108,6 @@ class FlashInferProblem:
             OutputSpec([sizes[a] for a in spec.shape or []], spec.dtype) for spec in self._definition.outputs
         ]
         return Call(name, "destination", outputs), inputs
-
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs
 
     def _entry_point(self) -> tuple[str, bool]:
         functions = {n.name: n for n in ast.parse(self._kernel_text).body if isinstance(n, ast.FunctionDef)}

@@ -14,16 +14,14 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.problems.loading.call import perform, seed_everything
-from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 
-class GpuModeProblem:
+class GpuModeProblem(Problem):
     """The inputs are one value: the ``data`` that ``custom_kernel`` takes."""
-
-    tolerance = Tolerance()
 
     def __init__(
         self,
@@ -38,7 +36,7 @@ class GpuModeProblem:
             raise ProblemError("problem-invalid", message, file)
         self._module, self._cases, self._entry, self._file = module, cases, entry, file
         self._original = original
-        self.float64 = callable(getattr(module, "ref_kernel", None))
+        self.own_reference = callable(getattr(module, "ref_kernel", None))
         self.shapes: Sequence[Mapping[str, Any]] = [{"case": n} for n in range(1, len(cases))]
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
@@ -49,7 +47,7 @@ class GpuModeProblem:
         return [self._module.generate_input(**case)]
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
-        if self.float64:
+        if self.own_reference:
             return _as_list(self._module.ref_kernel(inputs[0]))
         return self.run(self._original(), inputs) if self._original else None
 
@@ -58,9 +56,6 @@ class GpuModeProblem:
 
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
         return Call(self._entry), inputs
-
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -25,12 +25,9 @@ WEIGHT_SEED = 42  # seed_num of KernelBench's eval_kernel_against_ref
 
 
 class KernelBenchProblem(PythonProblem):
-    """``redrawn`` is the call whose parameters the reference's model takes; None leaves those it was built with."""
-
-    redrawn: Call | None = None
-
     def __init__(self, module: ModuleType, file: str, entry: str | None, source: Source) -> None:
         super().__init__(module, file, KERNELBENCH, source, entry, " (KernelBench's layout)")
+        self.model = self._built
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
         import torch
@@ -52,7 +49,7 @@ class KernelBenchProblem(PythonProblem):
 
     def with_parameters(self, call: Call, seed: int) -> Call:
         """Return the call with parameters that are drawn anew from ``seed``, where the model has any."""
-        model = self.model()
+        model = self._built()
         shapes = parameter_shapes(model)
         return replace(call, parameters=shapes, parameter_seed=seed, buffers=floating_buffers(model))
 
@@ -62,12 +59,12 @@ class KernelBenchProblem(PythonProblem):
         return [tensor.detach() for tensor in (*model.parameters(), *model.buffers())]
 
     def _redrawn_model(self) -> Any:
-        model = self.model()
+        model = self._built()
         if self.redrawn is not None:
             redraw(model, self.redrawn.parameters, self.redrawn.buffers, self.redrawn.parameter_seed)
         return model
 
-    def model(self) -> Any:
+    def _built(self) -> Any:
         """Return the reference's model, built as KernelBench builds it."""
         seed_everything(WEIGHT_SEED)
         return self._module.Model(*self._construction())

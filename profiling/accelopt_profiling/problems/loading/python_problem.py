@@ -39,7 +39,7 @@ COUNT = "count"
 _TOLERANCE_KEYS = {"rtol": "relative", "atol": "absolute", "relative": "relative", "absolute": "absolute"}
 
 
-class PythonProblem(ABC):
+class PythonProblem(Problem, ABC):
     """A problem whose functions and classes ``module``, imported from ``file``, holds under ``names``.
 
     ``entry`` is the entry point that a comment or the problem names; it is looked for in the kernel file of ``source``.
@@ -57,7 +57,7 @@ class PythonProblem(ABC):
         entry: str | None = None,
         layout: str = "",
     ) -> None:
-        self.module = self._module = module
+        self.module, self._module = module, module
         self._file, self._source = file, source
         for name in names:
             if not callable(getattr(module, name, None)):
@@ -98,9 +98,6 @@ class PythonProblem(ABC):
     def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
         call, arguments = self.call(inputs)
         return perform(module, call, arguments, self._file)
-
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs
 
     def _entry_for(self, count: int) -> str:
         """Return the name of the function to call with ``count`` arguments: as stated, or as the syntax tells."""
@@ -151,8 +148,8 @@ class ModuleProblem(PythonProblem):
     ) -> None:
         entry = entry or parse_entry(getattr(module, "entry", None), file)
         super().__init__(module, file, ["get_inputs"], source, entry)
-        self.float64 = hasattr(module, "reference")
-        if self.float64 and not callable(module.reference):
+        self.own_reference = hasattr(module, "reference")
+        if self.own_reference and not callable(module.reference):
             message = f"{file} has no function `reference`: the name is bound to something else; make it a function."
             raise ProblemError("problem-invalid", message, file)
         self._original = original
@@ -163,7 +160,7 @@ class ModuleProblem(PythonProblem):
         self._grid = parse_names([grid] if isinstance(grid, str) else grid, "grid", file)
 
     def reference(self, inputs: list[Any]) -> list[Any] | None:
-        if self.float64:
+        if self.own_reference:
             if self._backward:
                 return self._outputs("reference", with_gradients(self._module.reference, inputs, {}))
             return self._outputs("reference", self._module.reference(*inputs))

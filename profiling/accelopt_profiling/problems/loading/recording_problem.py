@@ -10,7 +10,7 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.problems.loading.call import perform, seed_everything, to_device
-from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.recording.recorded_call import Recording, covering, parse_recording
 from accelopt_profiling.recording.tensor_fill import fill
@@ -18,15 +18,14 @@ from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 
-class RecordingProblem:
+class RecordingProblem(Problem):
     """Repeats recorded calls. Inputs are the numbers of the calls as text, then the storages of their tensors.
 
     The main case makes the headline call of each kernel, one after another; the others are ``shapes``. In float64 the
     original cannot run, and no value of a recording depends on what the kernels are.
     """
 
-    tolerance = Tolerance()
-    float64 = False
+    own_reference = False
 
     def __init__(self, context: StepContext, recording: Recording, file: str, checked: bool) -> None:
         self._context, self._recording, self._file, self._checked = context, recording, file, checked
@@ -73,9 +72,6 @@ class RecordingProblem:
             for call in chosen
         ]  # fmt: skip
         return Call(chosen[0].entry, "recorded", recorded=recorded), inputs[1:]
-
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs
 
 
 def load_recording_problem(

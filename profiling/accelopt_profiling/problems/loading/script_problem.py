@@ -8,7 +8,7 @@ and original get the same arguments.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,16 +21,13 @@ from accelopt_profiling.problems.loading.script_run import (
     run_as_main,
     run_functions,
 )
-from accelopt_profiling.problems.problem import Call, Problem, Tolerance
+from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 
 
-class ScriptProblem:
+class ScriptProblem(Problem):
     """Runs the file. ``run`` returns no outputs: the emulation measures the launches that it sees."""
-
-    tolerance = Tolerance()
-    shapes: Sequence[Mapping[str, Any]] = ()
 
     def __init__(self, path: str, file: str, options: Mapping[str, Any]) -> None:
         self._path, self._file = path, file
@@ -55,11 +52,8 @@ class ScriptProblem:
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
         return Call("", "script"), []
 
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs
 
-
-class RecordedCallsProblem:
+class RecordedCallsProblem(Problem):
     """Repeats recorded calls.
 
     Inputs are ``[function name, argument, ...]`` of one call; further calls of other shapes are ``shapes``. The
@@ -67,17 +61,13 @@ class RecordedCallsProblem:
     gradients these are computed and compared too.
     """
 
-    tolerance = Tolerance()
-    float64 = False
+    own_reference = False
 
     def __init__(self, context: StepContext, options: Mapping[str, Any]) -> None:
         self._context, self._options = context, options
         self._file = context.source.kernel
         self._run: RecordedRun | None = None
-
-    @property
-    def shapes(self) -> Sequence[Mapping[str, Any]]:
-        return [{"call": n} for n in range(1, len(self._recorded().calls))]
+        self.shapes = _FurtherCalls(self._recorded)
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         chosen = self._recorded().calls[int((shape or {}).get("call", 0))]
@@ -94,13 +84,23 @@ class RecordedCallsProblem:
         name, recorded = str(inputs[0]), self._recorded()
         return Call(name, backward=name in recorded.differentiated, own_check=recorded.own_check), inputs[1:]
 
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs
-
     def _recorded(self) -> RecordedRun:
         if self._run is None:
             self._run = record_calls(self._context, self._options)
         return self._run
+
+
+class _FurtherCalls(Sequence[Mapping[str, Any]]):
+    """The cases of a recorded run, which is made when they are first asked for."""
+
+    def __init__(self, recorded: Callable[[], RecordedRun]) -> None:
+        self._recorded = recorded
+
+    def __len__(self) -> int:
+        return max(0, len(self._recorded().calls) - 1)
+
+    def __getitem__(self, number: Any) -> Any:
+        return [{"call": n} for n in range(1, len(self) + 1)][number]
 
 
 def load_script_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:

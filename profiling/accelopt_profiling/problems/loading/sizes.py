@@ -32,11 +32,9 @@ class ProblemSizes:
     def __init__(self, problem: Problem, given: Mapping[str, Any] | None = None) -> None:
         self._problem = problem
         self._given = dict(given or {})
-        self._module: ModuleType | None = getattr(problem, "module", None)
-        arguments: Mapping[str, int] = getattr(problem, "axes", {})
-        arguments = {**arguments, **{n: v for n, v in self._given.items() if n in arguments}}
-        constants: Mapping[str, int] = getattr(problem, "constants", {})
-        self._full = dict(arguments) or dict(constants)
+        self._module = problem.module
+        arguments = {**problem.axes, **{n: v for n, v in self._given.items() if n in problem.axes}}
+        self._full = arguments or dict(problem.constants)
         self._as_arguments = bool(arguments)
         self.fixed = not self._as_arguments
         self._now = dict(self._full)

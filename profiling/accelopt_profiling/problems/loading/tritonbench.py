@@ -6,7 +6,7 @@ buffer for its own timing) is compared with the original's own result there, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache, partial
 from types import ModuleType
@@ -20,7 +20,7 @@ from accelopt_profiling.problems.loading.operator_call import (
     operator_class,
     run_benchmarks,
 )
-from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module, user_errors
@@ -34,10 +34,8 @@ _INPUTS = 64
 _OTHERS = 3
 
 
-class TritonBenchProblem:
+class TritonBenchProblem(Problem):
     """Inputs are one item of the operator's ``get_input_iter``."""
-
-    tolerance = Tolerance()
 
     def __init__(
         self, load: Callable[[], ModuleType], options: Mapping[str, Any], file: str, checked: bool
@@ -45,7 +43,7 @@ class TritonBenchProblem:
         self._load, self._file, self._checked = load, file, checked
         self._class, self._member = str(options["operator"]), str(options["member"])
         self._methods, self._baseline = [str(m) for m in options["methods"]], str(options["baseline"])
-        self.float64 = bool(self._baseline)
+        self.own_reference = bool(self._baseline)
         self._returned: list[list[Any]] | None = None
         self._names: list[str] = []
         self._operator: Any = None
@@ -65,20 +63,10 @@ class TritonBenchProblem:
             message = f"`get_input_iter` of {self._file} gives no inputs."
             raise ProblemError("problem-empty", message, self._file)
         self._sizes = [size for size in sizes if size <= _LARGEST] or sizes[:1]
-
-    @property
-    def axes(self) -> Mapping[str, int]:
-        """The size of the main case: where a check does not fit, it is made on a smaller input."""
-        return {_BYTES: max(self._sizes)}
-
-    @property
-    def headline(self) -> str:
-        return f"an input of {max(self._sizes):,} bytes"
-
-    @property
-    def shapes(self) -> Sequence[Mapping[str, Any]]:
+        self.axes = {_BYTES: max(self._sizes)}  # where a check does not fit, it is made on a smaller input
+        self.headline = f"an input of {max(self._sizes):,} bytes"
         others = sorted(set(self._sizes))[:-1]
-        return [{_BYTES: size} for size in others[:: max(1, -(-len(others) // _OTHERS))]]
+        self.shapes = [{_BYTES: size} for size in others[:: max(1, -(-len(others) // _OTHERS))]]
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         most = int(shape[_BYTES]) if shape else max(self._sizes)
@@ -123,9 +111,6 @@ class TritonBenchProblem:
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
         call = Call(self._class, "operator", methods=self._methods, member=self._member, keywords=self._names)
         return call, inputs
-
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs
 
 
 @contextmanager
