@@ -270,7 +270,7 @@ class _Case:
     def _reordered(self, actual: list[Leaf]) -> None:
         """Judge the run in which loops that promise to take any order took another one."""
         which = (
-            "With the iterations of nl.affine_range in another order, which it promises to allow, the kernel"
+            "With iterations of nl.affine_range or programs of a grid in another order, which they allow, the kernel"
         )
         other = self._again(actual, "reordered", "order", which)
         wrong = self.answers.first_fault(other) if other is not None else None

@@ -1,9 +1,9 @@
-"""Computes the iterations of loops that promise to carry no dependency in another order.
+"""Computes the iterations of loops that promise to carry no dependency, and a grid's programs, in another order.
 
 ``nl.affine_range`` is for loops whose iterations may run in any order; a sum of products in PSUM and ``loop_reduce``
 are allowed to combine them (nki.language.affine_range in the Neuron documentation). Kernel code runs in its own order,
 as the compiler reads it, and the steps of its iterations are computed in a drawn one. No result that depends on the
-order was ever promised.
+order was ever promised. The programs of a launch are the iterations of such a loop, up to where they wait for another.
 """
 
 from __future__ import annotations
@@ -50,13 +50,21 @@ class LoopOrder:
         self._open.append(loop)
         try:
             for number in numbers:
+                self._leave_inner(loop)
                 loop.iterations.append([])
                 yield number
                 self._take(steps())
         finally:
+            self._take(steps())
             if loop in self._open:
-                del self._open[self._open.index(loop) :]
+                self._leave_inner(loop)
+                self._open.pop()
                 loop.closed = True
+
+    def _leave_inner(self, loop: _FreeLoop) -> None:
+        """Leave the loops that were begun in ``loop`` and not ended: a break, or a core that waits for the other."""
+        if loop in self._open:
+            del self._open[self._open.index(loop) + 1 :]
 
     def keep_order(self) -> None:
         """Note that something happened that has a meaning in the loops' own order only."""

@@ -6,7 +6,7 @@ Two modes over the same code: "full" computes values, "trace" keeps shapes, engi
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Literal, NoReturn
@@ -113,18 +113,33 @@ class Machine:
 
     def run_programs(self, grid: tuple[int, ...], program: Callable[[], Any]) -> Any:
         """Run a launch over ``grid``, one program after another, and return what the last one returned. Two programs of
-        today's dialect are two cores, which may wait for one another.
+        today's dialect are two cores, which may wait for one another. Nothing else puts programs in an order.
         """
         self.grid = grid
         programs = list(itertools.product(*(range(n) for n in grid)))
+        numbers = range(len(programs))
         if self.version and len(programs) == 2:
-            self.group = ProgramGroup(2, lambda at, own: self._enter(programs[at], own), self._leave)
-            return self.group.run(program)
+            turns = self._between_barriers(numbers)
+
+            def enter(at: int, own: Any) -> None:
+                next(turns)
+                self._enter(programs[at], own)
+
+            self.group = ProgramGroup(2, enter, self._leave)
+            try:
+                return self.group.run(program)
+            finally:
+                turns.close()
         result: Any = None
-        for place in programs:
-            self._enter(place, None)
+        for at in self.in_any_order(numbers) or numbers:
+            self._enter(programs[at], None)
             result = program()
         return result
+
+    def _between_barriers(self, numbers: range) -> Generator[int]:
+        """Yield for each turn of a program; they may take any order between one meeting of all and the next."""
+        while True:
+            yield from self.in_any_order(numbers) or numbers
 
     def _enter(self, program: tuple[int, ...], own: Any) -> None:
         """Start a program, or go on with one that waited, where ``own`` is what ``_leave`` returned."""
