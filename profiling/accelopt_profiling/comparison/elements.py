@@ -37,6 +37,11 @@ class OutputComparison:
     expected: float | None = None
     checked: float = 1.0
 
+    @property
+    def worst(self) -> float:
+        """The largest of the ratios."""
+        return max(self.whole, self.row, self.element)
+
 
 def compare(
     actual: Array,

@@ -18,8 +18,9 @@ from accelopt_profiling.gate.candidate_files import (
 )
 from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fault
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
-from accelopt_profiling.gate.inputs.cases import cases_beyond, plan_cases
+from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
+from accelopt_profiling.gate.probes.registry import SIZES
 from accelopt_profiling.gate.reading.read import limits_of_sizes, read, uses_files
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
@@ -70,16 +71,13 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     Raises:
         HostUnreachableError: the host could not be reached, or was lost; nothing is known about the candidate.
     """
-    cases = request.cases or plan_cases(request.options)
     request = await interruptible(_whole, request)
     text = request.candidate.files[request.candidate.kernel]
     before = request.original.files[request.original.kernel]
     evidence = Evidence(findings=await interruptible(read, text, before))
     evidence.reasons += _refusals(request, evidence)
     evidence.limits = await interruptible(limits_of_sizes, text, before)
-    if evidence.limits and request.options.shapes and not request.cases:
-        cases = [*cases, *cases_beyond()]
-    cases = [c for c in cases if _planned(request) or not c.reduced]
+    cases = request.cases or plan_cases(request.options, _planned(request), bool(evidence.limits))
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)
@@ -202,7 +200,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
     judging = JudgeParams(
         request.dialect,
         [case.distribution for case in cases],
-        [n for n, case in enumerate(cases) if case.derived is not None or case.beyond is not None],
+        [n for n, case in enumerate(cases) if case.sizes and not SIZES[case.sizes].stands_in],
         alone=not _rewritten(request),
         replaces=request.problem.kind == "kernelbench",
     )

@@ -10,7 +10,8 @@ import hashlib
 from dataclasses import replace
 
 from accelopt_profiling.gate.evidence import Evidence
-from accelopt_profiling.gate.request import ALTERED, LONG_SUMS, Case
+from accelopt_profiling.gate.probes.registry import VALUES
+from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.step_schemas import CaseVerdict
 from accelopt_profiling.gate.verdict import Reason
 
@@ -27,16 +28,13 @@ def near_cases(evidence: Evidence, refusals: list[Reason]) -> list[int]:
     derived = {drawn.index for drawn in evidence.drawn if drawn.derived}
     near = [v.index for v in evidence.verdicts if v.reasons and _is_near(v) and v.index not in derived]
     wrong = [v.index for v in evidence.verdicts if v.reasons and v.index not in derived]
-    exact = {d.index for d in evidence.drawn if d.distribution in (*ALTERED, *LONG_SUMS, "integers")}
+    exact = {d.index for d in evidence.drawn if VALUES[d.distribution].exact}
     return near if near == wrong and not exact & set(near) else []
 
 
 def worst(verdict: CaseVerdict) -> float:
     """Return the worst error of a case, in units of what is allowed."""
-    return max(
-        (max(o.comparison.whole, o.comparison.row, o.comparison.element) for o in verdict.outputs),
-        default=0.0,
-    )
+    return max((output.comparison.worst for output in verdict.outputs), default=0.0)
 
 
 def _is_near(verdict: CaseVerdict) -> bool:

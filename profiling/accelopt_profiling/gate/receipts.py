@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from accelopt_profiling.comparison.tolerance import rule
@@ -90,8 +91,22 @@ def request_of(receipt: Receipt) -> GateRequest:
     return GateRequest(
         candidate, original, from_plain(ProblemRef, body["problem"]), str(body["kernel"]), body["dialect"],
         str(body["target"]), from_plain(Limits, body["limits"]), from_plain(CaseOptions, body["options"]),
-        [from_plain(Case, case) for case in body["cases"]],
+        [_case(case) for case in body["cases"]],
     )  # fmt: skip
+
+
+#: How receipts of September 2026 and before name the sizes of a case, and the probe of that name.
+_OLDER_SIZES = {"derived": "derived shape", "beyond": "beyond a limit"}
+
+
+def _case(body: dict[str, Any]) -> Case:
+    case = from_plain(Case, body)
+    if body.get("reduced"):
+        return replace(case, sizes="smaller sizes")
+    for key, name in _OLDER_SIZES.items():
+        if isinstance(body.get(key), int):
+            return replace(case, sizes=name, number=body[key])
+    return case
 
 
 def differences(then: Receipt, now: Receipt) -> list[tuple[str, Any, Any]]:

@@ -13,43 +13,15 @@ from accelopt_profiling.problems.ref import ProblemRef
 GateDialect = Literal["triton", "nki", "numpy"]
 
 
-#: Distributions that lean to one side. "spikes" is for problems that subtract a maximum: others may overflow there.
-LOPSIDED = ("skewed", "spikes")
-#: Inputs of long sums along the last axis, and along the one before it.
-LONG_SUMS = ("long rows", "long columns")
-#: Inputs in float16 whose squares and partial sums pass what float16 holds, though the results do not.
-HALF_RANGE = "half range"
-#: Inputs in float32 of which the mean is far larger than the spread, for problems that take a mean off.
-OFFSET = "offset"
-#: Elements at which an exponential overflows, for problems that may take one.
-FAR_ELEMENTS = "far elements"
-#: Narrow integers at the ends of their type's range.
-INTEGER_ENDS = "integer ends"
-#: What a candidate has to get right there is what the original does: nobody promised such inputs.
-HELD_BY_ORIGINAL = (OFFSET, FAR_ELEMENTS, INTEGER_ENDS)
-#: Rearrangements of the case "integers".
-ALTERED = ("same sums", "same rest")
-#: In the order of what they find per second spent; "original" is always run. The last two are the exact integers
-#: before them, altered: "same sums" keeps the first input and moves elements about in the others, "same rest" moves
-#: them about in the first. Sums, extremes, first and last elements stay, so that a result that was remembered by a
-#: fingerprint of its inputs shows.
-DISTRIBUTIONS = (
-    "original", "large", "small", *LOPSIDED, "rows", *LONG_SUMS, HALF_RANGE, OFFSET, FAR_ELEMENTS, INTEGER_ENDS,
-    "integers", "same sums", "same rest",
-)  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Case:
     """One set of inputs. ``seed`` is known to the process that draws and to nobody else until the verdict.
 
-    ``shape_index`` picks one of the problem's further ``shapes``; None is the main shape. ``derived`` picks one of
-    the shapes that the gate derives from the axes of a problem: there a candidate has to do what the
-    original does. A ``movable`` case may be drawn at a further shape instead when the main one is large. A ``reduced``
-    one is drawn at smaller sizes of the main shape where that is large: it stands for what cannot be interpreted.
-    ``beyond`` picks one of the shapes on the other side of numbers that the candidate compares sizes with. One that is
-    drawn ``again`` has other values, even where the problem seeds its generators itself. ``alters`` is the seed of the
-    case of integers that one of ``ALTERED`` rearranges.
+    ``distribution`` names the probe of its values. ``shape_index`` picks one of the problem's further ``shapes``; None
+    is the main shape. ``sizes`` names the probe that chooses other sizes, ``number`` is that of the case among the
+    probe's; "" keeps the problem's own. A ``movable`` case may be drawn at a further shape instead when the main one is
+    large. One that is drawn ``again`` has other values, even where the problem seeds its generators itself. ``alters``
+    is the seed of the case whose values this one rearranges.
     """
 
     name: str
@@ -57,17 +29,16 @@ class Case:
     distribution: str = "original"
     shape_index: int | None = None
     movable: bool = False
-    derived: int | None = None
-    reduced: bool = False
-    beyond: int | None = None
+    sizes: str = ""
+    number: int = 0
     again: bool = False
     alters: int | None = None
 
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """Options of a check. ``seeds`` counts fresh draws of the original distribution; ``shapes`` bounds how many of the
-    problem's further shapes are tried.
+    """Options of a check. ``distributions`` names the probes of values, None for all; the original values are always
+    run. ``seeds`` counts fresh draws of them; ``shapes`` bounds how many of the problem's further shapes are tried.
 
     Values are more than shapes can bring out at any size, so when the main inputs are larger than ``large_bytes`` the
     other distributions and draws use the largest further shape that is not. ``input_bytes`` bounds the inputs of all
@@ -80,7 +51,7 @@ class CaseOptions:
     without, to see what the run finds by itself.
     """
 
-    distributions: Sequence[str] = DISTRIBUTIONS
+    distributions: Sequence[str] | None = None
     seeds: int = 2
     shapes: int = 4
     large_bytes: int = 8 << 20

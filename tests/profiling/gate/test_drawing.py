@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accelopt_profiling.gate.inputs.cases import cases_beyond, plan_cases
+from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.inputs.draw import draw
 from accelopt_profiling.gate.near_limit import further_draws
 from accelopt_profiling.gate.request import Case, CaseOptions
@@ -80,7 +80,7 @@ def _drawn(folder: Path, problem: str, cases: Sequence[Case], large: int) -> dic
 
 
 def _plan() -> list[Case]:
-    plan = [*plan_cases(CaseOptions(shapes=2)), *cases_beyond()]
+    plan = plan_cases(CaseOptions(shapes=2), limits=True)
     fixed = {case.seed: SEED + n for n, case in enumerate(plan)}
     plan = [replace(case, seed=fixed[case.seed], alters=fixed.get(case.alters or 0)) for case in plan]
     return [*plan, *further_draws(plan, list(range(0, len(plan), 3)))]

@@ -7,11 +7,11 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from support.drawn_values import values_of
 
 from accelopt_profiling.comparison.elements import compare
 from accelopt_profiling.comparison.tolerance import allowed
-from accelopt_profiling.gate.inputs.long_sums import half_range, is_exact, long_sums
-from accelopt_profiling.gate.request import LONG_SUMS
+from accelopt_profiling.gate.probes.long_sums import LongColumns, LongRows
 from accelopt_profiling.problems.problem import Tolerance
 
 LOW = {"bfloat16": ml_dtypes.bfloat16, "float16": np.float16}
@@ -31,10 +31,10 @@ def blocked_sum(rows: Any, dtype: Any, width: int, lanes: bool) -> Any:
 @pytest.mark.parametrize("width", [1, 16, 32, 64])
 @pytest.mark.parametrize("name", LOW)
 def test_a_long_sum_in_few_bits_is_far_off(name: str, width: int, lanes: bool) -> None:
-    ((rows,), changed) = long_sums("long rows", [np.ones((8, 1024), LOW[name])])
+    ((rows,), changed) = values_of("long rows", [np.ones((8, 1024), LOW[name])])
     assert changed
     expected = rows.astype(np.float64).sum(axis=1)
-    assert is_exact(expected, blocked_sum(rows, np.float32, width, lanes))
+    assert LongRows().is_exact(expected, blocked_sum(rows, np.float32, width, lanes))
     for output in ("float32", name):
         limit = allowed([name, output], Tolerance())
         kept = blocked_sum(rows, np.float32, width, lanes).astype(LOW.get(output, np.float32))
@@ -44,7 +44,7 @@ def test_a_long_sum_in_few_bits_is_far_off(name: str, width: int, lanes: bool) -
 
 def test_a_compensated_sum_in_few_bits_is_right() -> None:
     dtype = ml_dtypes.bfloat16
-    ((rows,), _) = long_sums("long rows", [np.ones((8, 512), dtype)])
+    ((rows,), _) = values_of("long rows", [np.ones((8, 512), dtype)])
     total, lost = np.zeros(8, dtype), np.zeros(8, dtype)
     for column in rows.T:  # Kahan's sum: what an addition lost is taken from the next term
         term = column - lost
@@ -57,11 +57,11 @@ def test_a_compensated_sum_in_few_bits_is_right() -> None:
 
 def test_only_inputs_with_fewer_bits_than_float32_are_changed() -> None:
     full = [np.ones((4, 64), np.float32), np.arange(4)]
-    for name in LONG_SUMS:
-        assert long_sums(name, full) == (full, False)
-        assert not long_sums(name, [np.ones((4, 8), np.float16).T[:, :2]])[1]
+    for name in (LongRows.name, LongColumns.name):
+        assert values_of(name, full) == (full, False)
+        assert not values_of(name, [np.ones((4, 8), np.float16).T[:, :2]])[1]
     half = [np.ones((64, 4), np.float16), np.full(3, 2, np.float32), np.arange(4), 0.5]
-    (changed, ones, index, number), any_changed = long_sums("long columns", half)
+    (changed, ones, index, number), any_changed = values_of("long columns", half)
     assert any_changed
     assert changed.dtype == np.float16
     assert (changed[0] == 1).all()
@@ -73,9 +73,9 @@ def test_only_inputs_with_fewer_bits_than_float32_are_changed() -> None:
 
 def test_what_was_divided_is_no_exact_sum() -> None:
     thirds = np.full((4, 4), np.float32(1 / 3))
-    assert not is_exact(thirds, thirds)
-    assert not is_exact(np.ones(4), np.ones(4) + 1e-7)
-    assert is_exact(np.zeros(4), np.zeros(4))
+    assert not LongRows().is_exact(thirds, thirds)
+    assert not LongRows().is_exact(np.ones(4), np.ones(4) + 1e-7)
+    assert LongRows().is_exact(np.zeros(4), np.zeros(4))
 
 
 def finite(inputs: list[Any]) -> bool:
@@ -86,7 +86,9 @@ def finite(inputs: list[Any]) -> bool:
 @pytest.mark.parametrize(("shape", "products"), [((64, 512), False), ((5, 48, 80), False), ((40, 33), True)])
 def test_partial_sums_pass_what_half_precision_holds(shape: tuple[int, ...], products: bool) -> None:
     drawn = np.ones(shape, np.float16)
-    (made, *ones), changed = half_range([drawn, *([] if products else [drawn[0]])], finite)
+    (made, *ones), changed = values_of(
+        "half range", [drawn, *([] if products else [drawn[0]])], usable=finite
+    )
     assert changed
     assert all((a == 1).all() for a in ones)
     wide = made.astype(np.float32)
@@ -97,5 +99,5 @@ def test_partial_sums_pass_what_half_precision_holds(shape: tuple[int, ...], pro
 
 
 def test_only_half_precision_has_such_a_range() -> None:
-    assert not half_range([np.ones((8, 64), np.float32)], finite)[1]
-    assert not half_range([np.ones((8, 64), np.float16)], lambda inputs: False)[1]
+    assert not values_of("half range", [np.ones((8, 64), np.float32)], usable=finite)[1]
+    assert not values_of("half range", [np.ones((8, 64), np.float16)], usable=lambda inputs: False)[1]

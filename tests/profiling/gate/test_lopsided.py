@@ -10,8 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-
-from accelopt_profiling.gate.inputs.lopsided import offset, skewed, spikes
+from support.drawn_values import values_of
 
 RNG = np.random.default_rng(7)
 NORMAL = RNG.standard_normal((16, 48)).astype(np.float32)
@@ -22,7 +21,7 @@ finite = arrays.arrays(
 
 
 def test_rows_far_above_and_far_below_are_of_one_sign() -> None:
-    [moved], changed = skewed([NORMAL], 1)
+    [moved], changed = values_of("skewed", [NORMAL], 1)
     assert changed
     assert moved.dtype == NORMAL.dtype
     assert (moved[0] > 0).all()
@@ -32,7 +31,7 @@ def test_rows_far_above_and_far_below_are_of_one_sign() -> None:
 
 
 def test_arrays_of_one_sign_keep_their_kind_beside_others() -> None:
-    [positive, negative], changed = skewed([np.abs(NORMAL), -np.abs(NORMAL)], 1)
+    [positive, negative], changed = values_of("skewed", [np.abs(NORMAL), -np.abs(NORMAL)], 1)
     assert changed
     assert np.array_equal(positive, np.abs(NORMAL))
     assert np.array_equal(negative, np.abs(NORMAL))
@@ -42,14 +41,14 @@ def test_arrays_of_one_sign_keep_their_kind_beside_others() -> None:
 def test_where_nothing_is_negative_the_largest_array_becomes_so(convert: Any) -> None:
     drawn, weight, ones = np.abs(NORMAL), np.abs(NORMAL[0]), np.ones(3, np.float32)
     inputs = [convert(a) for a in (weight, drawn, ones)]
-    (same, moved, still), changed = skewed(inputs, 1)
+    (same, moved, still), changed = values_of("skewed", inputs, 1)
     assert changed
     assert (np.asarray(moved) < 0).any()
     assert (np.asarray(moved) > 0).any()
     assert np.array_equal(same, weight)
     assert np.array_equal(still, ones)
-    assert skewed([convert(ones)], 1)[1] is False
-    (one, spiked), _ = spikes(inputs[:2], 1, SOFTMAX)
+    assert values_of("skewed", [convert(ones)], 1)[1] is False
+    (one, spiked), _ = values_of("spikes", inputs[:2], 1, SOFTMAX)
     assert np.array_equal(one, weight)
     assert sorted(np.asarray(spiked)[-2])[-2:] == [190, 200]
 
@@ -57,7 +56,7 @@ def test_where_nothing_is_negative_the_largest_array_becomes_so(convert: Any) ->
 @pytest.mark.parametrize("make", [np.arange, torch.arange])
 def test_counted_indices_come_in_another_order(make: Any) -> None:
     counted, held = make(9), make(3, 12)
-    [moved, same], changed = skewed([counted, held], 1)
+    [moved, same], changed = values_of("skewed", [counted, held], 1)
     assert changed
     assert type(moved) is type(counted)
     assert moved.dtype == counted.dtype
@@ -68,7 +67,7 @@ def test_counted_indices_come_in_another_order(make: Any) -> None:
 
 @pytest.mark.parametrize("mask", [np.tri(5, dtype=bool), torch.tril(torch.ones(5, 5, dtype=torch.bool))])
 def test_triangular_masks_leave_each_row_something(mask: Any) -> None:
-    [moved, other], changed = skewed([mask, ~mask], 1)
+    [moved, other], changed = values_of("skewed", [mask, ~mask], 1)
     assert changed
     assert not bool((moved == mask).all())
     assert bool(moved.any(-1).all())
@@ -76,7 +75,7 @@ def test_triangular_masks_leave_each_row_something(mask: Any) -> None:
 
 
 def test_spikes_meet_where_arrays_are_multiplied() -> None:
-    (one, other, narrow), changed = spikes([NORMAL, NORMAL[:4], NORMAL[:, :12]], 3, SOFTMAX)
+    (one, other, narrow), changed = values_of("spikes", [NORMAL, NORMAL[:4], NORMAL[:, :12]], 3, SOFTMAX)
     assert changed
     places = np.flatnonzero(one[-2] != NORMAL[-2])
     assert len(places) == 2
@@ -92,14 +91,17 @@ def test_spikes_meet_where_arrays_are_multiplied() -> None:
      (["matmul", "extreme"], False), (["tanh"], False), ([], False)],
 )  # fmt: skip
 def test_only_problems_that_take_a_maximum_off_get_spikes(work: list[str], spiked: bool) -> None:
-    assert spikes([NORMAL], 3, work)[1] is spiked
+    assert values_of("spikes", [NORMAL], 3, work)[1] is spiked
 
 
 @given(array=finite)
 @settings(max_examples=40, deadline=None)
 def test_nothing_else_changes(array: Any) -> None:
     masked = np.where(array > 4, -np.inf, array).astype(np.float32)
-    for changed in (skewed([array, 1e-5, masked], 5)[0], spikes([array, 1e-5, masked], 5, SOFTMAX)[0]):
+    for changed in (
+        values_of("skewed", [array, 1e-5, masked], 5)[0],
+        values_of("spikes", [array, 1e-5, masked], 5, SOFTMAX)[0],
+    ):
         assert changed[0].shape == array.shape
         assert changed[0].dtype == array.dtype
         assert changed[1] == 1e-5
@@ -107,10 +109,10 @@ def test_nothing_else_changes(array: Any) -> None:
 
 
 def test_rows_far_from_the_others_unless_they_are_multiplied() -> None:
-    (shifted,), _ = spikes([NORMAL], 3, SOFTMAX)
+    (shifted,), _ = values_of("spikes", [NORMAL], 3, SOFTMAX)
     assert shifted[0].max() < -900
     assert shifted[1].min() > 900
-    (still,), _ = spikes([NORMAL], 3, {"attention"})
+    (still,), _ = values_of("spikes", [NORMAL], 3, {"attention"})
     assert np.array_equal(still[:-2], NORMAL[:-2])
 
 
@@ -120,7 +122,7 @@ def test_rows_far_from_the_others_unless_they_are_multiplied() -> None:
      ({"variance"}, np.float16, False)],
 )  # fmt: skip
 def test_a_mean_far_from_zero(work: set[str], dtype: Any, moved: bool) -> None:
-    (made, weight), changed = offset([NORMAL.astype(dtype), NORMAL[0].astype(dtype)], work)
+    (made, weight), changed = values_of("offset", [NORMAL.astype(dtype), NORMAL[0].astype(dtype)], work=work)
     assert changed is moved
     assert np.array_equal(weight, NORMAL[0].astype(dtype))
     assert bool(made.mean() > 900) is moved
@@ -129,10 +131,10 @@ def test_a_mean_far_from_zero(work: set[str], dtype: Any, moved: bool) -> None:
 @pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
 def test_whole_numbers_that_were_drawn_are_crowded(convert: Any) -> None:
     drawn = RNG.integers(0, 40, 3000)
-    (made,), changed = skewed([convert(drawn)], 1)
+    (made,), changed = values_of("skewed", [convert(drawn)], 1)
     assert changed
     assert np.bincount(np.asarray(made)).max() > 0.97 * drawn.size
     assert set(np.asarray(made).tolist()) <= set(drawn.tolist())
     for kept in (np.sort(drawn), RNG.permutation(3000), drawn[:30], drawn.astype(np.int8)):
-        assert skewed([convert(kept)], 1)[1] is False
-    assert skewed([convert(drawn), convert(drawn)], 1)[1] is False
+        assert values_of("skewed", [convert(kept)], 1)[1] is False
+    assert values_of("skewed", [convert(drawn), convert(drawn)], 1)[1] is False

@@ -7,31 +7,33 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from support.drawn_values import values_of
 from support.gate_checker import Checker
 
 from accelopt_profiling.gate.inputs import cases
-from accelopt_profiling.gate.inputs.lopsided import offset
-from accelopt_profiling.gate.inputs.range_ends import end_integers, far_elements
-from accelopt_profiling.gate.request import FAR_ELEMENTS, CaseOptions
+from accelopt_profiling.gate.request import CaseOptions
 
 RNG = np.random.default_rng(3)
 NORMAL = RNG.standard_normal((6, 20)).astype(np.float32)
 
 
 def test_two_elements_of_each_row_are_where_exponentials_overflow() -> None:
-    [moved], changed = far_elements([NORMAL], 1, {"activation"}, lambda _: True)
+    [moved], changed = values_of("far elements", [NORMAL], work={"activation"})
     assert changed
     assert sorted(moved.max(axis=1)) == [100.0] * 6
     assert sorted(moved.min(axis=1)) == [-100.0] * 6
     assert (moved != NORMAL).sum() == 12
-    assert far_elements([NORMAL], 1, {"matmul"}, lambda _: True)[1] is False
+    assert values_of("far elements", [NORMAL], work={"matmul"})[1] is False
 
 
 def test_elements_are_nearer_where_the_reference_is_infinite() -> None:
-    [moved], changed = far_elements([NORMAL], 1, {"exp"}, lambda inputs: bool(inputs[0].max() < 50))
+    def usable(inputs: list[Any]) -> bool:
+        return bool(inputs[0].max() < 50)
+
+    [moved], changed = values_of("far elements", [NORMAL], work={"exp"}, usable=usable)
     assert changed
     assert moved.max() == 30.0
-    assert far_elements([NORMAL], 1, {"exp"}, lambda _: False)[1] is False
+    assert values_of("far elements", [NORMAL], work={"exp"}, usable=lambda _: False)[1] is False
 
 
 @pytest.mark.parametrize(
@@ -49,7 +51,7 @@ def test_narrow_integers_go_to_an_end_of_their_range(
     convert: Any, dtype: str, low: int, high: int, ends: tuple[int, int]
 ) -> None:
     drawn = [convert(RNG.integers(low, high, (40, 30)).astype(dtype)) for _ in range(2)]
-    moved, changed = end_integers([*drawn, 3], 1)
+    moved, changed = values_of("integer ends", [*drawn, 3])
     assert changed
     assert moved[2] == 3
     for array, before, end in zip(moved, drawn, ends, strict=False):
@@ -59,17 +61,19 @@ def test_narrow_integers_go_to_an_end_of_their_range(
 
 @pytest.mark.parametrize("array", [np.arange(40, dtype=np.int8), np.ones(40, np.int8), np.arange(9)])
 def test_what_counts_or_does_not_vary_stays(array: Any) -> None:
-    assert end_integers([array], 1)[1] is False
+    assert values_of("integer ends", [array])[1] is False
 
 
 def test_arrays_whose_distances_are_taken_move_alike() -> None:
     weight = RNG.standard_normal(20).astype(np.float32)
-    (one, other, same), changed = offset([NORMAL, -NORMAL[:4], weight], {"sum", "power", "add"})
+    (one, other, same), changed = values_of(
+        "offset", [NORMAL, -NORMAL[:4], weight], work={"sum", "power", "add"}
+    )
     assert changed
     assert one.mean() > 500
     assert (one - NORMAL).mean() == pytest.approx((other + NORMAL[:4]).mean(), abs=1e-3)
     assert np.array_equal(same, weight)
-    assert offset([NORMAL], {"sum", "power", "add"})[1] is False
+    assert values_of("offset", [NORMAL], work={"sum", "power", "add"})[1] is False
 
 
 SOFTMAX_PROBLEM = """
@@ -103,7 +107,7 @@ def test_terms_that_cancel_at_far_elements_are_not_held_against_an_order_of_sums
     checker: Checker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cases, "_seed", lambda: 0)
-    options = CaseOptions(["original", FAR_ELEMENTS], repeats=0, seeds=1)
+    options = CaseOptions(["original", "far elements"], repeats=0, seeds=1)
     verdict, _ = checker.numpy(SOFTMAX, SOFTMAX_PROBLEM, SOFTMAX, options)
     assert verdict.accepted, verdict.reasons
     overflowing = SOFTMAX.replace("z - z.max(axis=1, keepdims=True)", "z")

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from accelopt_profiling.gate.inputs.distributions import varied
+from accelopt_profiling.gate.probes.lopsided import varied
 from accelopt_profiling.problems.problem import Problem
 
 X = np.random.default_rng(2).standard_normal((4, 6)).astype(np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from accelopt_profiling.gate.inputs.cases import shapes_beyond
+from accelopt_profiling.gate.probes.sizes import shapes_beyond
 from accelopt_profiling.gate.reading.read import limits_of_sizes
 
 FILE = """

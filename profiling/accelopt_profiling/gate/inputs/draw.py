@@ -4,8 +4,7 @@ the seeds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
 from typing import Any
@@ -15,23 +14,13 @@ import numpy as np
 from accelopt_profiling.comparison.inplace_outputs import Effects, effects_of
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
-from accelopt_profiling.gate.inputs.cases import derive_shapes, shapes_beyond
-from accelopt_profiling.gate.inputs.distributions import altered, change, varied
-from accelopt_profiling.gate.inputs.long_sums import half_range, long_sums
-from accelopt_profiling.gate.inputs.lopsided import offset, skewed, spikes
-from accelopt_profiling.gate.inputs.range_ends import end_integers, far_elements
 from accelopt_profiling.gate.observe.emulation import emulation, hollow_draws
 from accelopt_profiling.gate.observe.hostwork import HostWork, count_work
-from accelopt_profiling.gate.request import (
-    ALTERED,
-    FAR_ELEMENTS,
-    HALF_RANGE,
-    HELD_BY_ORIGINAL,
-    INTEGER_ENDS,
-    LONG_SUMS,
-    OFFSET,
-    Case,
-)
+from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, SizeProbe
+from accelopt_profiling.gate.probes.registry import SIZES, VALUES
+from accelopt_profiling.gate.probes.rewriting import Shuffled
+from accelopt_profiling.gate.probes.sizes import fit
+from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.step_schemas import CaseCall, DrawnCase, DrawParams
 from accelopt_profiling.gate.steps.case_files import (
     case_folder,
@@ -46,11 +35,6 @@ from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
-
-#: Kinds of the reference's work that give the places of elements.
-_INDICES = frozenset(["index of extreme", "extreme"])
-#: Inputs up to this size are given to the reference once more, to see what kinds of work it does and what it looks at.
-_COUNTED_BYTES = 4 << 20
 
 
 def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
@@ -70,6 +54,8 @@ class _Drawing:
 
     def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
         self.context, self.problem, self.params = context, problem, params
+        self.dialect, self.target, self.limits = params.dialect, params.target, params.limits
+        self.large_bytes = params.large_bytes
         self.shapes = list(problem.shapes)
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.result_sizes: dict[int | None, int] = {}  # bytes of what the reference returns
@@ -77,7 +63,7 @@ class _Drawing:
         self.doubled = False
         self.main = ProblemSizes(problem)
         if params.dialect == "triton":
-            fitting(self.main, params.target, params.input_bytes, params.large_bytes)
+            fit(self.main, params.target, params.input_bytes, params.large_bytes)
         self.own_reference = problem.own_reference  # not the original kernel
         with self.main.applied():
             self.first = self._inputs(params.seed, None)
@@ -86,22 +72,12 @@ class _Drawing:
             self._effects_at(None)
 
     @cached_property
-    def derived(self) -> list[dict[str, int]]:
-        """The shapes that are derived from the problem's sizes; of numbers, only those that an axis of the main case's
-        inputs has are sizes.
-        """
-        sizes = ProblemSizes(self.problem)
-        axes = {n for _, array in arrays_of(self.first) for n in array.shape}
-        full = {name: size for name, size in sizes.full.items() if not sizes.fixed or size in axes}
-        return derive_shapes(full, listed=bool(self.shapes))
-
-    @cached_property
     def kinds(self) -> frozenset[str]:
         """The kinds of work that the reference does, seen at the first shape that is small enough."""
         work = HostWork()
         for at in self._shapes_tried():
             inputs = self._base(at)
-            if byte_count(inputs) <= _COUNTED_BYTES or (at is None and self.problem.call(inputs)[0].writes):
+            if byte_count(inputs) <= COUNTED_BYTES or (at is None and self.problem.call(inputs)[0].writes):
                 count_work(self.problem, [copied(v) for v in inputs], work)
                 break
         return frozenset(work.elements)
@@ -109,10 +85,10 @@ class _Drawing:
     @cached_property
     def home(self) -> int | None:
         """The shape for the cases whose point is their values: the main one unless a further one is small enough."""
-        if self.size <= self.params.large_bytes:
+        if self.size <= self.large_bytes:
             return None
         sizes = {at: byte_count(self._base(at)) for at in self._shapes_tried()}
-        small = {at: size for at, size in sizes.items() if size <= self.params.large_bytes}
+        small = {at: size for at, size in sizes.items() if size <= self.large_bytes}
         return max(small, key=lambda at: small[at], default=None)
 
     def _shapes_tried(self) -> list[int | None]:
@@ -124,55 +100,41 @@ class _Drawing:
     def case(self, index: int) -> DrawnCase | None:
         """Draw and save one case; None when the problem has no such shape, or no sums to lose anything in."""
         case = self.params.cases[index]
-        if case.reduced:
-            return self._reduced(index, case)
-        if case.beyond is not None:
-            return self._beyond(index, case, case.beyond)
+        if case.sizes:
+            return self._at_sizes_of(SIZES[case.sizes], index, case)
         with self.main.applied():
             return self._case(index, case)
 
-    def _reduced(self, index: int, case: Case) -> DrawnCase | None:
-        """Return a case at smaller sizes of a main shape that is large: the problem need not be able to draw it."""
-        large = self.params.large_bytes
-        if self.params.dialect != "triton" or self.main.smaller or self.size <= large:
+    def _at_sizes_of(self, probe: SizeProbe, index: int, case: Case) -> DrawnCase | None:
+        """Return a case at sizes that a probe chooses: the problem need not be able to draw it."""
+        shapes = probe.shapes(self)
+        if case.number >= len(shapes):
             return None
-        sizes = ProblemSizes(self.problem)
-        fitting(sizes, self.params.target, large, large)
-        if not sizes.smaller:
-            return None
+        shape, sizes = shapes[case.number], ProblemSizes(self.problem)
         drawn = DrawnCase(
-            index, case.name, case.distribution, shape=dict(sizes.smaller), derived=True, smaller=str(sizes),
-            reduced=True,
+            index, case.name, case.distribution, shape=dict(shape), derived=True,
+            open=probe.leaves_open(self, shape), fixed=sizes.fixed and not probe.stands_in, reduced=probe.stands_in,
+            smaller=str(sizes.at(shape)) if probe.stands_in else "",
         )  # fmt: skip
-        with suppress(Exception), sizes.applied():  # the problem's own code, asked for what it never promised
-            inputs = sizes.inputs(case.seed)
-            return self._keep(drawn, inputs, sizes.smaller)
-        return None
+        left_out = probe.too_large(self)
+        try:
+            with sizes.at(shape).applied():
+                left_out = left_out or ("its inputs are large" if self._far_too_large(probe, sizes) else "")
+                inputs = [] if left_out else sizes.inputs(case.seed)
+                if byte_count(inputs) > self.large_bytes:
+                    left_out = "its inputs are large"
+                if not left_out:
+                    return self._keep(drawn, inputs, shape)
+        except Exception as error:  # the problem's own code, asked for what it never promised
+            left_out = f"the problem does not draw it ({type(error).__name__})"
+        return replace(drawn, left_out=left_out) if probe.told else None
 
-    def _beyond(self, index: int, case: Case, number: int) -> DrawnCase | None:
-        """Return a case at sizes beyond a number that the candidate compares sizes with: it says itself that it takes
-        them. The problem need not be able to draw it.
-        """
-        if self.params.dialect != "triton" or self.main.smaller:
-            return None
-        sizes, most = ProblemSizes(self.problem), self.params.large_bytes
-        shapes = [
-            s for s, times in shapes_beyond(sizes.full, self.params.limits) if times * self.size <= most
-        ]
-        if number >= len(shapes):
-            return None
-        shape = shapes[number]
-        with suppress(Exception), sizes.at(shape).applied():
-            with hollow_draws(self.params.target):
-                if byte_count(sizes.inputs(0)) > most:
-                    return None
-            inputs = sizes.inputs(case.seed)
-            drawn = DrawnCase(
-                index, case.name, case.distribution, shape=dict(shape), derived=True, open=True,
-                fixed=sizes.fixed,
-            )  # fmt: skip
-            return self._keep(drawn, inputs, shape)
-        return None
+    def _far_too_large(self, probe: SizeProbe, sizes: ProblemSizes) -> bool:
+        """Check whether sizes that may be many times the problem's take too much, without drawing their values."""
+        if probe.told or self.dialect != "triton":
+            return False
+        with hollow_draws(self.target):
+            return byte_count(sizes.inputs(0)) > self.large_bytes
 
     def _inputs(self, seed: int, at: int | None) -> list[Any]:
         if at is None and self.main.smaller:
@@ -180,8 +142,6 @@ class _Drawing:
         return self.problem.inputs(seed, self._shape(at))
 
     def _case(self, index: int, case: Case) -> DrawnCase | None:
-        if case.derived is not None:
-            return self._derived(index, case) if case.derived < len(self.derived) else None
         at = case.shape_index
         if at is not None and at >= len(self.shapes):
             return None
@@ -193,18 +153,16 @@ class _Drawing:
             return replace(drawn, left_out="the inputs of earlier cases are large")
         if index and self.results + self.result_sizes.get(at, 0) > self.params.result_bytes:
             return replace(drawn, left_out="the results of earlier cases are large")
-        inputs, changed = self._inputs(case.seed if case.alters is None else case.alters, at), True
+        probe = VALUES[case.distribution]
+        inputs = self._inputs(case.seed if case.alters is None else case.alters, at)
         notes: list[str] = []
         self.sizes.setdefault(at, byte_count(inputs))
         if at not in self.result_sizes:
             self.result_sizes[at] = result_bytes(self.problem, inputs)
-        if case.again or (case.movable and case.distribution not in _CHANGES):
+        if case.again or (case.movable and case.distribution == "original"):
             inputs, notes = self._fresh(inputs, case, at)
-        if case.alters is not None:
-            inputs, changed = change("integers", inputs, _mixed(case.alters))
-        if changed and case.distribution in _CHANGES:
-            inputs, changed = _CHANGES[case.distribution](self, inputs, case.seed)
-        if not changed and case.distribution in _FITTING:
+        inputs, changed = probe.inputs(self, inputs, case)
+        if not changed and probe.fits_some:
             return None
         if not changed:
             return replace(drawn, left_out="it does not change these inputs")
@@ -216,39 +174,13 @@ class _Drawing:
             replace(drawn, twice=twice, notes=notes), inputs, smaller_sizes, self._effects_at(at)
         )
 
-    def _skewed(self, inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
-        moved, changed = skewed(inputs, seed)
-        if self.own_reference and byte_count(moved) <= _COUNTED_BYTES:
-            given, moved = moved, varied(self.problem, moved)
-            changed = changed or given is not moved
-        return moved, changed
-
-    def _finite(self, inputs: list[Any]) -> bool:
+    def is_finite(self, inputs: list[Any]) -> bool:
         """Check whether the reference takes ``inputs``, and gives numbers."""
         try:
             outputs = self.problem.reference([copied(v) for v in inputs])
         except Exception:  # the problem's own code, asked for what it never promised
             return False
         return all(bool(np.isfinite(_plain(a)).all()) for _, a in arrays_of(outputs or []))
-
-    def _derived(self, index: int, case: Case) -> DrawnCase:
-        """Return a case at a shape that the problem did not list: it need not be able to draw it."""
-        sizes, shape = ProblemSizes(self.problem), dict(self.derived[case.derived or 0])
-        partial = self.params.dialect != "triton" and any(n % sizes.full[name] for name, n in shape.items())
-        drawn = DrawnCase(
-            index, case.name, case.distribution, shape=shape, derived=True, open=not (self.shapes or partial),
-            fixed=sizes.fixed,
-        )  # fmt: skip
-        if 4 * self.size > self.params.large_bytes or self.main.smaller:
-            return replace(drawn, left_out="the inputs are large enough at the main shape")
-        try:
-            with sizes.at(shape).applied():
-                inputs = sizes.inputs(case.seed)
-                if byte_count(inputs) > self.params.large_bytes:
-                    return replace(drawn, left_out="its inputs are large")
-                return self._keep(drawn, inputs, shape)
-        except Exception as error:  # the problem's own code, asked for what it never promised
-            return replace(drawn, left_out=f"the problem does not draw it ({type(error).__name__})")
 
     def _keep(
         self, drawn: DrawnCase, inputs: list[Any], sizes: Mapping[str, int], effects: Effects | None = None
@@ -263,9 +195,7 @@ class _Drawing:
             call = self.problem.with_parameters(call, seed ^ 0x2545F491)
         case_call = CaseCall(
             call, drawn.twice, drawn.derived, drawn.distribution != "original",
-            drawn.distribution in HELD_BY_ORIGINAL or self._has_indices(drawn), effects.written,
-            dict(sizes),
-            drawn.reduced,
+            VALUES[drawn.distribution].compares(self), effects.written, dict(sizes), drawn.reduced,
         )  # fmt: skip
         digests = self._save(drawn.index, inputs, arguments, case_call)
         self.used += byte_count(inputs)
@@ -290,16 +220,12 @@ class _Drawing:
             return Effects()
         return effects_of(lambda copies: count_work(self.problem, copies, HostWork()), inputs, arguments)
 
-    def _has_indices(self, drawn: DrawnCase) -> bool:
-        """Check whether the case draws equal floats of which the reference may return the place."""
-        return drawn.distribution == "integers" and bool(_INDICES & self.kinds)
-
     def _fresh(self, inputs: list[Any], case: Case, at: int | None) -> tuple[list[Any], list[str]]:
         """Inputs that a seed makes differ, even where ``get_inputs`` seeds its generators itself."""
         before = self.first if at is None else self._inputs(case.seed ^ 1, at)
         if not _same(before, inputs):
             return inputs, []
-        shuffled, changed = change("shuffled", inputs, case.seed)
+        shuffled, changed = Shuffled(case.seed).of(inputs)
         note = "the inputs are the same for every seed" + (
             "; their elements were shuffled" if changed else ""
         )
@@ -320,64 +246,6 @@ class _Drawing:
             message = f"An input cannot be checked: {error}."
             raise StepFailedError(StepError("problem-invalid", message, self.params.problem.path)) from error
         return case_digests(self.context, index)
-
-
-_Change = Callable[[_Drawing, list[Any], int], tuple[list[Any], bool]]
-
-
-def _mixed(seed: int) -> int:
-    """Return the seed of what changes inputs, which is not that of their drawing."""
-    return seed ^ 0x5DEECE66D
-
-
-def _redistribution(name: str) -> _Change:
-    return lambda _, inputs, seed: change(name, inputs, _mixed(seed))
-
-
-def _alteration(name: str) -> _Change:
-    return lambda _, inputs, seed: altered(name, inputs, seed)
-
-
-def _long_sums(name: str) -> _Change:
-    return lambda _, inputs, seed: long_sums(name, inputs)
-
-
-#: What makes the inputs of each distribution of those that were drawn: they, and whether anything changed.
-_CHANGES: Mapping[str, _Change] = {
-    **{name: _redistribution(name) for name in ("large", "small", "rows", "integers")},
-    **{name: _alteration(name) for name in ALTERED},
-    **{name: _long_sums(name) for name in LONG_SUMS},
-    "skewed": lambda at, inputs, seed: at._skewed(inputs, _mixed(seed)),
-    "spikes": lambda at, inputs, seed: spikes(inputs, _mixed(seed), at.kinds),
-    HALF_RANGE: lambda at, inputs, _: half_range(inputs, at._finite),
-    OFFSET: lambda at, inputs, _: offset(inputs, at.kinds),
-    FAR_ELEMENTS: lambda at, inputs, seed: far_elements(inputs, _mixed(seed), at.kinds, at._finite),
-    INTEGER_ENDS: lambda _, inputs, seed: end_integers(inputs, _mixed(seed)),
-}  # fmt: skip
-#: Distributions for some problems only; for others nobody asks for them.
-_FITTING = frozenset([*LONG_SUMS, "spikes", HALF_RANGE, *HELD_BY_ORIGINAL])
-
-
-def fitting(sizes: ProblemSizes, target: str, most: int, wanted: int) -> None:
-    """Make ``sizes`` smaller until the inputs take ``wanted`` bytes, if they take more than ``most`` as they are. They
-    are drawn from the smallest on, so that none is drawn which does not fit.
-    """
-    steps = [sizes.smaller]
-    while sizes.halve():
-        steps.append(sizes.smaller)
-    chosen = 0
-    with hollow_draws(target):
-        for number in reversed(range(len(steps) if len(steps) > 1 else 0)):
-            size = 0
-            with (
-                suppress(Exception),
-                sizes.at(steps[number]).applied(),
-            ):  # the problem never promised to draw them
-                size = byte_count(sizes.inputs(0))
-            if size > most:
-                break
-            chosen = number if 0 < size <= wanted or number == 0 else chosen
-    sizes.at(steps[chosen])
 
 
 def case_digests(context: StepContext, index: int) -> list[str]:

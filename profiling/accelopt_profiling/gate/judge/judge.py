@@ -15,7 +15,8 @@ from accelopt_profiling.comparison.saved_values import digest
 from accelopt_profiling.gate.judge.kernel_contribution import only_moved, right_without_kernels
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
 from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
-from accelopt_profiling.gate.request import FAR_ELEMENTS, HELD_BY_ORIGINAL, LONG_SUMS, OFFSET
+from accelopt_profiling.gate.probes.probe import ValueProbe
+from accelopt_profiling.gate.probes.registry import VALUES
 from accelopt_profiling.gate.step_schemas import LATER, CaseVerdict, JudgeParams, OutputVerdict, ReferenceRule
 from accelopt_profiling.gate.steps.case_files import (
     ABOUT,
@@ -29,14 +30,6 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
 from accelopt_profiling.worker.project_modules import leave_project
 from accelopt_profiling.worker.step_context import StepContext
-
-#: Inputs on which digits cancel, and where; there an error of so many times what is allowed tells one algorithm from
-#: another.
-_CANCELLING = {
-    OFFSET: "the mean is far larger than the spread",
-    FAR_ELEMENTS: "some elements are far larger than the others",
-}
-_CANCELLED = 4.0
 
 
 def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
@@ -53,7 +46,8 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
         if not (folder / "expected").is_dir():
             continue
         known = params.alone or params.replaces or (folder / "original").is_dir()
-        answers = SavedOutputs(folder, stated, distribution in LONG_SUMS, rule.settled and known)
+        probe = VALUES[distribution]
+        answers = SavedOutputs(folder, stated, probe.is_exact, rule.settled and known)
         finite = answers.finite()
         if first:
             ordinary_is_finite = finite
@@ -66,7 +60,7 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
             replaced, notes = judge_tolerance(answers)
             stated = Tolerance() if replaced else stated
         first = False
-        judged.append(_Case(index, distribution, answers, params, notes).judge())
+        judged.append(_Case(index, probe, answers, params, notes).judge())
     return judged
 
 
@@ -82,16 +76,12 @@ def _equal(one: Array, other: Array, *known: Array | None) -> bool:
 AS_FAR = 2.0
 
 
-def _worst(comparison: OutputComparison) -> float:
-    return max(comparison.whole, comparison.row, comparison.element)
-
-
 class _Case:
     def __init__(
-        self, index: int, distribution: str, answers: SavedOutputs, params: JudgeParams, notes: list[Reason]
+        self, index: int, probe: ValueProbe, answers: SavedOutputs, params: JudgeParams, notes: list[Reason]
     ) -> None:
-        self.index, self.answers, self.params, self.notes = index, answers, params, notes
-        self.distribution = distribution
+        self.index, self.probe, self.answers, self.notes = index, probe, answers, notes
+        self.dialect, self.alone, self.replaces = params.dialect, params.alone, params.replaces
         self.reasons: list[Reason] = []
         self.known: dict[int, Array] = {}
 
@@ -125,7 +115,7 @@ class _Case:
             self.index, self.reasons, self.notes, outputs, "", repeatable,
             *compared_elements(actual or [], self.known), digests,
             None if actual is None or self.reasons else right_without_kernels(answers, actual, self.known),
-            self._original_right(), only_moved(answers) if answers.has("again") else None,
+            self.original_right(), only_moved(answers) if answers.has("again") else None,
         )  # fmt: skip
 
     def _same_form(self, actual: list[Leaf]) -> bool:
@@ -135,7 +125,7 @@ class _Case:
             self._fail("wrong-count", f"It returned {len(actual)} outputs, the reference {len(expected)}.")
             return False
         for mine, theirs in zip(actual, self.answers.native, strict=True):
-            if self.params.dialect == "triton" and theirs.library == "torch" and mine.library != "torch":
+            if self.dialect == "triton" and theirs.library == "torch" and mine.library != "torch":
                 self._fail("wrong-type", f"{mine.where} is no torch tensor.")
             elif mine.type_name not in ("", "Tensor", theirs.type_name):
                 self._fail("wrong-type", f"{mine.where} is a {mine.type_name}, a kind of tensor of its own.")
@@ -165,56 +155,27 @@ class _Case:
         comparison = self._beside_the_original(
             number, self.answers.compare(mine.values, number, limit, known)
         )
-        if comparison.fault == "wrong-result" and self.answers.sums:
-            message = f"{mine.where}: small terms are lost in long sums: {comparison.detail}."
-            self._fail("low-precision", message)
-        elif comparison.fault and (note := self._excused(mine, comparison)):
-            self.notes.append(note)
-        elif comparison.fault and self.distribution == OFFSET:
-            self._fail("low-precision", self._cancelled(mine, comparison))
-        elif comparison.fault:
-            self._fail(*self._unwritten(mine) or (comparison.fault, difference(mine, comparison)))
-        elif self.distribution == "rows" and known is None:
-            self._of_zero_rows(mine, number)
+        if comparison.fault:
+            note = self.probe.excuse(self, mine, comparison)
+            if note is not None:
+                self.notes.append(note)
+            else:
+                self.reasons.append(self.probe.cause(mine, comparison) or self._cause(mine, comparison))
+        elif known is None and (reason := self.probe.overlooked(self, mine, number)):
+            self.reasons.append(reason)
         own = comparison
         if limit.stated:
             strict = self.answers.allowed(mine, number, Tolerance())
             own = self.answers.compare(mine.values, number, strict, known)
-        ratio = max(own.whole, own.row, own.element)
         return OutputVerdict(
-            mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, ratio
+            mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, own.worst
         )
 
-    def _excused(self, mine: Leaf, comparison: OutputComparison) -> Reason | None:
-        """Return a note in place of a reason where inputs are of the gate's making, which nobody promised: digits
-        cancel, and the error is one that an honest order of sums can make; or what a candidate replaces is wrong there
-        too. With a mean far larger than the spread, a candidate that replaces nothing is excused as well.
-        """
-        if self.distribution not in HELD_BY_ORIGINAL:
-            return None
-        if self.distribution in _CANCELLING and _worst(comparison) <= _CANCELLED:
-            return Reason("cancellation", self._cancelled(mine, comparison))
-        alone = self.params.alone and self.distribution != OFFSET
-        if self.params.replaces or alone or self._original_right():
-            return None
-        if self.distribution == OFFSET:
-            return Reason("cancellation", self._cancelled(mine, comparison))
-        message = f"On {self.distribution} the original is wrong too; {difference(mine, comparison)}"
-        return Reason("range-ends", message)
+    def _cause(self, mine: Leaf, comparison: OutputComparison) -> Reason:
+        return self._unwritten(mine) or Reason(comparison.fault, difference(mine, comparison))
 
-    def _cancelled(self, mine: Leaf, comparison: OutputComparison) -> str:
-        return f"{mine.where}: digits cancel where {_CANCELLING[self.distribution]}: {comparison.detail}."
-
-    def _of_zero_rows(self, mine: Leaf, number: int) -> None:
-        expected, native = self.answers.expected[number], self.answers.native[number]
-        place = lost_of_zero_rows(mine.values, expected.values, native.values, self.answers.inputs)
-        if place is not None:
-            found, wanted = mine.values.reshape(-1)[place], expected.values.reshape(-1)[place]
-            message = f"{mine.where}: for row {place}, which holds zeros, it is {found:.4g} instead of {wanted:.4g}."
-            self._fail("wrong-result", message)
-
-    def _unwritten(self, mine: Leaf) -> tuple[str, str] | None:
-        """Return the code and the message where elements are of memory that nothing wrote."""
+    def _unwritten(self, mine: Leaf) -> Reason | None:
+        """Return the reason where elements are of memory that nothing wrote."""
         places = is_unwritten(mine.values, mine.dtype)
         count = int(np.count_nonzero(places))
         if not count:
@@ -222,7 +183,7 @@ class _Case:
         first = [int(n) for n in np.unravel_index(int(np.argmax(places)), places.shape)]
         elements = "1 element" if count == 1 else f"{count} elements"
         share = f"{100 * count / places.size:.3g} %"
-        return "not-written", f"{mine.where}: nothing wrote {elements} ({share}), first at {first}."
+        return Reason("not-written", f"{mine.where}: nothing wrote {elements} ({share}), first at {first}.")
 
     def _again(self, actual: list[Leaf], name: str, code: str, which: str) -> list[Leaf] | None:
         """Read a further run's outputs; None, with a reason, unless they have the shapes of the first run's."""
@@ -305,10 +266,10 @@ class _Case:
         if theirs.shape != expected[number].shape:
             return comparison
         own = self.answers.compare(theirs.values, number, self.answers.allowed(theirs, number))
-        as_far = own.fault in ("", "wrong-result") and _worst(comparison) <= AS_FAR * min(_worst(own), 1.0)
+        as_far = own.fault in ("", "wrong-result") and comparison.worst <= AS_FAR * min(own.worst, 1.0)
         return replace(comparison, fault="", detail="") if as_far else comparison
 
-    def _original_right(self) -> bool | None:
+    def original_right(self) -> bool | None:
         """Check whether the original kernel is right on this case."""
         if not self.answers.has("original"):
             return None
@@ -321,28 +282,3 @@ class _Case:
 
     def _fail(self, code: str, message: str) -> None:
         self.reasons.append(Reason(code, message))
-
-
-#: The reference's own runs have to agree by this, and what a kernel gives may be off by the other, both relative.
-_AGREED, _OFF = 1e-3, 0.5
-#: No number below this is asked for: products of it may be flushed to zero.
-_LEAST = 1e-30
-
-
-def lost_of_zero_rows(values: Array, expected: Array, native: Array, inputs: list[Leaf]) -> int | None:
-    """Return the place in an output of one value for each row where an input's row is zero and the value is
-    of another size than the reference's; None where there is none. An error that bounds a scale from below
-    shows only there."""
-    if values.dtype.kind != "f" or expected.shape != values.shape or native.shape != values.shape:
-        return None
-    mine, theirs, own = (a.reshape(-1).astype(np.float64) for a in (values, expected, native))
-    for leaf in inputs:
-        if not leaf.floating or len(leaf.shape) < 2 or leaf.values[..., 0].size != mine.size:
-            continue
-        zero = ~leaf.values.reshape(-1, leaf.shape[-1]).any(axis=1)
-        size = np.abs(theirs)
-        clear = zero & (size > _LEAST) & (np.abs(own - theirs) <= _AGREED * size)
-        wrong = clear & ~(np.abs(mine - theirs) <= _OFF * size)
-        if wrong.any():
-            return int(np.argmax(wrong))
-    return None

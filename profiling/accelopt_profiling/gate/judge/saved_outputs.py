@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,20 +12,26 @@ from accelopt_profiling.comparison.leaves import Leaf, read_leaves
 from accelopt_profiling.comparison.outputs import ExpectedOutputs
 from accelopt_profiling.comparison.ties import names_the_first
 from accelopt_profiling.comparison.tolerance import Allowed, allowed
-from accelopt_profiling.gate.inputs.long_sums import is_exact
 from accelopt_profiling.gate.steps.case_files import PARAMETERS, finished
 from accelopt_profiling.problems.problem import Tolerance
 
 
 class SavedOutputs(ExpectedOutputs):
     """The expected values, those of the reference in the inputs' own precision (``native``) and the inputs. ``stated``
-    is the tolerance that holds; it may be replaced. ``sums`` tells that the inputs are made for long sums, ``settled``
-    that of equal elements the first is named wherever the reference does so.
+    is the tolerance that holds; it may be replaced. ``is_exact`` tells of expected and native values that an honest
+    kernel finds them but for its output's rounding, ``settled`` that of equal elements the first is named wherever the
+    reference does so.
     """
 
-    def __init__(self, folder: Path, stated: Tolerance, sums: bool = False, settled: bool = False) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        stated: Tolerance,
+        is_exact: Callable[[Array, Array], bool] = lambda expected, native: False,
+        settled: bool = False,
+    ) -> None:
         super().__init__(self._saved, stated)
-        self.folder, self.sums, self.settled = folder, sums, settled
+        self.folder, self.is_exact, self.settled = folder, is_exact, settled
 
     def _saved(self, name: str) -> list[Leaf] | None:
         return read_leaves(self.folder / name, others=name == "inputs") if self.has(name) else None
@@ -80,7 +87,7 @@ class SavedOutputs(ExpectedOutputs):
     def allowed(self, mine: Leaf, number: int, stated: Tolerance | None = None) -> Allowed:
         """Return the error that output ``number`` may have. Where it is an exact sum its own dtype alone
         counts."""
-        if self.sums and is_exact(self.expected[number].values, self.native[number].values):
+        if self.is_exact(self.expected[number].values, self.native[number].values):
             return allowed([mine.dtype], self.stated if stated is None else stated)
         return super().allowed(mine, number, stated)
 

@@ -7,15 +7,17 @@ by counting are counted anew rather than read.
 
 from __future__ import annotations
 
-import math
 import sys
-from collections.abc import Collection
 from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.memory import arrays_of
-from accelopt_profiling.gate.inputs.distributions import Array, Rewriting
+from accelopt_profiling.comparison.memory import arrays_of, byte_count
+from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Array, Change, Drawing, ValueProbe, mixed
+from accelopt_profiling.gate.probes.rewriting import Rewriting, both_signs, dtype_of, largest_positive
+from accelopt_profiling.gate.request import Case
+from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.problem import Problem
 
 #: Kinds of the reference's work (``observe.hostwork``), of which it has to do all of one set.
 _SHIFTED = ({"softmax"}, {"attention"}, {"loss"}, {"exp", "extreme"})
@@ -24,11 +26,6 @@ _SPIKES = np.array([200.0, 190.0])
 _PRODUCTS = frozenset(["matmul", "attention", "convolution"])
 #: How far from the others two rows are moved in the case "spikes", one down and one up.
 _FAR = 1000.0
-#: The mean of the case "offset", in root mean squares of what was drawn.
-_OFFSET = 1000.0
-#: Work of a reference that takes a mean off before it squares, and of one that squares the differences of arrays.
-_CENTRING = ({"norm"}, {"variance"}, {"sum", "power", "sqrt"})
-_DISTANCES = ({"norm", "add"}, {"sum", "power", "add"}, {"loss"}, {"distance"})
 #: What part of whole numbers that were drawn at random is one and the same in the case "skewed", and how many there
 #: have to be.
 _CROWDED, _MANY = 0.99, 64
@@ -37,79 +34,56 @@ _CROWDED, _MANY = 0.99, 64
 _SINK, _KEPT = 3.5, 0.5
 #: How much wider than it was drawn an array from 0 to 1 is made around zero.
 _CENTRED = 4.0
+#: What is between 0 and 1 stays so.
+_FACTOR = 0.75
 
 
-def skewed(inputs: list[Any], seed: int) -> tuple[list[Any], bool]:
-    """Return the inputs with the float arrays that have negative elements negated, and if they have both signs moved
-    up by their root mean square, with the first row of each matrix far above the others and its middle row far
-    below. If none has negative elements, so the largest one, less its mean: a problem that draws from 0 to 1
-    seldom means that, and one that does gives NaN. Indices that count (0, 1, 2, ... along the last axis) come in
-    another order, lower triangular masks upside down. Where one array holds whole numbers that were drawn at
-    random, nearly all of them are the same one.
+class Skewed(ValueProbe):
+    """Float arrays that have negative elements are negated, and if they have both signs moved up by their root mean
+    square, with the first row of each matrix far above the others and its middle row far below. If none has negative
+    elements, so is the largest one, less its mean: a problem that draws from 0 to 1 seldom means that, and one that
+    does gives NaN. Indices that count (0, 1, 2, ... along the last axis) come in another order, lower triangular masks
+    upside down. Where one array holds whole numbers that were drawn at random, nearly all of them are the same one.
+    Scalar fractions become three quarters of what they were.
     """
-    state = _Skewed(np.random.default_rng(seed), largest_positive(inputs), _drawn_integers(inputs))
-    return [state.value(v) for v in inputs], state.changed
+
+    name = "skewed"
+    catches = (
+        "A mean taken to be zero, extremes taken to have one sign; scalars, indices, masks that are not read."
+    )
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        skewed = _Skewed(mixed(case.seed), largest_positive(inputs), _drawn_integers(inputs))
+        values, changed = skewed.of(inputs)
+        if drawing.own_reference and byte_count(values) <= COUNTED_BYTES:
+            before, values = values, varied(drawing.problem, values)
+            changed = changed or before is not values
+        return values, changed
 
 
-def spikes(inputs: list[Any], seed: int, work: Collection[str]) -> tuple[list[Any], bool]:
-    """Return the inputs with the float arrays of both signs (or the largest one, if there is none) with two elements,
-    in the second half of the last row but one of each matrix, at 200 and 190: at the same places in arrays of the
-    same width; the first row a thousand below where it was drawn, and the second, of four or more, a thousand
-    above, where the ``work`` has no products of rows with rows. Nothing changes unless the reference's ``work``
-    takes a maximum off.
+class Spikes(ValueProbe):
+    """Float arrays of both signs (or the largest one, if there is none) get two elements, in the second half of the
+    last row but one of each matrix, at 200 and 190: at the same places in arrays of the same width. The first row moves
+    a thousand down, and the second, of four or more, a thousand up, where the reference's work has no products of rows
+    with rows. For problems of which the reference takes a maximum off: others may overflow there.
     """
-    if not any(kinds <= set(work) for kinds in _SHIFTED):
-        return inputs, False
-    state = _Spikes(seed, largest_positive(inputs), far=not _PRODUCTS & set(work))
-    return [state.value(v) for v in inputs], state.changed
 
+    name = "spikes"
+    catches = "A missing maximum, where the reference subtracts one; padding that takes part in a maximum."
+    fits_some = True
 
-def offset(inputs: list[Any], work: Collection[str]) -> tuple[list[Any], bool]:
-    """Return the largest float array, of both signs, with a mean a thousand times its root mean square, where
-    all floats are float32 and the reference's ``work`` may take a mean off: the mean of squares less the
-    square of the mean says nothing there. Where it may square differences of arrays, all matrices with rows as long as
-    the largest's are moved alike: squares less twice a product say nothing of near points far away."""
-    arrays = [a for _, a in arrays_of(inputs)]
-    floats = [a for a in arrays if str(a.dtype).removeprefix("torch.").startswith(("float", "bfloat"))]
-    single = all(str(a.dtype).removeprefix("torch.") == "float32" for a in floats)
-    if not floats or not single:
-        return inputs, False
-    largest = max((tuple(a.shape) for a in floats), key=math.prod)
-    alike = [a for a in floats if a.ndim > 1 and tuple(a.shape)[-1:] == largest[-1:]]
-    apart = len(alike) > 1 and any(kinds <= set(work) for kinds in _DISTANCES)
-    if not apart and not any(kinds <= set(work) for kinds in _CENTRING):
-        return inputs, False
-    state = _Offset(largest, apart)
-    return [state.value(v) for v in inputs], state.changed
-
-
-class _Offset(Rewriting):
-    """Moves the first array of the shape ``largest``, or with ``apart`` all matrices with rows as long by as much."""
-
-    def __init__(self, largest: tuple[int, ...], apart: bool = False) -> None:
-        super().__init__()
-        self.largest, self.apart, self.by = largest, apart, 0.0
-
-    def rule(self, array: Array) -> Array | None:
-        wanted = (
-            array.ndim > 1 and array.shape[-1:] == self.largest[-1:]
-            if self.apart
-            else array.shape == self.largest and not self.by
-        )  # fmt: skip
-        if not wanted or not _both_signs(array):
-            return None
-        self.by = self.by or _OFFSET * float(np.sqrt(np.mean(np.square(array[np.isfinite(array)]))))
-        moved: Array = array + self.by
-        return moved
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        if not any(kinds <= drawing.kinds for kinds in _SHIFTED):
+            return inputs, False
+        far = not _PRODUCTS & drawing.kinds
+        return _Spikes(mixed(case.seed), largest_positive(inputs), far).of(inputs)
 
 
 def _drawn_integers(inputs: list[Any]) -> tuple[int, ...] | None:
     """Return the shape of the only array of int32 or int64 where there is one, of many numbers that repeat in
     no order: what says how long something is, or where it begins, does not."""
-    found = [
-        a for _, a in arrays_of(inputs) if str(a.dtype).removeprefix("torch.").startswith(("int", "uint"))
-    ]
-    if len(found) != 1 or str(found[0].dtype).removeprefix("torch.") not in ("int32", "int64"):
+    found = [a for _, a in arrays_of(inputs) if dtype_of(a).startswith(("int", "uint"))]
+    if len(found) != 1 or dtype_of(found[0]) not in ("int32", "int64"):
         return None
     flat = np.asarray(found[0].detach().cpu() if hasattr(found[0], "detach") else found[0]).reshape(-1)
     steps = np.diff(flat)
@@ -118,30 +92,15 @@ def _drawn_integers(inputs: list[Any]) -> tuple[int, ...] | None:
     return tuple(found[0].shape) if drawn else None
 
 
-def largest_positive(inputs: list[Any]) -> tuple[int, ...] | None:
-    """Return the shape of the largest float array if no float array has a negative element."""
-    floats = [
-        a for _, a in arrays_of(inputs) if str(a.dtype).removeprefix("torch.").startswith(("float", "bfloat"))
-    ]
-    if not floats or any(bool(((a < 0) & (a > -math.inf)).any()) for a in floats):
-        return None
-    return max((tuple(a.shape) for a in floats), key=math.prod)
-
-
-def _both_signs(array: Array) -> bool:
-    finite = array[np.isfinite(array)]
-    return bool((finite < 0).any() and (finite > 0).any())
-
-
 class _Skewed(Rewriting):
     def __init__(
         self,
-        generator: np.random.Generator,
+        seed: int,
         positive: tuple[int, ...] | None,
         integers: tuple[int, ...] | None = None,
     ) -> None:
         super().__init__()
-        self.generator, self.positive, self.integers = generator, positive, integers
+        self.generator, self.positive, self.integers = np.random.default_rng(seed), positive, integers
 
     def rule(self, array: Array) -> Array | None:
         finite = np.isfinite(array)
@@ -151,7 +110,7 @@ class _Skewed(Rewriting):
         if not (array[finite] < 0).any():
             return None
         negated: Array = -array
-        if not _both_signs(array):
+        if not both_signs(array):
             return negated
         scale = float(np.sqrt(np.mean(np.square(array[finite]))))
         moved = negated + scale
@@ -200,7 +159,7 @@ class _Spikes(Rewriting):
         self.seed, self.positive, self.far = seed, positive, far
 
     def rule(self, array: Array) -> Array | None:
-        if array.ndim < 2 or array.shape[-1] < 4 or not (array.shape == self.positive or _both_signs(array)):
+        if array.ndim < 2 or array.shape[-1] < 4 or not (array.shape == self.positive or both_signs(array)):
             return None
         columns = array.shape[-1]
         generator = np.random.default_rng((self.seed, columns))
@@ -213,3 +172,28 @@ class _Spikes(Rewriting):
         if self.far and rows > 3:
             spiked[..., 1, :] += _FAR
         return spiked
+
+
+def varied(problem: Problem, inputs: list[Any]) -> list[Any]:
+    """Return ``inputs`` with every Python float among them at three quarters, whole numbers aside (an exponent of 2.0
+    says what to compute). Nothing changes where the reference does not look at them: there a kernel may take the
+    word of either."""
+    moved = [v * _FACTOR if type(v) is float and not v.is_integer() else v for v in inputs]
+    if all(a is b for a, b in zip(moved, inputs, strict=True)):
+        return inputs
+    try:
+        before, after = (problem.reference([copied(v) for v in given]) for given in (inputs, moved))
+    except Exception:  # the reference takes no other number
+        return inputs
+    return inputs if before is None or after is None or _alike(before, after) else moved
+
+
+def _alike(one: list[Any], other: list[Any]) -> bool:
+    pairs = zip(arrays_of(one), arrays_of(other), strict=False)
+    return all(np.array_equal(_plain(a), _plain(b), equal_nan=True) for (_, a), (_, b) in pairs)
+
+
+def _plain(array: Any) -> Any:
+    if isinstance(array, np.ndarray):
+        return array.astype(np.float64) if array.dtype.kind not in "iub" else array
+    return array.detach().cpu().double().numpy()
