@@ -6,37 +6,69 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from enum import Enum
 
 from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding, local_names
 from accelopt_profiling.gate.reading.weights import of_the_model
 
-_SOURCES = {
-    "os.environ": "the environment", "os.getenv": "the environment", "time": "the clock", "datetime": "the clock",
-    "random": "chance", "secrets": "chance", "uuid": "chance", "numpy.random": "chance", "torch.rand": "chance",
-    "torch.randn": "chance", "torch.randint": "chance", "sys.argv": "the command line", "platform": "the host",
-    "socket.gethostname": "the host", "id": "an address", "os.getpid": "the process", "os.path.exists": "files",
-    "sys.gettrace": "the debugger", "sys.getprofile": "the debugger", "os.getcwd": "the folder", "os.listdir": "files",
-    "torch.cuda.is_current_stream_capturing": "graph capture", "inspect.stack": "the caller",
-    "os.path.isfile": "files", "os.path.isdir": "files", "os.path.lexists": "files", "os.stat": "files",
-    "os.access": "files", "sys.modules": "what else is loaded", "triton.knobs": "how kernels are run",
-    "os.uname": "the host", "os.cpu_count": "the host", "os.getppid": "the process",
-    "sys.orig_argv": "the command line", "sys.flags": "the interpreter", "resource": "the process",
-    "threading.active_count": "threads", "threading.enumerate": "threads",
-    "torch.initial_seed": "chance", "torch.get_rng_state": "chance",
-}  # fmt: skip
+
+class Cause(Enum):
+    """What an honest result cannot depend on, each in words for a reader."""
+
+    ENVIRONMENT = "the environment"
+    CLOCK = "the clock"
+    CHANCE = "chance"
+    COMMAND_LINE = "the command line"
+    HOST = "the host"
+    ADDRESS = "an address"
+    PROCESS = "the process"
+    FILES = "files"
+    DEBUGGER = "the debugger"
+    FOLDER = "the folder"
+    CAPTURE = "graph capture"
+    CALLER = "the caller"
+    LOADED = "what else is loaded"
+    INTERPRETATION = "how kernels are run"
+    INTERPRETER = "the interpreter"
+    THREADS = "threads"
+    MAKING = "how a library is made"
+    CALLS = "how often it was called"
+
+
+#: Names of what tells each of them.
+_NAMES = {
+    Cause.ENVIRONMENT: "os.environ os.getenv",
+    Cause.CLOCK: "time datetime",
+    Cause.CHANCE: "random secrets uuid numpy.random "
+    "torch.rand torch.randn torch.randint torch.initial_seed torch.get_rng_state",
+    Cause.COMMAND_LINE: "sys.argv sys.orig_argv",
+    Cause.HOST: "platform socket.gethostname os.uname os.cpu_count",
+    Cause.ADDRESS: "id",
+    Cause.PROCESS: "os.getpid os.getppid resource",
+    Cause.FILES: "os.path.exists os.listdir os.path.isfile os.path.isdir os.path.lexists os.stat os.access",
+    Cause.DEBUGGER: "sys.gettrace sys.getprofile",
+    Cause.FOLDER: "os.getcwd",
+    Cause.CAPTURE: "torch.cuda.is_current_stream_capturing",
+    Cause.CALLER: "inspect.stack",
+    Cause.LOADED: "sys.modules",
+    Cause.INTERPRETATION: "triton.knobs",
+    Cause.INTERPRETER: "sys.flags",
+    Cause.THREADS: "threading.active_count threading.enumerate",
+}
+_SOURCES = {name: cause for cause, names in _NAMES.items() for name in names.split()}
 #: Attributes that tell what made an object, and where it was made.
 _MAKINGS = frozenset(
     ["__name__", "__qualname__", "__module__", "__class__", "__file__", "__path__", "__spec__"]
 )
 _METHODS = {
-    "data_ptr": "an address",
-    "is_current_stream_capturing": "graph capture",
-    "_version": "an address",
-    "exists": "files",
-    "is_file": "files",
-    "is_dir": "files",
-    "untyped_storage": "an address",
-    "__hash__": "an address",
+    "data_ptr": Cause.ADDRESS,
+    "is_current_stream_capturing": Cause.CAPTURE,
+    "_version": Cause.ADDRESS,
+    "exists": Cause.FILES,
+    "is_file": Cause.FILES,
+    "is_dir": Cause.FILES,
+    "untyped_storage": Cause.ADDRESS,
+    "__hash__": Cause.ADDRESS,
 }
 
 
@@ -48,46 +80,48 @@ _WIDEST_ACCESS = 128
 def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
     """Yield branches on such a source whose body returns, launches or writes a result."""
     tainted = _tainted(names)
-    counters = dict(counters_of(names))
+    counters = set(_counters(names))
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.If, ast.While, ast.IfExp)):
-            why = _depends(names, node.test, tainted) or counted_by(names, node.test, counters)
+            why = _depends(names, node.test, tainted) or _counted(names, node.test, counters)
             if names.in_kernel(node) and not (names.traced and why in _OF_THE_HOST):
                 continue
             if why and names.function_of(node) is not None and _decides(names, node, why):
-                message = f"What it does depends on {why}."
-                sure = why not in ("files", "the host") or _steers(names, node)
-                yield StaticFinding("mode-branch", node.lineno, message, sure)
+                message = f"What it does depends on {why.value}."
+                sure = why not in (Cause.FILES, Cause.HOST) or _steers(names, node)
+                yield StaticFinding("mode-branch", why.name, node.lineno, message, sure)
         elif isinstance(node, ast.Call) and names.launches(ast.Expr(node)) and not names.in_kernel(node):
             yield from _given_to_a_kernel(names, node, tainted)
         yield from _address_keys(names, node, tainted)
 
 
 #: What a kernel can branch on while it is traced, by a name of its module.
-_OF_THE_HOST = frozenset(["the environment", "the command line", "the process"])
+_OF_THE_HOST = frozenset([Cause.ENVIRONMENT, Cause.COMMAND_LINE, Cause.PROCESS])
 
 #: What tells a test from real use and can be no option of a kernel.
-_OF_THE_RUN = frozenset(["what else is loaded", "how kernels are run", "the debugger", "the caller"])
+_OF_THE_RUN = frozenset([Cause.LOADED, Cause.INTERPRETATION, Cause.DEBUGGER, Cause.CALLER])
 
 
 def _given_to_a_kernel(
-    names: ResolvedNames, launch: ast.Call, tainted: dict[str, str]
+    names: ResolvedNames, launch: ast.Call, tainted: dict[str, Cause]
 ) -> Iterator[StaticFinding]:
     """Arguments of a launch that come from what tells a test from real use; files and the environment hold options."""
     for value in [*launch.args, *(k.value for k in launch.keywords)]:
         why = _depends(names, value, tainted)
-        if why in _OF_THE_RUN or why in ("the environment", "files"):
-            message = f"What a kernel is given depends on {why}."
-            yield StaticFinding("mode-branch", launch.lineno, message, why in _OF_THE_RUN)
+        if why and (why in _OF_THE_RUN or why in (Cause.ENVIRONMENT, Cause.FILES)):
+            message = f"What a kernel is given depends on {why.value}."
+            yield StaticFinding(
+                "mode-branch", f"launch {why.name}", launch.lineno, message, why in _OF_THE_RUN
+            )
 
 
-def _depends(names: ResolvedNames, test: ast.AST, tainted: dict[str, str]) -> str | None:
+def _depends(names: ResolvedNames, test: ast.AST, tainted: dict[str, Cause]) -> Cause | None:
     for node in ast.walk(test):
         held = None if _is_called(names, node) or _is_searched(names, node) else _key(names, node)
         if held is not None and held in tainted:
             return tainted[held]
         source = _source(names, node)
-        if source and not (source == "an address" and _alignment(names, node)):
+        if source and not (source == Cause.ADDRESS and _alignment(names, node)):
             return source
     return None
 
@@ -116,14 +150,14 @@ def _key(names: ResolvedNames, node: ast.AST) -> str | None:
     return names.scoped(node, node.id) if isinstance(node, ast.Name) else None
 
 
-def _source(names: ResolvedNames, node: ast.AST) -> str | None:
+def _source(names: ResolvedNames, node: ast.AST) -> Cause | None:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS:
         why = _METHODS[node.func.attr]
-        return None if why == "an address" and of_the_model(names, node.func.value) else why
+        return None if why == Cause.ADDRESS and of_the_model(names, node.func.value) else why
     if isinstance(node, ast.Attribute) and node.attr == "_version":
-        return None if of_the_model(names, node.value) else "an address"
+        return None if of_the_model(names, node.value) else Cause.ADDRESS
     if isinstance(node, ast.Attribute) and node.attr in _MAKINGS and _foreign(names, node.value):
-        return "how a library is made"
+        return Cause.MAKING
     dotted = names.dotted(node) if isinstance(node, (ast.Name, ast.Attribute)) else None
     if dotted is None:
         return None
@@ -158,9 +192,9 @@ def _alignment(names: ResolvedNames, node: ast.AST) -> bool:
     return isinstance(other, (ast.Name, ast.Attribute, ast.Call))
 
 
-def _tainted(names: ResolvedNames) -> dict[str, str]:
+def _tainted(names: ResolvedNames) -> dict[str, Cause]:
     """Names, attributes and functions' results that come from a source, directly or through others."""
-    found: dict[str, str] = {}
+    found: dict[str, Cause] = {}
     for _ in range(4):
         before = len(found)
         for held, value in _bindings(names):
@@ -216,7 +250,7 @@ def _is_number_of(names: ResolvedNames, value: ast.expr) -> bool:
     )
 
 
-def _decides(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp, why: str) -> bool:
+def _decides(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp, why: Cause) -> bool:
     """Check whether the branch changes a result: it launches, returns or computes something, or writes into something.
     Printing does not, nor does the choice of a constant. What is slowest or fastest may be chosen by the clock.
     """
@@ -230,7 +264,7 @@ def _decides(names: ResolvedNames, node: ast.If | ast.While | ast.IfExp, why: st
             return True
         if isinstance(inner, (ast.Assign, ast.AugAssign)) and not _is_choice(inner.value):
             computed = any(isinstance(n, (ast.Call, ast.BinOp, ast.Subscript)) for n in ast.walk(inner.value))
-            if computed or why != "the clock":
+            if computed or why != Cause.CLOCK:
                 return True
         if (
             isinstance(inner, ast.Call)
@@ -267,7 +301,7 @@ def _is_choice(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant)
 
 
-def _address_keys(names: ResolvedNames, node: ast.AST, tainted: dict[str, str]) -> Iterator[StaticFinding]:
+def _address_keys(names: ResolvedNames, node: ast.AST, tainted: dict[str, Cause]) -> Iterator[StaticFinding]:
     """``CACHE[x.data_ptr()]``, ``id(x) in CACHE``, ``CACHE.get((x.data_ptr(), x.shape))``, also through a name."""
     keys: list[ast.expr] = []
     if isinstance(node, ast.Subscript):
@@ -278,15 +312,14 @@ def _address_keys(names: ResolvedNames, node: ast.AST, tainted: dict[str, str]) 
         keys = list(node.args[:1]) if node.func.attr in ("get", "setdefault", "pop") else []
     for key in keys:
         for inner in ast.walk(key):
-            named = isinstance(inner, ast.Name) and tainted.get(_key(names, inner) or "") == "an address"
-            if named or (_source(names, inner) == "an address" and not _alignment(names, inner)):
-                yield StaticFinding(
-                    "cached-result", getattr(node, "lineno", 1), "It looks something up by an address.", True
-                )
+            named = isinstance(inner, ast.Name) and tainted.get(_key(names, inner) or "") == Cause.ADDRESS
+            if named or (_source(names, inner) == Cause.ADDRESS and not _alignment(names, inner)):
+                message = "It looks something up by an address."
+                yield StaticFinding("cached-result", "address", getattr(node, "lineno", 1), message, True)
                 return
 
 
-def counters_of(names: ResolvedNames) -> Iterator[tuple[str, str]]:
+def _counters(names: ResolvedNames) -> Iterator[str]:
     """Yield global names, attributes and list lengths that a function advances each time it is called."""
     for function in ast.walk(names.tree):
         if (
@@ -303,15 +336,15 @@ def counters_of(names: ResolvedNames) -> Iterator[tuple[str, str]]:
         for node in ast.walk(function):
             if (target := _advanced(node)) is not None:
                 if isinstance(target, ast.Name) and target.id in shared:
-                    yield names.scoped(target, target.id), "how often it was called"
+                    yield names.scoped(target, target.id)
                 elif isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
-                    yield f"{target.value.id}.{target.attr}", "how often it was called"
+                    yield f"{target.value.id}.{target.attr}"
                 elif (
                     isinstance(target, ast.Subscript)
                     and isinstance(target.value, ast.Name)
                     and target.value.id not in local_names(function)
                 ):
-                    yield f"{names.scoped(target, target.value.id)}[]", "how often it was called"
+                    yield f"{names.scoped(target, target.value.id)}[]"
             elif (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Attribute)
@@ -319,7 +352,7 @@ def counters_of(names: ResolvedNames) -> Iterator[tuple[str, str]]:
             ):
                 base = node.func.value
                 if isinstance(base, ast.Name) and base.id not in local_names(function):
-                    yield f"len({names.scoped(base, base.id)})", "how often it was called"
+                    yield f"len({names.scoped(base, base.id)})"
             elif (
                 isinstance(node, ast.Call)
                 and isinstance(node.func, ast.Name)
@@ -328,7 +361,7 @@ def counters_of(names: ResolvedNames) -> Iterator[tuple[str, str]]:
                 and isinstance(node.args[0], ast.Name)
                 and node.args[0].id not in local_names(function)
             ):
-                yield f"next({names.scoped(node, node.args[0].id)})", "how often it was called"
+                yield f"next({names.scoped(node, node.args[0].id)})"
 
 
 def _advanced(node: ast.AST) -> ast.expr | None:
@@ -344,8 +377,8 @@ def _advanced(node: ast.AST) -> ast.expr | None:
     return None
 
 
-def counted_by(names: ResolvedNames, test: ast.AST, counters: dict[str, str]) -> str | None:
-    """Return why ``test`` depends on one of the ``counters``; None where it does not."""
+def _counted(names: ResolvedNames, test: ast.AST, counters: set[str]) -> Cause | None:
+    """Return the cause of a ``test`` of one of the ``counters``; None where it looks at none."""
     for node in ast.walk(test):
         key = None
         if isinstance(node, ast.Name):
@@ -362,5 +395,5 @@ def counted_by(names: ResolvedNames, test: ast.AST, counters: dict[str, str]) ->
         ):
             key = f"{node.func.id}({names.scoped(node, node.args[0].id)})"
         if key in counters:
-            return counters[key]
+            return Cause.CALLS
     return None

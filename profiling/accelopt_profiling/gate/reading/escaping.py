@@ -20,34 +20,37 @@ _GRAPHS = (
     "torch.cuda.make_graphed_callables",
     "torch.cuda.graphs",
 )
-_WAITS = ("wait_stream", "wait_event", "synchronize", "record_stream")
+_WAITS = ("wait_stream", "wait_event", "synchronize")
 
 
 def escaping(names: ResolvedNames) -> Iterator[StaticFinding]:
-    waits = {n.attr for n in ast.walk(names.tree) if isinstance(n, ast.Attribute) and n.attr in _WAITS}
+    is_awaited = any(isinstance(n, ast.Attribute) and n.attr in _WAITS for n in ast.walk(names.tree))
     for call, called in names.calls():
         if called in _STREAMS:
-            message = f"It uses {called}" + (", and nothing waits for it." if not waits & {"wait_stream", "wait_event",
-                                          "synchronize"} else ".")  # fmt: skip
-            yield StaticFinding("background-work", call.lineno, message, "nothing" in message)
+            subject, end = (called, ".") if is_awaited else (f"{called} alone", ", and nothing waits for it.")
+            yield StaticFinding(
+                "background-work", subject, call.lineno, f"It uses {called}{end}", not is_awaited
+            )
         elif called.startswith(_GRAPHS):
             message = f"It captures a graph ({called}): a replay computes from what was captured."
-            yield StaticFinding("background-work", call.lineno, message, not _copies_in(names))
+            yield StaticFinding("background-work", called, call.lineno, message, not _copies_in(names))
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "__del__":
             message = "It does something when an object is dropped."
-            yield StaticFinding("background-work", node.lineno, message, not _only_gives_back(node))
+            yield StaticFinding(
+                "background-work", "finaliser", node.lineno, message, not _only_gives_back(node)
+            )
         elif isinstance(node, ast.ClassDef):
             bases = [names.dotted(base) or "" for base in node.bases]
             if any(b in ("torch.Tensor", "numpy.ndarray", "torch.nn.Parameter", "torch.nn.parameter.Parameter")
                    for b in bases):  # fmt: skip
                 message = "It makes a kind of tensor of its own, which may compute later."
-                yield StaticFinding("own-tensor", node.lineno, message, True)
+                yield StaticFinding("own-tensor", "class", node.lineno, message, True)
             for inner in node.body:
                 if isinstance(inner, ast.FunctionDef) and inner.name in ("__array__", "__torch_function__",
                                                                          "__torch_dispatch__"):  # fmt: skip
                     message = f"It computes when it is looked at (`{inner.name}`)."
-                    yield StaticFinding("own-tensor", inner.lineno, message, True)
+                    yield StaticFinding("own-tensor", inner.name, inner.lineno, message, True)
 
 
 def _only_gives_back(finaliser: ast.AST) -> bool:

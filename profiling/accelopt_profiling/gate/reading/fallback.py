@@ -59,7 +59,7 @@ def fallbacks(names: ResolvedNames) -> Iterator[StaticFinding]:
                 hides = isinstance(call, ast.Call) and names.dotted(call.func) == "contextlib.suppress"
                 if hides and _reaches_launch(names, node.body):
                     message = "It hides errors of a kernel's launch."
-                    yield StaticFinding("fallback", node.lineno, message, True)
+                    yield StaticFinding("fallback", "suppress", node.lineno, message, True)
 
 
 def _reaches_launch(names: ResolvedNames, body: list[ast.stmt]) -> bool:
@@ -83,12 +83,13 @@ def _handlers(names: ResolvedNames, node: ast.Try) -> Iterator[StaticFinding]:
         helper = _own_computation(names, handler)
         if computed or helper:
             message = f"Where the kernel fails it computes the result otherwise ({computed or helper})."
-            yield StaticFinding("fallback", handler.lineno, message, True)
+            yield StaticFinding("fallback", f"handler {computed or helper}", handler.lineno, message, True)
         elif all(isinstance(s, (ast.Pass, ast.Continue)) or _constant(s) for s in handler.body):
             message = "It swallows errors of a kernel's launch."
-            yield StaticFinding("fallback", handler.lineno, message, True)
+            yield StaticFinding("fallback", "swallows", handler.lineno, message, True)
         elif not any(isinstance(s, ast.Raise) for s in ast.walk(ast.Module(handler.body, []))):
-            yield StaticFinding("fallback", handler.lineno, "It goes on where a kernel's launch fails.")
+            message = "It goes on where a kernel's launch fails."
+            yield StaticFinding("fallback", "goes on", handler.lineno, message)
 
 
 def _constant(statement: ast.stmt) -> bool:
@@ -119,4 +120,4 @@ def _branches(names: ResolvedNames, function: Function) -> Iterator[StaticFindin
                         (by := computes(names, found)) or (by := _own_computation(names, found))
                     ):
                         message = f"On one branch it returns a result of the framework ({by})."
-                        yield StaticFinding("fallback", found.lineno, message)
+                        yield StaticFinding("fallback", f"branch {by}", found.lineno, message)

@@ -63,7 +63,7 @@ def reaching(names: ResolvedNames) -> Iterator[StaticFinding]:
                 continue  # the whole chain is looked at once, from its end
             dotted = names.dotted(node)
             if dotted and (rule := rule_for(dotted)):
-                yield StaticFinding(rule[0], node.lineno, f"It uses {dotted}.", rule[1])
+                yield StaticFinding(rule[0], dotted, node.lineno, f"It uses {dotted}.", rule[1])
         if isinstance(node, ast.Attribute):
             yield from _insides(names, node)
         if (
@@ -75,7 +75,7 @@ def reaching(names: ResolvedNames) -> Iterator[StaticFinding]:
         if isinstance(node, ast.Constant):
             yield from _asks_for_a_device(names, node)
         if isinstance(node, ast.Name) and node.id in ("__builtins__", "__loader__", "__spec__"):
-            yield StaticFinding("reads-the-gate", node.lineno, f"It uses {node.id}.", True)
+            yield StaticFinding("reads-the-gate", node.id, node.lineno, f"It uses {node.id}.", True)
 
 
 def _looks_for_the_gate(names: ResolvedNames, node: ast.Constant) -> Iterator[StaticFinding]:
@@ -85,10 +85,14 @@ def _looks_for_the_gate(names: ResolvedNames, node: ast.Constant) -> Iterator[St
     while not isinstance(statement, ast.stmt) and statement in names.parents:
         statement = names.parents[statement]
     if str(node.value).startswith("_accelopt"):
-        yield StaticFinding("reads-the-gate", node.lineno, "It looks for the tool that checks it.", True)
+        yield StaticFinding(
+            "reads-the-gate", "accelopt", node.lineno, "It looks for the tool that checks it.", True
+        )
     looked = {names.dotted(n) for n in ast.walk(statement) if isinstance(n, (ast.Attribute, ast.Name))}
     if any(d and d.startswith(("sys.", "os.", "importlib", "inspect", "__file__")) for d in looked):
-        yield StaticFinding("reads-the-gate", node.lineno, "It looks for the tool that checks it.", True)
+        yield StaticFinding(
+            "reads-the-gate", "accelopt", node.lineno, "It looks for the tool that checks it.", True
+        )
 
 
 def _asks_for_a_device(names: ResolvedNames, node: ast.Constant) -> Iterator[StaticFinding]:
@@ -104,7 +108,7 @@ def _asks_for_a_device(names: ResolvedNames, node: ast.Constant) -> Iterator[Sta
     is_set = isinstance(parent, ast.Subscript) and isinstance(parent.ctx, ast.Store)
     if not is_set and not isinstance(parent, ast.Expr):
         message = f"It asks whether kernels run on a device ({value})."
-        yield StaticFinding("reads-the-gate", node.lineno, message, True)
+        yield StaticFinding("reads-the-gate", value, node.lineno, message, True)
 
 
 def _imports(node: ast.AST) -> Iterator[StaticFinding]:
@@ -115,22 +119,30 @@ def _imports(node: ast.AST) -> Iterator[StaticFinding]:
         found = [f"{node.module}.{alias.name}" for alias in node.names]
     for name in found:
         if rule := rule_for(name):
-            yield StaticFinding(rule[0], getattr(node, "lineno", 1), f"It imports {name}.", rule[1])
+            yield StaticFinding(
+                rule[0], f"import {name}", getattr(node, "lineno", 1), f"It imports {name}.", rule[1]
+            )
 
 
 def _insides(names: ResolvedNames, node: ast.Attribute) -> Iterator[StaticFinding]:
     if "accelopt" in node.attr.lower():
-        yield StaticFinding(
-            "reads-the-gate", node.lineno, f"It looks for the tool that checks it (`.{node.attr}`).", True
-        )
+        message = f"It looks for the tool that checks it (`.{node.attr}`)."
+        yield StaticFinding("reads-the-gate", f".{node.attr}", node.lineno, message, True)
     elif node.attr in _INSIDES:
-        yield StaticFinding("reads-the-gate", node.lineno, f"It reaches into `.{node.attr}`.", True)
+        yield StaticFinding(
+            "reads-the-gate", f".{node.attr}", node.lineno, f"It reaches into `.{node.attr}`.", True
+        )
     elif node.attr in _EMULATION and isinstance(node.value, ast.Attribute) and node.value.attr == "block":
-        yield StaticFinding("reads-the-gate", node.lineno, f"It reaches into `.block.{node.attr}`.", True)
+        message = f"It reaches into `.block.{node.attr}`."
+        yield StaticFinding("reads-the-gate", f".block.{node.attr}", node.lineno, message, True)
     elif node.attr in ("data_ptr", "__array_interface__", "__cuda_array_interface__"):
-        yield StaticFinding("reads-address", node.lineno, f"It looks at an address (`.{node.attr}`).")
+        yield StaticFinding(
+            "reads-address", node.attr, node.lineno, f"It looks at an address (`.{node.attr}`)."
+        )
 
 
+#: Subjects of products that are taken in TF32.
+TF32 = frozenset(["TF32 by input_precision", "TF32 by allow_tf32", "TF32 by default"])
 LOW = ("float16", "bfloat16", "half", "tfloat32", "float8e4", "float8e5", "float8_e4m3", "float8_e5m2",
        "float8_e4m3fn", "float8e4nv", "float8e4b15", "float8_e5m2fnuz", "fp16", "bf16")  # fmt: skip
 
@@ -143,16 +155,19 @@ def _in_single_precision(dot: ast.Call) -> bool:
 def low_precision(names: ResolvedNames) -> Iterator[StaticFinding]:
     for node in ast.walk(names.tree):
         if isinstance(node, ast.Attribute) and node.attr in LOW:
-            yield StaticFinding("low-precision", node.lineno, f"It uses {node.attr}.")
+            yield StaticFinding("low-precision", f".{node.attr}", node.lineno, f"It uses {node.attr}.")
         elif isinstance(node, ast.keyword) and node.arg in ("input_precision", "allow_tf32"):
             value = node.value
             if isinstance(value, ast.Constant) and value.value in ("tf32", True):
-                yield StaticFinding("low-precision", value.lineno, f"It asks for TF32 ({node.arg}).")
+                message = f"It asks for TF32 ({node.arg})."
+                yield StaticFinding("low-precision", f"TF32 by {node.arg}", value.lineno, message)
         elif isinstance(node, ast.Call) and names.dotted(node.func) == "triton.language.dot":
             if not {"input_precision", "allow_tf32"} & {k.arg for k in node.keywords}:
                 message = "tl.dot multiplies float32 in TF32 unless it is told otherwise."
-                yield StaticFinding("low-precision", node.lineno, message)
+                yield StaticFinding("low-precision", "TF32 by default", node.lineno, message)
             elif _in_single_precision(node):
-                yield StaticFinding("full-precision", node.lineno, "tl.dot multiplies float32 as it is.")
+                yield StaticFinding(
+                    "full-precision", "tl.dot", node.lineno, "tl.dot multiplies float32 as it is."
+                )
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in LOW:
-            yield StaticFinding("low-precision", node.lineno, f"It names {node.value}.")
+            yield StaticFinding("low-precision", node.value, node.lineno, f"It names {node.value}.")

@@ -169,11 +169,13 @@ BUILTINS = frozenset(
 
 @dataclass(frozen=True)
 class StaticFinding:
-    """A finding at a 1-based ``line``. One that is ``certain`` has no honest use in a kernel file and refuses the
-    candidate; the others are worth knowing. ``code`` is stable (see docs/explanation/gate.md).
+    """A finding at a 1-based ``line``. ``code`` is stable (see docs/explanation/gate.md), ``subject`` what the finding
+    is about: a name in the text, or a kind. An original that has a finding with the same two does the same. One that is
+    ``certain`` has no honest use in a kernel file and refuses the candidate; the others are worth knowing.
     """
 
     code: str
+    subject: str
     line: int
     message: str
     certain: bool = False

@@ -17,31 +17,36 @@ _LONG_LITERAL = 200  # characters without a space, and dense: longer than any ho
 def obfuscation(names: ResolvedNames) -> Iterator[StaticFinding]:
     for call, called in names.calls():
         if called in ("exec", "eval", "compile"):
-            yield StaticFinding("obfuscated", call.lineno, f"It runs text as code ({called}).", True)
+            yield StaticFinding("obfuscated", called, call.lineno, f"It runs text as code ({called}).", True)
         elif called in ("__import__", "importlib.import_module"):
             plain = bool(call.args) and (
                 isinstance(call.args[0], ast.Constant) or _always_named(names, call.args[0])
             )
             message = "It imports a module by name" + ("." if plain else " put together at run time.")
-            yield StaticFinding("obfuscated", call.lineno, message, not plain or called == "__import__")
+            subject = "import by name" if plain else "import by assembled name"
+            yield StaticFinding(
+                "obfuscated", subject, call.lineno, message, not plain or called == "__import__"
+            )
         elif called in ("importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader"):
-            yield StaticFinding("reads-the-gate", call.lineno, "It loads another file as a module.", True)
+            yield StaticFinding(
+                "reads-the-gate", "file as module", call.lineno, "It loads another file as a module.", True
+            )
         elif called == "getattr" and len(call.args) > 1 and not _plain(call.args[1]):
             if names.dotted(call.args[0]) is not None:
                 message = "It looks up an attribute of a module by a name put together at run time."
                 sure = _assembled(call.args[1]) and not _is_dtype_of_a_language(names, call)
-                yield StaticFinding("obfuscated", call.lineno, message, sure)
+                yield StaticFinding("obfuscated", "assembled attribute", call.lineno, message, sure)
         elif called in ("globals", "vars", "locals") and isinstance(names.parents.get(call), ast.Subscript):
             message = f"It looks a name up in {called}()."
-            yield StaticFinding("obfuscated", call.lineno, message)
+            yield StaticFinding("obfuscated", f"{called}()", call.lineno, message)
     for node in ast.walk(names.tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and _packed(node.value):
             message = f"It holds a packed literal of {len(node.value)} characters."
-            yield StaticFinding("obfuscated", node.lineno, message, True)
+            yield StaticFinding("obfuscated", f"literal of {len(node.value)}", node.lineno, message, True)
         elif isinstance(node, (ast.Attribute, ast.Name)) and names.dotted(node) == "sys.modules":
             if not _asks_for_one(names, node):
                 message = "It looks at the loaded modules (sys.modules)."
-                yield StaticFinding("reads-the-gate", node.lineno, message, True)
+                yield StaticFinding("reads-the-gate", "sys.modules", node.lineno, message, True)
         elif (
             isinstance(node, ast.Subscript)
             and isinstance(node.value, ast.Attribute)
@@ -49,7 +54,7 @@ def obfuscation(names: ResolvedNames) -> Iterator[StaticFinding]:
             and names.dotted(node.value.value)
         ):
             message = "It looks a name up in a module's __dict__."
-            yield StaticFinding("obfuscated", node.lineno, message, True)
+            yield StaticFinding("obfuscated", "__dict__", node.lineno, message, True)
 
 
 def _always_named(names: ResolvedNames, node: ast.expr) -> bool:

@@ -56,21 +56,27 @@ def _target(names: ResolvedNames, target: ast.expr) -> Iterator[StaticFinding]:
         whole = f"{owner}.{target.attr}"
         if owner and whole.startswith(_SETTINGS):
             if target.attr in _PRECISION:
-                yield StaticFinding("low-precision", target.lineno, f"It sets {whole}.")
+                yield StaticFinding("low-precision", whole, target.lineno, f"It sets {whole}.")
         elif owner:
-            yield StaticFinding("patches", target.lineno, f"It changes {whole}, which is not its own.", True)
+            message = f"It changes {whole}, which is not its own."
+            yield StaticFinding("patches", whole, target.lineno, message, True)
         elif isinstance(target.value, ast.Call) and names.dotted(target.value.func) == "type":
-            yield StaticFinding("patches", target.lineno, "It changes a class that it looked up.", True)
+            message = "It changes a class that it looked up."
+            yield StaticFinding("patches", "type()", target.lineno, message, True)
         elif target.attr in ("__class__", "__dict__", "__code__", "__defaults__"):
-            yield StaticFinding("patches", target.lineno, f"It replaces `.{target.attr}` of an object.", True)
+            message = f"It replaces `.{target.attr}` of an object."
+            yield StaticFinding("patches", f".{target.attr}", target.lineno, message, True)
     elif isinstance(target, ast.Subscript):
         inner = target.value
         if isinstance(inner, ast.Attribute) and inner.attr == "__dict__":
-            yield StaticFinding("patches", target.lineno, "It writes into an object's `__dict__`.", True)
+            message = "It writes into an object's `__dict__`."
+            yield StaticFinding("patches", "__dict__[]", target.lineno, message, True)
         elif isinstance(inner, ast.Call) and names.dotted(inner.func) in ("vars", "globals", "locals"):
-            yield StaticFinding("patches", target.lineno, "It writes into a namespace.", True)
+            yield StaticFinding("patches", "namespace", target.lineno, "It writes into a namespace.", True)
         elif names.dotted(inner) in ("sys.modules", "sys.path_importer_cache"):
-            yield StaticFinding("patches", target.lineno, "It replaces an imported module.", True)
+            yield StaticFinding(
+                "patches", "sys.modules[]", target.lineno, "It replaces an imported module.", True
+            )
 
 
 def _call(names: ResolvedNames, node: ast.Call) -> Iterator[StaticFinding]:
@@ -78,18 +84,24 @@ def _call(names: ResolvedNames, node: ast.Call) -> Iterator[StaticFinding]:
     if called in ("setattr", "delattr", "object.__setattr__", "type.__setattr__") and node.args:
         owner = names.dotted(node.args[0])
         if owner and not owner.startswith(_SETTINGS):
-            yield StaticFinding("patches", node.lineno, f"It changes an attribute of {owner}.", True)
+            yield StaticFinding(
+                "patches", f"{owner}.", node.lineno, f"It changes an attribute of {owner}.", True
+            )
     elif called and called.startswith("torch.library.") and _of_the_framework(node):
         message = f"It registers an implementation of the framework's own operators ({called})."
-        yield StaticFinding("patches", node.lineno, message, True)
+        yield StaticFinding("patches", called, node.lineno, message, True)
     elif called and called.startswith(("unittest.mock", "mock.")):
-        yield StaticFinding("patches", node.lineno, f"It uses {called}.", True)
+        yield StaticFinding("patches", called, node.lineno, f"It uses {called}.", True)
     elif isinstance(node.func, ast.Attribute) and node.func.attr in ("update", "setdefault", "pop", "clear"):
         inner = node.func.value
         if isinstance(inner, ast.Attribute) and inner.attr == "__dict__":
-            yield StaticFinding("patches", node.lineno, "It changes an object's `__dict__`.", True)
+            yield StaticFinding(
+                "patches", "__dict__", node.lineno, "It changes an object's `__dict__`.", True
+            )
         elif names.dotted(inner) == "sys.modules":
-            yield StaticFinding("patches", node.lineno, "It changes the imported modules.", True)
+            yield StaticFinding(
+                "patches", "sys.modules", node.lineno, "It changes the imported modules.", True
+            )
 
 
 def _of_the_framework(node: ast.Call) -> bool:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 
 from accelopt_profiling.gate.reading.branching import branching
 from accelopt_profiling.gate.reading.constant_folding import plain_spelling
 from accelopt_profiling.gate.reading.escaping import escaping
 from accelopt_profiling.gate.reading.fallback import fallbacks
-from accelopt_profiling.gate.reading.forbidden_names import low_precision, reaching
+from accelopt_profiling.gate.reading.forbidden_names import TF32, low_precision, reaching
 from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding
 from accelopt_profiling.gate.reading.obfuscation import obfuscation
 from accelopt_profiling.gate.reading.patching import patching
@@ -47,20 +48,20 @@ def read(text: str, original: str = "") -> list[StaticFinding]:
         return []
     if original and original != text:
         try:
-            before = {(f.code, f.message) for f in _read(original)}
+            before = {(f.code, f.subject) for f in _read(original)}
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             before = set()
-        found = [_beside_the_original(f, (f.code, f.message) in before) for f in found]
-        found += _lowered_products(found, {code for code, _ in before}, {message for _, message in before})
-    return sorted(set(found), key=lambda f: (not f.certain, f.line, f.code))
+        found = [_beside_the_original(f, (f.code, f.subject) in before) for f in found]
+        found += _lowered_products(found, before)
+    return sorted(set(found), key=lambda f: (not f.certain, f.line, f.code, f.subject))
 
 
 def _beside_the_original(finding: StaticFinding, in_both: bool) -> StaticFinding:
     if in_both:
-        return StaticFinding(finding.code, finding.line, finding.message)
+        return replace(finding, certain=False)
     if finding.certain or finding.code not in _HOST_MATTERS:
         return finding
-    return StaticFinding(finding.code, finding.line, f"{finding.message} The original does not.", True)
+    return replace(finding, message=f"{finding.message} The original does not.", certain=True)
 
 
 def uses_files(text: str) -> bool:
@@ -88,14 +89,15 @@ def _limits(text: str) -> list[int]:
     return list(size_limits(ResolvedNames(text, written)))
 
 
-def _lowered_products(found: list[StaticFinding], codes: set[str], messages: set[str]) -> list[StaticFinding]:
+def _lowered_products(found: list[StaticFinding], before: set[tuple[str, str]]) -> list[StaticFinding]:
     """Products of float32 that the original takes in full and a rewrite in TF32. It counts where inputs are float32."""
-    if "full-precision" not in codes or any("TF32" in message for message in messages):
+    codes, subjects = {code for code, _ in before}, {subject for _, subject in before}
+    if "full-precision" not in codes or subjects & TF32:
         return []
     return [
-        StaticFinding("lowered-products", f.line, f"{f.message} The original multiplies float32 in full.")
+        replace(f, code="lowered-products", message=f"{f.message} The original multiplies float32 in full.")
         for f in found
-        if f.code == "low-precision" and "TF32" in f.message
+        if f.subject in TF32
     ]
 
 

@@ -28,13 +28,12 @@ def special_shapes(names: ResolvedNames) -> Iterator[StaticFinding]:
         if isinstance(node, ast.If) and _compares(node.test, sizes) and not _refuses(node):
             returns = any(isinstance(s, ast.Return) for s in [*node.body, *node.orelse])
             if returns:
-                yield StaticFinding(
-                    "special-shape", node.lineno, "It treats some sizes in a way of their own."
-                )
+                message = "It treats some sizes in a way of their own."
+                yield StaticFinding("special-shape", "branch", node.lineno, message)
         elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "min":
             capped = any(_is_size(a, sizes) for a in node.args)
             if capped and any(isinstance(a, ast.Constant) for a in node.args):
-                yield StaticFinding("special-shape", node.lineno, "It caps a size with a number.")
+                yield StaticFinding("special-shape", "cap", node.lineno, "It caps a size with a number.")
 
 
 def _in_kernel(
@@ -50,7 +49,7 @@ def _in_kernel(
         numbers = [n.value for n in operands if isinstance(n, ast.Constant) and type(n.value) is int]
         if any(n > 1 for n in numbers) and any(_is_place(o, places) for o in operands):
             message = "A kernel compares its place or a size with a number."
-            yield StaticFinding("special-shape", getattr(node, "lineno", 1), message)
+            yield StaticFinding("special-shape", "kernel", getattr(node, "lineno", 1), message)
 
 
 _CAPS = ("min", "triton.language.minimum")
