@@ -55,10 +55,11 @@ def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
         UserError: there is no kernel, or the problem cannot be used.
     """
     from accelopt_profiling.gate.request import GateRequest
+    from accelopt_profiling.problems.catalogue import is_unreferenced
 
     original = _original(check)
     assert original.problem.ref is not None
-    if original.problem.ref.unreferenced and check.candidate == check.original:
+    if is_unreferenced(original.problem.ref) and check.candidate == check.original:
         raise UserError(
             f"{check.problem} has no reference; name the kernel file to compare with (--original FILE), or add "
             "`reference` to the problem."

@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.problems.catalogue import LAYOUTS
 from accelopt_profiling.problems.discovery.problem_files import recognise_python
 from accelopt_profiling.source_text import UnreadableFileError, read_text, try_parse
 from nkibench.case import BenchmarkCase, BenchmarkCases, Fault, published_task
@@ -127,7 +128,7 @@ def _implementation(
         except UnreadableFileError as error:
             return Fault(name, path, f"{error.why}; fetch the data set again or correct {SUMMARY}.")
         if path == reference:
-            known = recognise_python(try_parse(text))
+            known = recognise_python(try_parse(text), LAYOUTS)
             if known.kind != "nkibench":
                 return Fault(
                     name, path, known.fault or "it is no reference in NKIBench's layout.", known.line

@@ -17,6 +17,7 @@ from accelopt_profiling.kernels import Kernel, kernels_in
 from accelopt_profiling.measurement import Dialect, FileMeasurement, KernelMeasurement
 from accelopt_profiling.measurement_builder import MeasurementBuilder
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.problems.inference.inferred import (
     InferredProblem,
@@ -135,7 +136,7 @@ def _evidence(
 ) -> tuple[Source, dict[Dialect, ProfileParams]]:
     """Return the job's source and parameters with the problem that was inferred meanwhile, if one was."""
     file, inferred = request.file, request.inferred.get(inference_key(request.file))
-    if file.problem.ref is None or file.problem.ref.kind != "inferred" or inferred is None:
+    if file.problem.ref is None or not layout_of(file.problem.ref).inferred or inferred is None:
         return source, params
     problem = with_problem(file, inferred).problem
     whole = replace(source, files={**source.files, **problem.files})
@@ -181,12 +182,13 @@ def _job(request: ProfileRequest, source: Source, params: ProfileParams, host: H
     ref, kernels, dialect = params.problem, params.kernels, params.kernels[0].dialect
     assert ref is not None
     limits = request.limits
-    if ref.kind == "inferred":
+    layout = layout_of(ref)
+    if layout.inferred:
         limits = replace(limits, seconds=2 * limits.seconds)  # its tries come first
     steps = [Step("profile", RUNTIMES[dialect], to_plain(params), limits)]
-    if dialect == "triton" and host.devices and ref.kind not in ("selfrun", "inferred"):
+    if dialect == "triton" and host.devices and not layout.runs_itself and not layout.inferred:
         steps += timing_steps(TimeParams(kernels, ref), request.limits)
-    if dialect == "nki" and host.resources.get("neuron_devices") and ref.kind != "selfrun":
+    if dialect == "nki" and host.resources.get("neuron_devices") and not layout.runs_itself:
         # here, since it brings NumPy, which an editor's start need not wait for
         from accelopt_profiling.trainium.step import DeviceParams
 

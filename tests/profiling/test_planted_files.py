@@ -11,7 +11,7 @@ import pytest
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.folder_tree import remove_tree
-from accelopt_profiling.problems.discovery.gpumode import gpumode_task
+from accelopt_profiling.problems.layouts.gpumode import gpumode_task
 from accelopt_profiling.source_text import UnreadableFileError, read_regular, read_text
 from accelopt_profiling.worker.job_folders import pid_namespace, remove_stale_folders
 from accelopt_profiling.worker.readable_places import private_entries

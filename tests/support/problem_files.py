@@ -13,7 +13,7 @@ from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
-from accelopt_profiling.problems.ref import ProblemKind, ProblemLookup, ProblemRef
+from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 
 FEW = CaseOptions(distributions=["original", "large"], shapes=1)
@@ -87,7 +87,7 @@ def context_of(
 
 
 def loaded(
-    folder: Path, files: dict[str, str], kind: ProblemKind, path: str | None = "p.py", **options: Any
+    folder: Path, files: dict[str, str], kind: str, path: str | None = "p.py", **options: Any
 ) -> Problem:
     return load_problem(context_of(folder, files), ProblemRef(kind, path, options=options), None)
 

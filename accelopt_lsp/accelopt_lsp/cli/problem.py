@@ -38,6 +38,7 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
     exists is not overwritten.
     """
     from accelopt_profiling.examination import examine
+    from accelopt_profiling.problems.catalogue import layout_of
 
     settings = settings_for(file, {"host": host})
     examined = examine(file.resolve(), read_source(file), project_root=settings.project_root)
@@ -47,7 +48,7 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
         raise _exists(path)
     known = examined.problem.ref
     # a Triton file that runs itself still gets one: the run has no reference, and where its tensors come from is told
-    if known is not None and (known.kind != "selfrun" or chosen[0].dialect == "nki"):
+    if known is not None and (not layout_of(known).runs_itself or chosen[0].dialect == "nki"):
         if as_json:
             print_json({"path": None, "kernel": chosen[0].name, "problem": known.origin})
         else:

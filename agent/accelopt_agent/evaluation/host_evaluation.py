@@ -28,6 +28,7 @@ from accelopt_profiling.measurement import (
     Finding,
     KernelMeasurement,
 )
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.timing.statistics import TimeComparison
@@ -233,7 +234,7 @@ class HostGate:
                 return None
             gate_request = await interruptible(self._gate_request, text, kernel)
             request_text = self._request.text
-            if gate_request.dialect != "triton" or gate_request.problem.kind == "selfrun":
+            if gate_request.dialect != "triton" or layout_of(gate_request.problem).runs_itself:
                 return None
             discovered = await interruptible(find_kernels, text)
             launched = [k for k in discovered.kernels if not k.device_function]

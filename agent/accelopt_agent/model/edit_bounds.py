@@ -7,16 +7,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from accelopt_agent.syntax.module_parts import ModuleParts, read_parts, same_code
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.source_text import parse_python
 
 #: The functions by which a kernel file holds its own problem, per kind, and the values that may belong to it.
 _PROBLEM_VALUES = frozenset({"tolerance", "shapes", "entry", "keywords", "grid", "backward"})
-_PROBLEM_NAMES = {
-    "module": ("get_inputs", "reference"),
-    "nkibench": ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs"),
-    "kernelbench": ("Model", "get_inputs", "get_init_inputs"),
-}
 _TESTS = ("test_", "bench", "main")
 
 #: What may be imported anew, besides what the file imports from already.
@@ -53,10 +49,10 @@ def bounds_of(
     problem = frozenset[str]()
     if ref is not None and ref.path is None:
         values = frozenset(n for n in _PROBLEM_VALUES if parts.is_value(n))
-        problem = frozenset(_PROBLEM_NAMES.get(ref.kind, ())) & parts.definitions.keys() | values
+        problem = frozenset(layout_of(ref).names) & parts.definitions.keys() | values
     named = {ref.entry.partition(".")[0]} if ref is not None and ref.entry else set[str]()
     if not named and ref is not None:
-        named = {"ModelNew"} if ref.kind == "kernelbench" else _named_in(problem_texts)
+        named = {entry} if (entry := layout_of(ref).entry) else _named_in(problem_texts)
     entries = named & leading
     if not entries:
         hosts = {n for n in leading - problem - {own} if not n.startswith(_TESTS)}

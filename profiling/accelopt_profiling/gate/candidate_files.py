@@ -9,15 +9,9 @@ from pathlib import PurePosixPath
 
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.jobs import Runtime, Source
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.discovery.imports import imported_names
 from accelopt_profiling.source_text import parse_python
-
-#: Functions of a problem that a kernel must not call: they give the answer, or the inputs away.
-_ANSWERS = {
-    "module": ["reference", "get_inputs"],
-    "nkibench": ["forward", "get_inputs"],
-    "kernelbench": ["Model", "get_inputs"],
-}
 
 
 def without_problem(request: GateRequest) -> Source:
@@ -53,14 +47,13 @@ def neutralised_names(request: GateRequest) -> list[str]:
     problem = request.problem
     if problem.path is not None and problem.path != request.candidate.kernel:
         return []
-    names = _ANSWERS.get(problem.kind, [])
-    return [n for n in names if not _kernel_file_calls(request, n)]
+    return [n for n in layout_of(problem).answers if not _kernel_file_calls(request, n)]
 
 
 def _hidden_paths(request: GateRequest) -> list[str]:
     problem = request.problem
-    if problem.kind == "tritonbench":
-        return []  # the operator's benchmarks make the launches
+    if layout_of(problem).launches:
+        return []
     workloads = problem.options.get("workloads")
     stored = problem.options.get("stored")
     stored = list(stored.values()) if isinstance(stored, dict) else []
@@ -85,7 +78,7 @@ def _kernel_file_calls(request: GateRequest, name: str) -> bool:
 def runtime_of(request: GateRequest) -> Runtime:
     """Return the preloaded parent for the steps that run user code: "torch" for Triton and wherever a file
     imports torch."""
-    if request.dialect == "triton" or request.problem.kind in ("kernelbench", "flashinfer"):
+    if request.dialect == "triton" or layout_of(request.problem).torch:
         return "torch"
     texts = [*request.original.files.values(), *request.candidate.files.values()]
     uses_torch = any(name.split(".")[0] == "torch" for text in texts for name, _ in imported_names(text))

@@ -48,6 +48,7 @@ from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Launchability
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.waiting import interruptible
@@ -157,7 +158,7 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
     if (
         request.dialect != "nki"
         or not facts.resources.get("neuron_devices")
-        or request.problem.kind == "selfrun"
+        or layout_of(request.problem).runs_itself
     ):
         return []
     params = DeviceRunParams(request.target, len(cases))
@@ -202,7 +203,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
         [case.distribution for case in cases],
         [n for n, case in enumerate(cases) if case.sizes and not SIZES[case.sizes].stands_in],
         alone=not _rewritten(request),
-        replaces=request.problem.kind == "kernelbench",
+        replaces=layout_of(request.problem).replaces,
     )
     steps = [
         Step("gate.draw", runtime, to_plain(drawing), own),
@@ -231,12 +232,12 @@ def _planned(request: GateRequest) -> bool:
 
 def _rewritten(request: GateRequest) -> bool:
     """Check whether the original is run beside the candidate; of a file that runs itself it is the reference."""
-    return request.problem.kind != "selfrun" and _differs(request)
+    return not layout_of(request.problem).runs_itself and _differs(request)
 
 
 def _original_uses_files(request: GateRequest) -> bool:
     """Check whether there is an original, and it, or what it imports of its project, reads or writes files."""
-    has_original = request.problem.kind == "selfrun" or _differs(request)
+    has_original = layout_of(request.problem).runs_itself or _differs(request)
     files = request.original.files.items()
     return has_original and any(uses_files(text) for name, text in files if name != request.problem.path)
 
@@ -313,7 +314,7 @@ def _conclude(
 
 def _kernels(request: GateRequest) -> CandidateKernels:
     kernel = next((n for n in _launchable(request) if n == _plain(request.kernel)), "")
-    runs_itself = request.problem.kind == "selfrun"
+    runs_itself = layout_of(request.problem).runs_itself
     return CandidateKernels(_launchable(request), kernel, _rewritten(request), runs_itself)
 
 

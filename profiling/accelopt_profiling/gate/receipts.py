@@ -13,6 +13,7 @@ from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.jobs import Limits, Source
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
@@ -88,8 +89,10 @@ def request_of(receipt: Receipt) -> GateRequest:
     for source in (candidate, original):
         if source.kernel not in source.files:
             raise ValueError(f"the file {source.kernel} is missing")
+    problem = from_plain(ProblemRef, body["problem"])
+    layout_of(problem)  # raises where this version does not know it
     return GateRequest(
-        candidate, original, from_plain(ProblemRef, body["problem"]), str(body["kernel"]), body["dialect"],
+        candidate, original, problem, str(body["kernel"]), body["dialect"],
         str(body["target"]), from_plain(Limits, body["limits"]), from_plain(CaseOptions, body["options"]),
         [_case(case) for case in body["cases"]],
     )  # fmt: skip

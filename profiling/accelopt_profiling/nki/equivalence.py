@@ -19,6 +19,7 @@ from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.time_model.estimate import estimate
 from accelopt_profiling.nki.time_model.hardware import hardware
+from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
@@ -147,7 +148,7 @@ class _Run:
         with emulated(
             "full", limits=self._core.limits, sdk=False, results=True, turned_flags=turned
         ) as emulation:
-            self._problem.run(module, inputs)
+            run_problem(self._problem, module, inputs)
         self.results = [m.results or [] for m in emulation.machines]
         self._estimate(emulation)
         return emulation

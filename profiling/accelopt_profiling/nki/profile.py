@@ -29,8 +29,10 @@ from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
+from accelopt_profiling.problems.catalogue import is_unreferenced, layout_of
 from accelopt_profiling.problems.inference.inferred import InferParams
 from accelopt_profiling.problems.inference.own_faults import is_of_type, own_fault_line
+from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.loading.inferred import (
     INFER_CPU_SECONDS,
     floor_finding,
@@ -66,7 +68,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     except (UnknownTargetError, UnknownVersionError) as error:
         raise StepFailedError(StepError("unsupported", str(error))) from None
     run = _ProfileRun(context, params, machine)
-    if params.problem is None or params.problem.kind != "selfrun":
+    if params.problem is None or not layout_of(params.problem).runs_itself:
 
         def profile_apart(own: StepContext, own_params: ProfileParams, entry: str) -> list[KernelMeasurement]:
             return _ProfileRun(own, own_params, machine).perform()
@@ -110,7 +112,7 @@ class _ProfileRun:
         params = self.params
         sdk = real_packages()
         with emulated(limits=self.hardware.limits, sdk=False):
-            if params.problem is not None and params.problem.kind == "inferred":
+            if params.problem is not None and layout_of(params.problem).inferred:
                 wanted = InferParams(params.kernels, params.target, INFER_CPU_SECONDS)
                 found = infer_nki(self.context, wanted)
                 self.context, self.params = with_inferred(self.context, params, found)
@@ -148,7 +150,7 @@ class _ProfileRun:
             raise StepFailedError(StepError("no-problem", "No problem says what inputs this kernel takes."))
         self.module: ModuleType = self._load()
         ref = self.params.problem
-        if ref.kind == "selfrun" and ref.options.get(
+        if layout_of(ref).runs_itself and ref.options.get(
             "module"
         ):  # its own statements launch: they run once more
             ref = replace(ref, options={**ref.options, "main": True})
@@ -187,12 +189,12 @@ class _ProfileRun:
         """Make the problem's call. Where there is nothing to compare, a function need not return what it launched
         kernels for."""
         try:
-            return self.problem.run(self.module, inputs)
+            return run_problem(self.problem, self.module, inputs)
         except ProblemError as empty:
             if (
                 empty.code != "problem-empty"
                 or self.params.problem is None
-                or not self.params.problem.unreferenced
+                or not is_unreferenced(self.params.problem)
             ):
                 raise
             return []
@@ -203,7 +205,9 @@ class _ProfileRun:
         if self.fault is not None:
             return
         kept = (
-            inputs if self.params.problem is None or self.params.problem.unreferenced else copy_inputs(inputs)
+            inputs
+            if self.params.problem is None or is_unreferenced(self.params.problem)
+            else copy_inputs(inputs)
         )
         with emulated("full", self.traced is None, self.hardware.limits) as emulation:
             try:
@@ -243,7 +247,7 @@ class _ProfileRun:
         error = failed.error
         frames = traceback.extract_tb(failed.__cause__.__traceback__ if failed.__cause__ else None)
         of_kernel = any(frame.filename == launching.__file__ for frame in frames)
-        selfrun = self.params.problem is not None and self.params.problem.kind == "selfrun"
+        selfrun = self.params.problem is not None and layout_of(self.params.problem).runs_itself
         if not selfrun or error.code != "user-error" or of_kernel or not emulation.machines:
             return False
         checked = isinstance(failed.__cause__, AssertionError)

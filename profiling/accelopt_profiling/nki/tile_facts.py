@@ -22,6 +22,7 @@ from accelopt_profiling.nki.equivalence import KernelPath, case_paths, turned_pa
 from accelopt_profiling.nki.frontend.handle import taken
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.time_model.hardware import hardware
+from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -202,7 +203,7 @@ def _run(context: StepContext, params: FactsParams, mode: Mode, current_path: li
                 mode, limits=limits, sdk=False, replaying=False, turned_flags=path.turned
             ) as emulation:
                 try:
-                    problem.run(module, inputs)
+                    run_problem(problem, module, inputs)
                 except Exception as error:
                     if path == KernelPath():
                         return f"{type(error).__name__}: {error}"

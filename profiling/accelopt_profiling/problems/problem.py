@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
+
+from accelopt_profiling.problems.loading.parameters import floating_buffers, parameter_shapes, redraw
 
 
 @dataclass(frozen=True)
@@ -87,64 +89,81 @@ class Call:
         return self.style in ("returns", "launch", "recorded")
 
 
-class Problem:
-    """Inputs, reference and call of one problem, with all that is asked of any. Values are NumPy arrays, torch tensors,
-    numbers, or lists of them.
+class Drawing(Protocol):
+    """Draws the inputs of the main case, or of ``shape``, after seeding every generator with ``seed``."""
 
-    ``run`` is ``call`` and ``loading.call.perform`` in one. The gate uses the two halves: what makes the
-    call comes from the original file, what answers it from the candidate, in another process.
+    def __call__(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]: ...
+
+
+def no_reference(inputs: list[Any]) -> list[Any] | None:
+    """Return None: nothing says what the right outputs are."""
+    return None
+
+
+def as_they_are(outputs: list[Any], expected: list[Any]) -> list[Any]:
+    """Return raw outputs, which have the layout of the reference's."""
+    return outputs
+
+
+@dataclass(eq=False)
+class Problem:
+    """Inputs, call and right answer for a kernel, in whatever layout they are written. Values are NumPy arrays, torch
+    tensors, numbers, or lists of them.
+
+    ``call`` returns the call of the kernel file that inputs ask for, and its arguments; ``loading.call.perform`` makes
+    it, in the gate in the candidate's own process, which has no problem. ``reference`` returns the right outputs, as a
+    list; None where there are none. It is the problem's own if ``own_reference``, else the original kernel, which has
+    no float64. ``finish`` turns raw outputs into the layout of the reference's.
+
+    ``shapes`` are further cases, keyword arguments for ``inputs``; ``counts`` says how often each case occurred, the
+    main one first; ``headline`` how the main case was chosen, in words; all are empty where nobody tells. The shapes
+    come from ``axes``, integer arguments of ``inputs``, or else from ``constants`` of ``module``. ``returns_one`` says,
+    once it ran, that the reference returned one value and no list. ``model`` builds the reference's model, whose
+    parameters are those of ``redrawn``. ``built`` is what the calls of this process share. A call that returns
+    nothing is no fault of the file if ``may_be_empty``. ``file`` holds the problem.
     """
 
-    #: The stated tolerance; the rule for the dtype holds for what is None in it.
-    tolerance = Tolerance()
-    #: Further cases: keyword arguments for ``inputs``. Empty when the problem has one shape only.
-    shapes: Sequence[Mapping[str, Any]] = ()
-    #: How often each case occurred: the main one, then each of ``shapes``; empty where nobody tells.
-    counts: Sequence[int] = ()
-    #: How the main case was chosen, in words; "" where it was not.
-    headline: str = ""
-    #: The sizes that ``inputs`` takes as arguments, or else the constants of ``module`` that the shapes come from.
-    axes: Mapping[str, int] = {}
-    constants: Mapping[str, int] = {}
-    module: ModuleType | None = None
-    #: The reference is the problem's own, so that it can run in float64; else the original kernel is.
+    inputs: Drawing
+    call: Callable[[list[Any]], tuple[Call, list[Any]]]
+    reference: Callable[[list[Any]], list[Any] | None] = no_reference
+    finish: Callable[[list[Any], list[Any]], list[Any]] = as_they_are
     own_reference: bool = True
-    #: ``finish`` does something.
-    rearranges: bool = False
-    #: The reference returned one value, and no list of them; None where that is not told.
+    tolerance: Tolerance = Tolerance()
+    shapes: Sequence[Mapping[str, Any]] = ()
+    counts: Sequence[int] = ()
+    headline: str = ""
+    axes: Mapping[str, int] = field(default_factory=dict)
+    constants: Mapping[str, int] = field(default_factory=dict)
+    module: ModuleType | None = None
     returns_one: bool | None = None
-    #: Builds the reference's model, whose parameters are those of ``redrawn`` where that is given.
     model: Callable[[], Any] | None = None
     redrawn: Call | None = None
+    built: dict[str, Any] | None = None
+    may_be_empty: bool = False
+    file: str | None = None
 
-    def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
-        """Draw the inputs of the main case, or of ``shape``, after seeding every generator with ``seed``."""
-        raise NotImplementedError
-
-    def reference(self, inputs: list[Any]) -> list[Any] | None:
-        """Return the right outputs for ``inputs``, as a list; None when the problem has no reference."""
-        raise NotImplementedError
-
-    def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
-        """Call the entry point of the kernel file ``module`` with ``inputs`` and return its raw outputs as a
-        list.
-        """
-        raise NotImplementedError
-
-    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        """Return the call of the kernel file that ``inputs`` ask for, and its arguments."""
-        raise NotImplementedError
-
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        """Turn raw outputs of ``run`` into the layout of the reference's outputs ``expected``; most leave
-        them.
-        """
-        return outputs
+    @property
+    def rearranges(self) -> bool:
+        """``finish`` does something."""
+        return self.finish is not as_they_are
 
     def with_parameters(self, call: Call, seed: int) -> Call:
         """Return the call with parameters that are drawn anew from ``seed``, where the reference's model has any."""
-        return call
+        if self.model is None:
+            return call
+        model = self.model()
+        shapes = parameter_shapes(model)
+        return replace(call, parameters=shapes, parameter_seed=seed, buffers=floating_buffers(model))
+
+    def redrawn_model(self) -> Any:
+        """Return the reference's model with the parameters of ``redrawn``."""
+        assert self.model is not None
+        model = self.model()
+        if self.redrawn is not None:
+            redraw(model, self.redrawn.parameters, self.redrawn.buffers, self.redrawn.parameter_seed)
+        return model
 
     def parameters(self) -> list[Any]:
         """Return what the reference's model holds besides its inputs: its parameters and buffers."""
-        return []
+        model = self.redrawn_model()
+        return [tensor.detach() for tensor in (*model.parameters(), *model.buffers())]

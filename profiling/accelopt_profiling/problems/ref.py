@@ -4,44 +4,27 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from accelopt_profiling.measurement import Finding
-
-ProblemKind = Literal[
-    "module",
-    "nkibench",
-    "kernelbench",
-    "flashinfer",
-    "gpumode",
-    "tritonbench",
-    "recording",
-    "selfrun",
-    "inferred",
-]
 
 
 @dataclass(frozen=True)
 class ProblemRef:
     """A problem that was found for a kernel file.
 
-    ``path`` is the file that holds it, relative to the job's folder (see ``jobs.Source``); None means the
-    kernel file itself. ``entry`` names the function of the kernel file that takes the inputs; None lets the
-    problem decide. ``origin`` says in words how it was found, for messages. ``content_hash`` covers the
-    problem's own text.
+    ``kind`` is that of its layout (see ``catalogue.layout_of``). ``path`` is the file that holds it, relative to the
+    job's folder (see ``jobs.Source``); None means the kernel file itself. ``entry`` names the function of the kernel
+    file that takes the inputs; None lets the problem decide. ``origin`` says in words how it was found, for messages.
+    ``content_hash`` covers the problem's own text.
     """
 
-    kind: ProblemKind
+    kind: str
     path: str | None = None
     entry: str | None = None
     origin: str = ""
     content_hash: str = ""
     options: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def unreferenced(self) -> bool:
-        """It has no reference: only the original kernel's own results can be compared with."""
-        return self.kind in ("selfrun", "recording") or bool(self.options.get("unreferenced"))
 
 
 @dataclass(frozen=True)

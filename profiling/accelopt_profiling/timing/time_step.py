@@ -17,7 +17,7 @@ from typing import Any
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.loading.call import perform, poisoned, to_device
+from accelopt_profiling.problems.loading.call import perform, poisoned
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
@@ -130,19 +130,7 @@ def timed_call(module: ModuleType, problem: Problem, drawn: list[Any], built: di
     ``built`` for the file's other calls; its inputs are on the device by then.
     """
     call, arguments = problem.call(drawn)
-    if call.style == "script":
-        return TimedCall(lambda: problem.run(module, drawn))
-    if call.style == "destination":
-        function, outputs = getattr(module, call.function), [poisoned(spec) for spec in call.outputs]
-
-        def fill() -> list[Any]:
-            function(*arguments, *outputs)
-            return outputs
-
-        return TimedCall(fill, tensors_in(arguments))
-    inputs = arguments
-    if call.style == "model":
-        construct, inputs = arguments
-        inputs = [to_device(value) for value in inputs]
-        arguments = [construct, inputs]
-    return TimedCall(lambda: perform(module, call, arguments, built=built), tensors_in(inputs))
+    arguments = on_device(arguments)
+    outputs = [poisoned(spec) for spec in call.outputs]
+    timed = partial(perform, module, call, arguments, problem.file, built, outputs=outputs)
+    return TimedCall(timed, tensors_in(arguments))

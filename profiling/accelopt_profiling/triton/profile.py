@@ -23,7 +23,9 @@ from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.main_work import without_main_work
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
+from accelopt_profiling.problems.catalogue import is_unreferenced, layout_of
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
+from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
 from accelopt_profiling.problems.loading.inferred import (
     INFER_CPU_SECONDS,
@@ -71,7 +73,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     made = run.run()
     if problem is None or params.extent != "all":
         return made
-    if problem.kind == "selfrun" and not any(result.executions for result in run.results):
+    if layout_of(problem).runs_itself and not any(result.executions for result in run.results):
         problem = instead_of_own_run(context, problem)
         params = dataclasses.replace(params, problem=problem)
         try:
@@ -113,9 +115,9 @@ class _Profile:
         ref = self.params.problem
         if ref is None:
             return [result.without_problem() for result in self.results]
-        if ref.kind == "inferred":
+        if layout_of(ref).inferred:
             self._infer()
-        if ref.kind == "selfrun":
+        if layout_of(ref).runs_itself:
             self._self_run()
             self._compile(compile_launch)
             self._tune()
@@ -167,7 +169,7 @@ class _Profile:
             with problem_errors(self.context, "get_inputs"):
                 inputs = ProblemSizes(problem, self._case.shape).inputs(self.params.seed)
             with user_errors(self.context):
-                returned(partial(problem.run, module, inputs))
+                returned(partial(run_problem, problem, module, inputs))
         self._take(session)
         self._emit("executed")
 
@@ -194,7 +196,7 @@ class _Profile:
         module, problem = self._loaded()
         with sizes.applied():
             inputs = sizes.inputs(self.params.seed)
-            problem.run(module, inputs)
+            run_problem(problem, module, inputs)
         return check_size(session.executions, byte_count(inputs))
 
     def _checked_run(self) -> None:
@@ -205,7 +207,7 @@ class _Profile:
         if self._check is not None and not self._check.fits and not self._make_smaller(sizes):
             self._not_checked(self._check)
             return
-        compared = self.params.problem is None or not self.params.problem.unreferenced
+        compared = self.params.problem is None or not is_unreferenced(self.params.problem)
         limit = None if compared else LOOP_SECONDS
         with sizes.applied(), emulated(
             self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS, loop_seconds=limit
@@ -228,7 +230,7 @@ class _Profile:
         return size is not None
 
     def _not_checked(self, size: CheckSize) -> None:
-        unreferenced = self.params.problem is not None and self.params.problem.unreferenced
+        unreferenced = self.params.problem is not None and is_unreferenced(self.params.problem)
         why = (
             "The problem has no reference."
             if unreferenced
@@ -249,7 +251,7 @@ class _Profile:
             inputs = sizes.inputs(self.params.seed)
         kept = copy_inputs(inputs)
         with user_errors(self.context):
-            outputs = returned(partial(problem.run, module, inputs))
+            outputs = returned(partial(run_problem, problem, module, inputs))
         self._take(session, checks=bool(sizes.smaller))
         self._emit("executed")
         failed = [e.launch.name for e in session.executions if e.error is not None]
@@ -296,7 +298,7 @@ class _Profile:
             try:
                 module, problem = self._loaded()
                 with user_errors(self.context):
-                    problem.run(module, problem.inputs(self.params.seed))
+                    run_problem(problem, module, problem.inputs(self.params.seed))
             except StepFailedError as failed:
                 if not session.launches:
                     raise

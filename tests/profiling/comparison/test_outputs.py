@@ -12,7 +12,7 @@ import pytest
 from accelopt_profiling.comparison import reference as reference_module
 from accelopt_profiling.comparison.outputs import check_outputs, narrowly_refused
 from accelopt_profiling.comparison.reference import ReferenceRuns, widen
-from accelopt_profiling.problems.problem import Call, Problem, ProblemError
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError, as_they_are, no_reference
 
 Array = np.ndarray[Any, Any]
 
@@ -21,23 +21,19 @@ class _Problem(Problem):
     """A problem of one reference; ``layout`` brings outputs into the reference's."""
 
     def __init__(
-        self, reference: Callable[..., Any], layout: Callable[[list[Any], list[Any]], list[Any]] | None = None
+        self, answer: Callable[..., Any], layout: Callable[[list[Any], list[Any]], list[Any]] = as_they_are
     ) -> None:
-        self._reference, self._layout = reference, layout
+        def reference(inputs: list[Any]) -> list[Any]:
+            self.runs.append([str(v.dtype) for v in inputs if isinstance(v, np.ndarray)])
+            values = answer(*inputs)
+            if values is None:
+                raise ProblemError("problem-empty", "`reference` returned nothing.")
+            return list(values) if isinstance(values, (list, tuple)) else [values]
+
+        super().__init__(
+            lambda seed, shape=None: [], lambda inputs: (Call("kernel"), inputs), reference, layout
+        )
         self.runs: list[list[str]] = []
-
-    def reference(self, inputs: list[Any]) -> list[Any] | None:
-        self.runs.append([str(v.dtype) for v in inputs if isinstance(v, np.ndarray)])
-        found = self._reference(*inputs)
-        if found is None:
-            raise ProblemError("problem-empty", "`reference` returned nothing.")
-        return list(found) if isinstance(found, (list, tuple)) else [found]
-
-    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        return Call("kernel"), inputs
-
-    def finish(self, outputs: list[Any], expected: list[Any]) -> list[Any]:
-        return outputs if self._layout is None else self._layout(outputs, expected)
 
 
 def checked(
@@ -156,11 +152,9 @@ def test_a_kernel_that_returns_nothing_where_nothing_is_written_in_place() -> No
 
 
 def test_a_problem_without_a_reference() -> None:
-    class Without(_Problem):
-        def reference(self, inputs: list[Any]) -> list[Any] | None:
-            return None
-
-    assert checked(Without(doubled), [X], [X]).status == "not checked"
+    problem = _Problem(doubled)
+    problem.reference = no_reference
+    assert checked(problem, [X], [X]).status == "not checked"
 
 
 def test_the_reference_gets_float64() -> None:

@@ -13,6 +13,7 @@ from support.gate_checker import Checker, codes
 from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.gate.request import CaseOptions
+from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.worker.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module
@@ -30,7 +31,7 @@ def test_a_module_problem(tmp_path: Path) -> None:
     assert problem.inputs(3, problem.shapes[0])[0].shape == (7,)
     assert problem.tolerance.relative == 1e-3
     module = load_module(context_of(tmp_path, files))
-    assert np.array_equal(problem.run(module, again)[0], (problem.reference(again) or [])[0])
+    assert np.array_equal(run_problem(problem, module, again)[0], (problem.reference(again) or [])[0])
 
 
 @pytest.mark.parametrize(
@@ -99,9 +100,9 @@ def test_an_entry_point_may_be_a_function_of_a_class(tmp_path: Path) -> None:
     problem = loaded(tmp_path, files, "module")
     module = SimpleNamespace(Sum=SimpleNamespace(apply=lambda x, y: x + y))
     inputs = problem.inputs(0)
-    assert np.array_equal(problem.run(module, inputs)[0], inputs[0] + inputs[1])
+    assert np.array_equal(run_problem(problem, module, inputs)[0], inputs[0] + inputs[1])
     with pytest.raises(ProblemError, match=r"no function `Sum\.apply`"):
-        problem.run(SimpleNamespace(Sum=None), inputs)
+        run_problem(problem, SimpleNamespace(Sum=None), inputs)
 
 
 NKIBENCH = """

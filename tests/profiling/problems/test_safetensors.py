@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.problem_files import DEFINITION, found_in, loaded
 
-from accelopt_profiling.problems.discovery.locations import stored_inputs
+from accelopt_profiling.problems.layouts.flashinfer import stored_inputs
 from accelopt_profiling.problems.loading.flashinfer import SafetensorsError, stored_tensor
 from accelopt_profiling.problems.problem import ProblemError
 

@@ -16,7 +16,8 @@ from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.problems.loading.script_run import record_calls, run_functions
+from accelopt_profiling.problems.loading.own_calls import record_calls
+from accelopt_profiling.problems.loading.script_run import run_functions
 from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.worker.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module

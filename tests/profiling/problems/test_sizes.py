@@ -11,7 +11,11 @@ import pytest
 from accelopt_profiling.problems.loading.cases import profiled_cases
 from accelopt_profiling.problems.loading.python_problem import parse_counts
 from accelopt_profiling.problems.loading.sizes import ProblemSizes, halved, integer_constants, name_numbers
-from accelopt_profiling.problems.problem import Problem, ProblemError
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError
+
+
+def problem_of(inputs, **fields):
+    return Problem(inputs, lambda inputs: (Call("f"), inputs), **fields)
 
 
 @pytest.mark.parametrize(
@@ -27,8 +31,8 @@ def test_constants_of_a_module_are_smaller_while_applied():
     exec("def get_inputs():\n    return [rows * columns, flag]\ncolumns = 300", namespace)  # noqa: S102
     constants = integer_constants(module, [namespace["get_inputs"]])
     assert constants == {"rows": 4096, "columns": 300}
-    problem = SimpleNamespace(
-        module=module, axes={}, constants=constants, inputs=lambda seed: namespace["get_inputs"]()
+    problem = problem_of(
+        lambda seed, shape=None: namespace["get_inputs"](), module=module, constants=constants
     )
     sizes = ProblemSizes(problem)
     assert sizes.halve()
@@ -51,7 +55,7 @@ def test_numbers_of_a_function_are_sizes(tmp_path):
     assert draw.__code__.co_firstlineno == 1
     constants = integer_constants(module, [draw])
     assert constants == {"64": 64, "1048576": 1048576, "16": 16}
-    problem = SimpleNamespace(module=module, axes={}, constants=constants, inputs=lambda seed: draw())
+    problem = problem_of(lambda seed, shape=None: draw(), module=module, constants=constants)
     sizes = ProblemSizes(problem).at({"64": 61})
     assert sizes.fixed
     assert str(sizes) == "61 instead of 64"
@@ -68,9 +72,7 @@ def test_functions_without_a_plain_source_stay_as_they_are():
 
 
 def test_arguments_are_smaller_until_none_can_be():
-    problem = SimpleNamespace(
-        module=None, axes={"n": 40}, constants={"k": 9}, inputs=lambda seed, shape=None: [shape]
-    )
+    problem = problem_of(lambda seed, shape=None: [shape], axes={"n": 40}, constants={"k": 9})
     sizes = ProblemSizes(problem, {"dtype": "fp16"})
     assert sizes.inputs(0) == [{"dtype": "fp16"}]
     assert sizes.halve()
@@ -79,21 +81,18 @@ def test_arguments_are_smaller_until_none_can_be():
     assert not sizes.halve()
 
 
-class _Cases(Problem):
+def _cases(counts=()):
     shapes = ({"n": 8}, {"n": 100}, {"n": "wrong"})
-
-    def __init__(self, counts=()):
-        self.counts = counts
-
-    def inputs(self, seed, shape=None):
-        return [np.zeros((shape or {"n": 1})["n"])]
+    return problem_of(
+        lambda seed, shape=None: [np.zeros((shape or {"n": 1})["n"])], shapes=shapes, counts=counts
+    )
 
 
 def test_the_largest_case_is_profiled_unless_one_is_known_to_be_commonest():
-    assert profiled_cases(_Cases(), 0)[0].shape == {"n": 100}
-    assert [c.shape for c in profiled_cases(_Cases(), 0)][:2] == [{"n": 100}, {"n": 8}]
-    assert profiled_cases(_Cases(), 0)[1].chosen == "the largest of 4 cases that launches a kernel"
-    commonest = profiled_cases(_Cases([1, 7, 2, 0]), 0)[0]
+    assert profiled_cases(_cases(), 0)[0].shape == {"n": 100}
+    assert [c.shape for c in profiled_cases(_cases(), 0)][:2] == [{"n": 100}, {"n": 8}]
+    assert profiled_cases(_cases(), 0)[1].chosen == "the largest of 4 cases that launches a kernel"
+    commonest = profiled_cases(_cases([1, 7, 2, 0]), 0)[0]
     assert commonest.shape == {"n": 8}
     assert commonest.chosen == "the commonest of 4 cases (7 calls)"
 

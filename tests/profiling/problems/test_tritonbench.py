@@ -10,7 +10,7 @@ from support.problem_kinds import KINDS
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import Source
-from accelopt_profiling.problems.discovery.tritonbench import benchmarked_operator, names_from
+from accelopt_profiling.problems.layouts.tritonbench import benchmarked_operator, names_from
 from accelopt_profiling.worker.usercode import _shipped_member
 
 _METHODS = """

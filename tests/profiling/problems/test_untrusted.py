@@ -15,6 +15,7 @@ from support.problem_files import DEFINITION, KERNEL, context_of, found_in, load
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.discovery.script_detection import own_runs
+from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.loading.flashinfer_definition import parse_definition, parse_workloads
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import try_parse
@@ -115,7 +116,7 @@ def test_both_models_draw_the_same_weights_from_any_generator(tmp_path: Path) ->
     inputs = problem.inputs(5)
     expected = problem.reference(inputs)
     assert expected is not None
-    outputs = problem.run(load_module(context_of(tmp_path, files)), inputs)
+    outputs = run_problem(problem, load_module(context_of(tmp_path, files)), inputs)
     assert float(outputs[0][0]) == float(expected[0][0])
 
 

@@ -9,9 +9,10 @@ from types import ModuleType, SimpleNamespace
 import pytest
 import torch
 
-from accelopt_profiling.problems.problem import Call, OutputSpec
+from accelopt_profiling.problems.problem import Call, OutputSpec, Problem
 from accelopt_profiling.timing import time_step
 from accelopt_profiling.timing.device import TorchDevice
+from accelopt_profiling.timing.inputs import each_tensor
 from accelopt_profiling.timing.time_step import timed_call
 from accelopt_profiling.worker.preloaded_parent import _NEEDED, _WANTED
 
@@ -93,11 +94,11 @@ def test_a_candidate_that_patches_events_or_synchronisation_is_timed_all_the_sam
 
 
 def problem(call: Call, arguments: list):
-    return SimpleNamespace(call=lambda drawn: (call, arguments), run=lambda module, drawn: ["ran", *drawn])
+    return Problem(lambda seed, shape=None: arguments, lambda drawn: (call, arguments))
 
 
 def test_a_model_is_built_once_for_all_inputs(monkeypatch):
-    monkeypatch.setattr(time_step, "to_device", lambda value: value + 10)
+    monkeypatch.setattr(time_step, "on_device", lambda value: each_tensor(value, lambda x: x + 10))
     module, built, made = ModuleType("k"), {}, []
 
     class ModelNew:
@@ -131,7 +132,10 @@ def test_outputs_of_the_caller_are_allocated_before():
 
 
 def test_a_file_that_runs_itself_is_run():
-    assert timed_call(ModuleType("k"), problem(Call("", "script"), []), [7], {}).run() == ["ran", 7]
+    module, calls = ModuleType("k"), []
+    module.test_it = lambda: calls.append("test_it")
+    assert timed_call(module, problem(Call("", "script", methods=["test_it"]), []), [], {}).run() == []
+    assert calls == ["test_it"]
 
 
 @pytest.mark.slow

@@ -8,7 +8,7 @@ from support.worker_jobs import answers, local_host
 from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.problems.discovery.imports import with_imports
-from accelopt_profiling.problems.loading.script_problem import ScriptProblem
+from accelopt_profiling.problems.loading.script_run import run_script
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.relative_imports import PACKAGE, climbed
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -88,7 +88,7 @@ def test_a_file_that_runs_itself_finds_its_neighbours(load, tmp_path):
         "tiles.py": "N = 3\nseen = []",
     }
     module = load("k.py", files)
-    ScriptProblem(str(tmp_path / "src" / "k.py"), "k.py", {"main": True}).run(module, [])
+    run_script(module, str(tmp_path / "src" / "k.py"), [])
     assert module.seen == [3]
 
 

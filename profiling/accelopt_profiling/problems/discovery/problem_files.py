@@ -1,19 +1,13 @@
-"""Classify a problem file by syntax: its kind, or what it lacks."""
+"""Classify a Python file by its names: the kind of its problem, or what it lacks."""
 
 from __future__ import annotations
 
 import ast
-import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from accelopt_profiling.problems.ref import ProblemKind
-from accelopt_profiling.recording.recorded_call import is_recording, parse_recording
+from accelopt_profiling.problems.layout import ProblemLayout
 from accelopt_profiling.source_text import ParsedPython, is_main_guard
-
-NKIBENCH = ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs")
-KERNELBENCH = ("Model", "get_inputs", "get_init_inputs")
-MODULE = ("get_inputs", "reference")
-DEFINITION = ("name", "axes", "inputs", "outputs", "reference")
 
 
 @dataclass(frozen=True)
@@ -21,44 +15,40 @@ class Recognised:
     """The kind of a problem file and its top-level ``names``.
 
     ``kind`` is None when the file is no problem; ``fault`` then says why, at ``line`` (1-based) of the file.
-    ``inferred``: it says that nobody has looked at its inputs.
+    ``unreferenced``: it gives inputs and no reference, so that the kernels can be measured, and their results not
+    checked. ``inferred``: it says that nobody has looked at its inputs.
     """
 
-    kind: ProblemKind | None
+    kind: str | None
     fault: str = ""
     line: int = 1
     names: frozenset[str] = frozenset()
     inferred: bool = False
-
-    @property
-    def unreferenced(self) -> bool:
-        """It gives inputs and no reference: the kernels can be measured, and their results not checked."""
-        return self.kind == "module" and "reference" not in self.names
+    unreferenced: bool = False
 
 
-def recognise_python(source: ParsedPython) -> Recognised:
-    """Classify a Python file; of a file that holds parts of a problem, ``fault`` names what is missing."""
+def recognise_python(source: ParsedPython, layouts: Sequence[ProblemLayout]) -> Recognised:
+    """Classify a Python file by the ``layouts`` that names tell, the first of which has names that others have too; of
+    a file that holds parts of a problem, ``fault`` names what is missing."""
     if source.fault:
         return Recognised(None, f"it does not parse: {source.fault}", source.line)
     defined = top_level_names(source.tree)
     names = frozenset(defined)
-    kinds: list[tuple[ProblemKind, tuple[str, ...]]] = [
-        ("module", MODULE),
-        ("nkibench", NKIBENCH),
-        ("kernelbench", KERNELBENCH),
-    ]
-    for kind, needed in kinds:
-        if names >= set(needed):
-            return Recognised(kind, names=names, inferred=_says_inferred(source.tree))
-    for needed in (NKIBENCH, KERNELBENCH, MODULE):
-        distinctive = [n for n in needed if n in names and n != "get_inputs"]
+    general, *special = [layout for layout in layouts if layout.names]
+    for layout in (general, *special):
+        if names >= set(layout.names):
+            return Recognised(layout.kind, names=names, inferred=_says_inferred(source.tree))
+    for layout in (*special, general):
+        distinctive = [n for n in layout.names if n in names and n not in general.least]
         if distinctive:
-            missing = ", ".join(f"`{n}`" for n in needed if n not in names)
-            present = ", ".join(f"`{n}`" for n in needed if n in names)
+            missing = ", ".join(f"`{n}`" for n in layout.names if n not in names)
+            present = ", ".join(f"`{n}`" for n in layout.names if n in names)
             return Recognised(None, f"it has {present} but not {missing}", defined[distinctive[0]], names)
-    if "get_inputs" in names:
-        return Recognised("module", names=names, inferred=_says_inferred(source.tree))
-    return Recognised(None, "it has neither `get_inputs` nor `reference`", names=names)
+    if names >= set(general.least):
+        inferred = _says_inferred(source.tree)
+        return Recognised(general.kind, names=names, inferred=inferred, unreferenced=True)
+    neither = " nor ".join(f"`{name}`" for name in general.names)
+    return Recognised(None, f"it has neither {neither}", names=names)
 
 
 def _says_inferred(tree: ast.Module) -> bool:
@@ -70,30 +60,6 @@ def _says_inferred(tree: ast.Module) -> bool:
         and [t.id for t in node.targets if isinstance(t, ast.Name)] == ["inferred"]
         for node in tree.body
     )
-
-
-def recognise_json(text: str) -> Recognised:
-    """Classify a JSON file: a recording, a FlashInfer-Bench definition, or none."""
-    try:
-        data = json.loads(text)
-    except ValueError as error:
-        line = getattr(error, "lineno", 1)
-        return Recognised(None, f"it is not valid JSON: {error}", line)
-    except RecursionError:
-        return Recognised(None, "it is not valid JSON: nested too deeply")
-    if not isinstance(data, dict):
-        return Recognised(None, "it is not a JSON object")
-    if is_recording(data):
-        try:
-            parse_recording(text)
-        except ValueError as error:
-            return Recognised(None, str(error))
-        return Recognised("recording")
-    missing = [name for name in DEFINITION if name not in data]
-    if missing:
-        listed = ", ".join(f'"{n}"' for n in missing)
-        return Recognised(None, f"it is not a FlashInfer-Bench definition: it lacks {listed}")
-    return Recognised("flashinfer")
 
 
 def top_level_names(tree: ast.Module) -> dict[str, int]:

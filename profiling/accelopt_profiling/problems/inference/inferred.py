@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 
 
@@ -102,7 +103,7 @@ def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
 def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
     """Return the finding that says what the numbers of such a file rest on."""
     line = file.kernels[0].line if file.kernels else 1
-    why = "No problem was found" if file.problem.ref is None or file.problem.ref.kind != "selfrun" else (
+    why = "No problem was found" if file.problem.ref is None or not layout_of(file.problem.ref).runs_itself else (
         "The file's own run launches no kernel here"
     )  # fmt: skip
     message = (

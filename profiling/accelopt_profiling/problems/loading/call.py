@@ -18,7 +18,8 @@ from accelopt_profiling.problems.discovery.kernel_makers import call_made
 from accelopt_profiling.problems.loading.operator_call import call_operator
 from accelopt_profiling.problems.loading.parameters import redraw
 from accelopt_profiling.problems.loading.recorded_calls import repeat_calls
-from accelopt_profiling.problems.problem import Call, OutputSpec, ProblemError
+from accelopt_profiling.problems.loading.script_run import run_script
+from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError
 
 #: Draws the weights of a module that is built for a call.
 _WEIGHT_SEED = 42
@@ -31,9 +32,21 @@ def perform(
     file: str | None = None,
     built: dict[str, Any] | None = None,
     gradients: bool = False,
+    outputs: list[Any] | None = None,
 ) -> list[Any]:
     """Make the call and return its outputs as a list; see ``call_entry``."""
-    return listed(call_entry(module, call, arguments, file, built, gradients))
+    return listed(call_entry(module, call, arguments, file, built, gradients, outputs=outputs))
+
+
+def run_problem(problem: Problem, module: ModuleType, inputs: list[Any]) -> list[Any]:
+    """Make the call of ``module`` that ``inputs`` of ``problem`` ask for, and return its raw outputs as a list."""
+    call, arguments = problem.call(inputs)
+    try:
+        return perform(module, call, arguments, problem.file, problem.built)
+    except ProblemError as error:
+        if problem.may_be_empty and error.code == "problem-empty":
+            return []
+        raise
 
 
 def listed(result: Any) -> list[Any]:
@@ -49,24 +62,31 @@ def call_entry(
     built: dict[str, Any] | None = None,
     gradients: bool = False,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
+    outputs: list[Any] | None = None,
 ) -> Any:
-    """Make the call and return what it returned. A model is built for the call, unless ``built`` holds one from an
-    earlier call under "model"; a new one is put there, and under "initial" whether its parameters could not be drawn
-    anew as the call asks. It is called without gradients unless they are asked for. ``around`` is entered for the time
-    that the file's own function runs.
+    """Make the call and return what it returned. This is the one place that makes calls.
+
+    A model is built for the call, unless ``built`` holds one from an earlier call under "model"; a new one is put
+    there, and under "initial" whether its parameters could not be drawn anew as the call asks. It is called without
+    gradients unless they are asked for. ``around`` is entered for the time that the file's own function runs.
+    ``outputs`` are filled by a call that takes its outputs, in place of new ones.
 
     Raises:
         ProblemError: the kernel file lacks the function, or it returned nothing.
     """
+    if call.style == "script":
+        with around():
+            run_script(module, call.function, call.methods)
+        return []  # what it computed stays in its launches
     if call.style == "recorded":
         with around():
             return repeat_calls(module, call, arguments, file)
     if call.style == "operator":
         with around():
-            outputs = call_operator(module, call, arguments, {} if built is None else built)
-        if not outputs:
+            returned = call_operator(module, call, arguments, {} if built is None else built)
+        if not returned:
             raise ProblemError("problem-empty", "The operator's benchmarks returned nothing.", file)
-        return outputs
+        return returned
     function = _entry(module, call.function)
     if function is None or (call.style != "launch" and not callable(function)):
         raise ProblemError(
@@ -75,7 +95,7 @@ def call_entry(
     if call.style == "model":
         result = _call_model(function, call, arguments, {} if built is None else built, gradients, around)
     elif call.style == "destination":
-        outputs = [poisoned(spec) for spec in call.outputs]
+        outputs = [poisoned(spec) for spec in call.outputs] if outputs is None else outputs
         with around():
             function(*arguments, *outputs)
         result = outputs

@@ -13,13 +13,12 @@ import ast
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
-from types import ModuleType
+from collections.abc import Mapping
 from typing import Any
 
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import accepts, check_entry, find_entry
-from accelopt_profiling.problems.loading.call import perform, seed_everything, to_device
+from accelopt_profiling.problems.loading.call import seed_everything, to_device
 from accelopt_profiling.problems.loading.flashinfer_definition import (
     Definition,
     TensorSpec,
@@ -32,8 +31,8 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 
 
-class FlashInferProblem(Problem):
-    """A definition with its workloads. The first workload is the main case; ``shapes`` picks the others by number."""
+class Workloads:
+    """A definition with its workloads. The first workload is the main case; a case picks another one by number."""
 
     def __init__(
         self,
@@ -48,8 +47,12 @@ class FlashInferProblem(Problem):
         self._entry, self._source = entry, source
         self._stored = stored or {}
         self._kernel_text = source.files[source.kernel]
-        self.shapes: Sequence[Mapping[str, Any]] = [{"workload": n} for n in range(1, len(workloads))]
         self._namespace: dict[str, Any] = {}
+
+    def problem(self) -> Problem:
+        """Return the problem that they are."""
+        shapes = [{"workload": n} for n in range(1, len(self._workloads))]
+        return Problem(self.inputs, self.call, self.reference, shapes=shapes, file=self._file)
 
     def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         import torch
@@ -94,12 +97,8 @@ class FlashInferProblem(Problem):
             return [result[n] for n in names]
         return list(result) if isinstance(result, (list, tuple)) else [result]
 
-    def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
-        call, arguments = self.call(inputs)
-        return perform(module, call, arguments, self._file)
-
     def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        """See ``Problem``. The entry point returns the outputs, or takes them after the inputs and fills them."""
+        """The entry point returns the outputs, or takes them after the inputs and fills them."""
         name, filled = self._entry_point()
         if not filled:
             return Call(name), inputs
@@ -178,7 +177,7 @@ def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
         raise ProblemError(
             "problem-invalid", f"No workload of {workloads_file} can be drawn here{why}.", workloads_file
         )
-    return FlashInferProblem(definition, workloads, file, ref.entry, context.source, stored)
+    return Workloads(definition, workloads, file, ref.entry, context.source, stored).problem()
 
 
 _DTYPES = {

@@ -66,11 +66,13 @@ def run_benchmarks(operator: Any, methods: list[str], arguments: list[Any], name
 
 
 def call_operator(module: ModuleType, call: Call, arguments: list[Any], built: dict[str, Any]) -> list[Any]:
-    """Make a call of the style "operator" and return the tensors and numbers of all its benchmarks."""
+    """Make a call of the style "operator" and return the tensors and numbers of all its benchmarks. Those of each are
+    left in ``built`` under "returned"."""
     if "model" not in built:
         built["model"] = built_operator(operator_class(module, call.function, call.member))
     results = run_benchmarks(built["model"], call.methods, arguments, call.keywords)
-    return [value for result in results for value in comparable(result)]
+    built["returned"] = [comparable(result) for result in results]
+    return [value for values in built["returned"] for value in values]
 
 
 def comparable(value: Any) -> list[Any]:

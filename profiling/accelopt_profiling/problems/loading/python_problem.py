@@ -1,22 +1,11 @@
-"""Load problems written in Python; here what all their layouts share, and the layout ``get_inputs``, ``reference``.
-
-Optional names of such a file: ``tolerance`` (a number, or ``{"rtol": ..., "atol": ...}``), ``shapes`` (a list of
-keyword arguments for ``get_inputs``; the key ``count`` of each says how often the case occurred, ``count`` of the file
-how often the main one), ``entry`` (the function of the kernel file that takes the inputs, or its name), ``keywords``
-(the names by which the last inputs are passed), ``grid`` (of an entry that is a Triton kernel), ``on_chip`` (inputs
-that an NKI kernel takes as tiles in SBUF), ``backward = True`` (gradients are computed too, and compared with the
-reference's). Without ``reference`` the kernels are measured and their results not checked; a rewrite is compared with
-the original.
-"""
+"""Load problems written in Python: what all their layouts share."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
 from numbers import Complex, Real
 from pathlib import Path
 from types import ModuleType
@@ -24,9 +13,9 @@ from typing import Any
 
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
-from accelopt_profiling.problems.loading.call import perform, seed_everything, with_gradients
+from accelopt_profiling.problems.loading.call import seed_everything
 from accelopt_profiling.problems.loading.sizes import integer_constants, name_numbers
-from accelopt_profiling.problems.problem import Call, CallStyle, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
@@ -39,156 +28,85 @@ COUNT = "count"
 _TOLERANCE_KEYS = {"rtol": "relative", "atol": "absolute", "relative": "relative", "absolute": "absolute"}
 
 
-class PythonProblem(Problem, ABC):
-    """A problem whose functions and classes ``module``, imported from ``file``, holds under ``names``.
-
-    ``entry`` is the entry point that a comment or the problem names; it is looked for in the kernel file of ``source``.
+def python_problem(
+    module: ModuleType,
+    file: str,
+    names: Sequence[str],
+    call: Callable[[list[Any]], tuple[Call, list[Any]]],
+    layout: str = "",
+) -> Problem:
+    """Return the problem whose functions and classes ``module``, imported from ``file``, holds under ``names``, without
+    a reference.
 
     Raises:
-        ProblemError: a name is missing, or ``tolerance``, ``shapes`` or ``entry`` are not what they should be.
+        ProblemError: a name is missing, or ``tolerance`` or ``shapes`` are not what they should be.
     """
+    for name in names:
+        if not callable(getattr(module, name, None)):
+            what = "class" if name[0].isupper() else "function"
+            message = f"{file} has no {what} `{name}`{layout}; add one."
+            raise ProblemError("problem-invalid", message, file)
 
-    def __init__(
-        self,
-        module: ModuleType,
-        file: str,
-        names: Sequence[str],
-        source: Source,
-        entry: str | None = None,
-        layout: str = "",
-    ) -> None:
-        self.module, self._module = module, module
-        self._file, self._source = file, source
-        for name in names:
-            if not callable(getattr(module, name, None)):
-                what = "class" if name[0].isupper() else "function"
-                message = f"{file} has no {what} `{name}`{layout}; add one."
-                raise ProblemError("problem-invalid", message, file)
-        self.tolerance = parse_tolerance(getattr(module, "tolerance", None), file)
-        listed = parse_shapes(getattr(module, "shapes", []), file)
-        self.shapes: Sequence[Mapping[str, Any]] = [_without_count(shape) for shape in listed]
-        main = getattr(module, COUNT, 0)  # in a kernel file it may be a function
-        self.counts = parse_counts(main if type(main) is int else 0, listed, file)
-        self.axes = integer_axes(module.get_inputs)
-        self.constants: Mapping[str, int] = {}
-        if not self.axes:
-            drawing = {n: name_numbers(module, f) for n in DRAWING if callable(f := getattr(module, n, None))}
-            vars(module).update(drawing)
-            self.constants = integer_constants(module, drawing.values())
-        self._entry = entry
-
-    def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
+    def inputs(seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
         seed_everything(seed)
-        drawn = self._module.get_inputs(**(shape or {}))
+        drawn = module.get_inputs(**(shape or {}))
         if isinstance(drawn, (str, bytes, Mapping)):
             message = (
                 f"`get_inputs` returned a value of type {type(drawn).__name__}; return a list of inputs."
             )
-            raise ProblemError("problem-invalid", message, self._file)
-        return self._as_list("get_inputs", drawn, "a list of inputs")
-
-    @abstractmethod
-    def reference(self, inputs: list[Any]) -> list[Any] | None:
-        """See ``Problem``."""
-
-    @abstractmethod
-    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        """See ``Problem``."""
-
-    def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
-        call, arguments = self.call(inputs)
-        return perform(module, call, arguments, self._file)
-
-    def _entry_for(self, count: int) -> str:
-        """Return the name of the function to call with ``count`` arguments: as stated, or as the syntax tells."""
-        text = self._source.files[self._source.kernel]
-        if self._entry is None:
-            return find_entry(text, count, self._file)
-        if ":" not in self._entry and not self._entry_from_elsewhere():
-            check_entry(text, self._entry, count, self._source.kernel, self._file)
-        return self._entry
-
-    def _entry_from_elsewhere(self) -> bool:
-        """Tell that the kernel's module, where it is loaded, has the entry from another file: a problem may have put
-        it there, which the syntax of the kernel file does not show."""
-        name = Path(self._source.kernel).stem
-        entry = getattr(sys.modules.get(name), str(self._entry), None)
-        return entry is not None and getattr(entry, "__module__", name) != name
-
-    def _outputs(self, name: str, value: Any) -> list[Any]:
-        """Return what the reference ``name`` returned as a list, if it can be compared."""
-        outputs = self._as_list(name, value)
-        self.returns_one = not isinstance(value, (list, tuple))
-        if wrong := [v for v in _leaves(outputs) if v is not None and not _comparable(v)]:
-            returned = f"`{name}` returned a value of type {type(wrong[0]).__name__}"
-            message = f"{returned}, which cannot be compared; return arrays, tensors or numbers."
-            raise ProblemError("problem-invalid", message, self._file)
-        return outputs
-
-    def _as_list(self, name: str, value: Any, wanted: str = "the right outputs") -> list[Any]:
-        if value is None:
-            raise ProblemError("problem-empty", f"`{name}` returned nothing; return {wanted}.", self._file)
-        return list(value) if isinstance(value, (list, tuple)) else [value]
-
-
-class ModuleProblem(PythonProblem):
-    """``get_inputs()`` and ``reference(*inputs)``, in the kernel file or beside it.
-
-    Without ``reference`` the results of ``original``, the module of the original kernel, are the right ones: they
-    cannot be had in float64. None of both leaves the kernel unchecked.
-    """
-
-    def __init__(
-        self,
-        module: ModuleType,
-        file: str,
-        entry: str | None,
-        source: Source,
-        original: Callable[[], ModuleType] | None = None,
-    ) -> None:
-        entry = entry or parse_entry(getattr(module, "entry", None), file)
-        super().__init__(module, file, ["get_inputs"], source, entry)
-        self.own_reference = hasattr(module, "reference")
-        if self.own_reference and not callable(module.reference):
-            message = f"{file} has no function `reference`: the name is bound to something else; make it a function."
             raise ProblemError("problem-invalid", message, file)
-        self._original = original
-        self._keywords = parse_names(getattr(module, "keywords", []), "keywords", file)
-        self._on_chip = parse_names(getattr(module, "on_chip", []), "on_chip", file)
-        self._backward = getattr(module, "backward", False) is True  # in a kernel file it may be a function
-        grid = getattr(module, "grid", [])
-        self._grid = parse_names([grid] if isinstance(grid, str) else grid, "grid", file)
+        return list_of(drawn, "get_inputs", "a list of inputs", file)
 
-    def reference(self, inputs: list[Any]) -> list[Any] | None:
-        if self.own_reference:
-            if self._backward:
-                return self._outputs("reference", with_gradients(self._module.reference, inputs, {}))
-            return self._outputs("reference", self._module.reference(*inputs))
-        return self.run(self._original(), inputs) if self._original else None
-
-    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        if not self._keywords and not self._grid and not self._on_chip:
-            return Call(self._entry_for(len(inputs)), backward=self._backward), inputs
-        if self._entry is None:
-            message = (
-                f"{self._file} states `keywords`, `grid` or `on_chip`; name the function in `entry` as well."
-            )
-            raise ProblemError("problem-invalid", message, self._file)
-        style: CallStyle = "launch" if self._grid else "returns"
-        return Call(
-            self._entry,
-            style,
-            keywords=self._keywords,
-            grid=self._grid,
-            on_chip=self._on_chip,
-            backward=self._backward,
-        ), inputs
+    problem = Problem(inputs, call, module=module, file=file)
+    problem.tolerance = parse_tolerance(getattr(module, "tolerance", None), file)
+    cases = parse_shapes(getattr(module, "shapes", []), file)
+    problem.shapes = [{name: value for name, value in case.items() if name != COUNT} for case in cases]
+    main = getattr(module, COUNT, 0)  # in a kernel file it may be a function
+    problem.counts = parse_counts(main if type(main) is int else 0, cases, file)
+    problem.axes = integer_axes(module.get_inputs)
+    if not problem.axes:
+        drawing = {n: name_numbers(module, f) for n in DRAWING if callable(f := getattr(module, n, None))}
+        vars(module).update(drawing)
+        problem.constants = integer_constants(module, drawing.values())
+    return problem
 
 
-def load_module_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
-    module, file = problem_module(context, ref, kernel_module)
-    original = cache(partial(load_module, context)) if kernel_module is None else None
-    return ModuleProblem(module, file, ref.entry, context.source, original)
+def entry_for(source: Source, entry: str | None, count: int, file: str | None) -> str:
+    """Return the name of the function to call with ``count`` arguments: as stated, or as the syntax tells.
+
+    Raises ProblemError: the kernel file does not define it, or none or several functions fit.
+    """
+    if entry is None:
+        return find_entry(source.files[source.kernel], count, file)
+    if ":" not in entry and not _from_elsewhere(source, entry):
+        check_entry(source.files[source.kernel], entry, count, source.kernel, file)
+    return entry
+
+
+def _from_elsewhere(source: Source, entry: str) -> bool:
+    """Tell that the kernel's module, where it is loaded, has the entry from another file: a problem may have put
+    it there, which the syntax of the kernel file does not show."""
+    name = Path(source.kernel).stem
+    function = getattr(sys.modules.get(name), entry, None)
+    return function is not None and getattr(function, "__module__", name) != name
+
+
+def answer_of(problem: Problem, name: str, value: Any) -> list[Any]:
+    """Return what the problem's reference ``name`` returned as a list. Raises ProblemError: it cannot be compared."""
+    outputs = list_of(value, name, "the right outputs", problem.file)
+    problem.returns_one = not isinstance(value, (list, tuple))
+    if wrong := [v for v in _leaves(outputs) if v is not None and not _comparable(v)]:
+        returned = f"`{name}` returned a value of type {type(wrong[0]).__name__}"
+        message = f"{returned}, which cannot be compared; return arrays, tensors or numbers."
+        raise ProblemError("problem-invalid", message, problem.file)
+    return outputs
+
+
+def list_of(value: Any, name: str, wanted: str, file: str | None) -> list[Any]:
+    """Return what ``name`` returned as a list. Raises ProblemError: that was nothing, and not what is ``wanted``."""
+    if value is None:
+        raise ProblemError("problem-empty", f"`{name}` returned nothing; return {wanted}.", file)
+    return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
 def problem_module(
@@ -273,10 +191,6 @@ def parse_counts(main: Any, shapes: Sequence[Mapping[str, Any]], file: str | Non
     wrong = next(c for c in counts if type(c) is not int or c < 0)
     message = f"`count` in {file or 'the problem'} is {repr(wrong)[:80]}; give how often the case occurred."
     raise ProblemError("problem-invalid", message, file)
-
-
-def _without_count(shape: Mapping[str, Any]) -> Mapping[str, Any]:
-    return {name: value for name, value in shape.items() if name != COUNT}
 
 
 def parse_names(value: Any, name: str, file: str | None) -> list[str]:

@@ -6,15 +6,15 @@ buffer for its own timing) is compared with the original's own result there, and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache, partial
 from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.problems.loading.call import copied, seed_everything
 from accelopt_profiling.problems.loading.operator_call import (
     built_operator,
+    call_operator,
     cast_inputs,
     comparable,
     operator_class,
@@ -34,83 +34,41 @@ _INPUTS = 64
 _OTHERS = 3
 
 
-class TritonBenchProblem(Problem):
-    """Inputs are one item of the operator's ``get_input_iter``."""
+class OperatorInputs:
+    """The inputs of an operator: items of its ``get_input_iter``, drawn once to know their ``sizes`` in bytes.
 
-    def __init__(
-        self, load: Callable[[], ModuleType], options: Mapping[str, Any], file: str, checked: bool
-    ) -> None:
-        self._load, self._file, self._checked = load, file, checked
-        self._class, self._member = str(options["operator"]), str(options["member"])
-        self._methods, self._baseline = [str(m) for m in options["methods"]], str(options["baseline"])
-        self.own_reference = bool(self._baseline)
-        self._returned: list[list[Any]] | None = None
-        self._names: list[str] = []
-        self._operator: Any = None
-        self._sizes: list[int] = []
+    ``names`` are those of the arguments that were drawn last, where they are passed by name.
+    """
 
-    def draw_sizes(self) -> None:
-        """Build the operator and draw its inputs once, to know the bytes of each that is used."""
+    def __init__(self, operator: Any, file: str) -> None:
+        self._operator = operator
+        self.names: list[str] = []
         sizes: list[int] = []
-        self._operator = built_operator(operator_class(self._load(), self._class, self._member))
         seed_everything(0)
         with _zeros_for_random():
-            for item in self._operator.get_input_iter():
+            for item in operator.get_input_iter():
                 sizes.append(_bytes(item))
                 if len(sizes) == _INPUTS or sizes[-1] > _LARGEST or sum(sizes) > _DRAWN:
                     break
         if not sizes:
-            message = f"`get_input_iter` of {self._file} gives no inputs."
-            raise ProblemError("problem-empty", message, self._file)
-        self._sizes = [size for size in sizes if size <= _LARGEST] or sizes[:1]
-        self.axes = {_BYTES: max(self._sizes)}  # where a check does not fit, it is made on a smaller input
-        self.headline = f"an input of {max(self._sizes):,} bytes"
-        others = sorted(set(self._sizes))[:-1]
-        self.shapes = [{_BYTES: size} for size in others[:: max(1, -(-len(others) // _OTHERS))]]
+            message = f"`get_input_iter` of {file} gives no inputs."
+            raise ProblemError("problem-empty", message, file)
+        self.sizes = [size for size in sizes if size <= _LARGEST] or sizes[:1]
 
-    def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
-        most = int(shape[_BYTES]) if shape else max(self._sizes)
-        fitting = [n for n, size in enumerate(self._sizes) if size <= most]
-        number = max(fitting, key=lambda n: self._sizes[n], default=self._sizes.index(min(self._sizes)))
+    def draw(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
+        """Draw the largest input of at most the bytes that ``shape`` says."""
+        most = int(shape[_BYTES]) if shape else max(self.sizes)
+        fitting = [n for n, size in enumerate(self.sizes) if size <= most]
+        number = max(fitting, key=lambda n: self.sizes[n], default=self.sizes.index(min(self.sizes)))
         seed_everything(seed)
         drawn = iter(self._operator.get_input_iter())
         with _zeros_for_random():
             for _ in range(number):
                 next(drawn)
-        item = next(drawn)
-        given = cast_inputs(self._operator, item)
-        self._names = list(given) if isinstance(given, dict) else []
+        given = cast_inputs(self._operator, next(drawn))
+        self.names = list(given) if isinstance(given, dict) else []
         values = list(given.values()) if isinstance(given, dict) else given
         return list(values) if isinstance(values, (list, tuple)) else [values]
-
-    def reference(self, inputs: list[Any]) -> list[Any] | None:
-        if not self._baseline and not self._checked:
-            return None
-        own = self._own(inputs)
-        if not self._baseline:
-            return [value for values in own for value in values]
-        (result,) = run_benchmarks(self._operator, [self._baseline], inputs, self._names)
-        right = comparable(result)
-        expected = [(right[: len(values)] + values[len(right) :]) for values in own]
-        return [value for values in expected for value in values] or None
-
-    def _own(self, inputs: list[Any]) -> list[list[Any]]:
-        """Return what the original's benchmarks return; of a call before, where there was one."""
-        if self._returned is None:
-            given = [copied(v) for v in inputs]
-            results = run_benchmarks(self._operator, self._methods, given, self._names)
-            self._returned = [comparable(result) for result in results]
-        found, self._returned = self._returned, None
-        return found
-
-    def run(self, module: ModuleType, inputs: list[Any]) -> list[Any]:
-        results = run_benchmarks(self._operator, self._methods, inputs, self._names)
-        self._returned = [comparable(result) for result in results]
-        return [value for values in self._returned for value in values]
-
-    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        call = Call(self._class, "operator", methods=self._methods, member=self._member, keywords=self._names)
-        return call, inputs
 
 
 @contextmanager
@@ -147,9 +105,41 @@ def load_tritonbench_problem(
     Raises:
         StepFailedError: the operator's file or its ``get_input_iter`` raised.
     """
-    load = cache(partial(load_module, context)) if kernel_module is None else (lambda: kernel_module)
+    name, member, baseline = (str(ref.options[key]) for key in ("operator", "member", "baseline"))
+    methods = [str(m) for m in ref.options["methods"]]
     file = ref.path or context.source.kernel
-    problem = TritonBenchProblem(load, ref.options, file, checked=kernel_module is None)
     with user_errors(context):
-        problem.draw_sizes()
+        module = load_module(context) if kernel_module is None else kernel_module
+        operator = built_operator(operator_class(module, name, member))
+        items = OperatorInputs(operator, file)
+    shared: dict[str, Any] = {"model": operator}
+
+    def call(inputs: list[Any]) -> tuple[Call, list[Any]]:
+        return Call(name, "operator", methods=methods, member=member, keywords=items.names), inputs
+
+    def own(inputs: list[Any]) -> list[list[Any]]:
+        """Return what the original's benchmarks return; of a call before, where there was one."""
+        if "returned" not in shared:
+            call_operator(module, call(inputs)[0], [copied(v) for v in inputs], shared)
+        returned: list[list[Any]] = shared.pop("returned")
+        return returned
+
+    def reference(inputs: list[Any]) -> list[Any] | None:
+        returned = own(inputs)
+        if not baseline:
+            return [value for values in returned for value in values]
+        (result,) = run_benchmarks(operator, [baseline], inputs, items.names)
+        right = comparable(result)
+        expected = [(right[: len(values)] + values[len(right) :]) for values in returned]
+        return [value for values in expected for value in values] or None
+
+    others = sorted(set(items.sizes))[:-1]
+    problem = Problem(
+        items.draw, call, own_reference=bool(baseline), file=file, built=shared, may_be_empty=True
+    )
+    problem.axes = {_BYTES: max(items.sizes)}  # where a check does not fit, it is made on a smaller input
+    problem.headline = f"an input of {max(items.sizes):,} bytes"
+    problem.shapes = [{_BYTES: size} for size in others[:: max(1, -(-len(others) // _OTHERS))]]
+    if baseline or kernel_module is None:
+        problem.reference = reference
     return problem
