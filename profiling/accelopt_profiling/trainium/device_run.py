@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Latency
+from accelopt_profiling.problems.problem import Call
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.trainium.summary import ProfileSummary
+from accelopt_profiling.trainium.tools import DeviceError
 
 
 @dataclass(frozen=True)
@@ -33,6 +36,34 @@ class DeviceRequest:
     spread: float = 0.01
     seconds: float = 180.0
     core: int = 0
+
+
+#: What of a call a device run honours, or what does not concern it.
+_HONOURED = frozenset({"function", "own_check"})
+
+
+def kernel_alone(call: Call, kernels: Iterable[Kernel]) -> Kernel:
+    """Return the kernel that ``call`` runs, to be run on a device by itself with the call's arguments by position.
+
+    Raises:
+        DeviceError: the call is another function's, or asks for more than that: nothing of a call is left out.
+    """
+    kernel = next((k for k in kernels if k.name == call.function), None)
+    plain = Call(call.function)
+    more = [
+        field.name
+        for field in fields(call)
+        if field.name not in _HONOURED and getattr(call, field.name) != getattr(plain, field.name)
+    ]
+    if kernel is None:
+        message = f"{call.function} is no NKI kernel of the file, so it cannot be run on the device alone."
+        raise DeviceError("unsupported", message)
+    if more:
+        asked = ", ".join(f"`{name}`" for name in more if name != "style") or f"the style {call.style}"
+        alone = "on the device a kernel is run alone, with arguments by position"
+        message = f"The call of {call.function} has {asked}; {alone}."
+        raise DeviceError("unsupported", message)
+    return kernel
 
 
 @dataclass(frozen=True)

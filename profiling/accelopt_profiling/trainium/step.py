@@ -18,7 +18,7 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import measured
-from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun
+from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun, kernel_alone
 from accelopt_profiling.trainium.summary import bound, quantities
 from accelopt_profiling.trainium.toolchain import find_toolchain, generation_of, open_device
 from accelopt_profiling.trainium.tools import DeviceError
@@ -52,19 +52,13 @@ def time_on_trainium(
         problem = load_problem(context, params.problem, None)
         inputs = problem.inputs(params.seed)
         call, arguments = problem.call(inputs)
-    kernel = next((k for k in params.kernels if k.name == call.function), None)
-    if kernel is None or call.style != "returns":
-        raise StepFailedError(
-            StepError(
-                "unsupported", f"{call.function} is no NKI kernel of the file, so it cannot be run alone."
-            )
-        )
     folder = context.folder / "device"
     folder.mkdir()
     request = DeviceRequest(
         context.kernel_path, call.function, arguments, folder, params.target, seconds=params.seconds
     )
     try:
+        kernel = kernel_alone(call, params.kernels)
         toolchain = find_toolchain(os.environ, device_folder=device_folder)
         run = open_device(toolchain, generation_of(kernel)).run(request)
     except DeviceError as failure:

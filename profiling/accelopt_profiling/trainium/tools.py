@@ -24,9 +24,9 @@ _TAIL = 2000
 class DeviceError(Exception):
     """A device that could not be used: what happened, to what, and what to do next.
 
-    ``code`` is stable: "missing-tool", "tool-failed", "timeout", "bad-profile", "driver-missing", "device-busy",
-    "wrong-target", "device-memory", "kernel-failed", "no-toolchain", "mixed-toolchain". ``detail`` is the end of the
-    tool's output.
+    ``code`` is stable: "unsupported", "missing-tool", "tool-failed", "timeout", "bad-profile", "driver-missing",
+    "device-busy", "wrong-target", "device-memory", "kernel-failed", "no-toolchain", "mixed-toolchain". ``detail`` is
+    the end of the tool's output.
     """
 
     def __init__(self, code: str, message: str, fix: str = "", detail: str = "") -> None:

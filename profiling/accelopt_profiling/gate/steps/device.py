@@ -21,7 +21,7 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_call,
 )
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.trainium.device_run import DeviceRequest
+from accelopt_profiling.trainium.device_run import DeviceRequest, kernel_alone
 from accelopt_profiling.trainium.toolchain import find_toolchain, generation_of, open_device
 from accelopt_profiling.trainium.tools import DeviceError
 from accelopt_profiling.worker.project_modules import leave_project
@@ -39,7 +39,7 @@ def run_on_device(
     """
     leave_project()  # this process runs none of the candidate's code
     text = context.source.files[context.source.kernel]
-    kernels = {k.name: k for k in find_kernels(text).kernels if k.dialect == "nki"}
+    kernels = [k for k in find_kernels(text).kernels if k.dialect == "nki"]
     ran: list[int] = []
     for index in drawn_cases(context, params.cases):
         folder, case_call = case_folder(context, index), saved_call(context, index)
@@ -48,10 +48,6 @@ def run_on_device(
         if case_call.derived or case_call.altered or not (folder / "outputs").is_dir():
             continue
         call = case_call.call
-        kernel = kernels.get(call.function)
-        if kernel is None or call.style != "returns" or call.keywords:
-            reason = f"{call.function} is no NKI kernel of the file, so it cannot be run on the device alone."
-            return DeviceRunResult(ran, unavailable=reason)
         arguments = saved_arguments(folder)
         work = context.folder / "device" / str(index)
         work.mkdir(parents=True)
@@ -60,6 +56,7 @@ def run_on_device(
             seconds=params.seconds,
         )  # fmt: skip
         try:
+            kernel = kernel_alone(call, kernels)
             device = open_device(
                 find_toolchain(os.environ, device_folder=device_folder), generation_of(kernel)
             )
