@@ -9,12 +9,15 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from importlib.resources import files
+from pathlib import PurePath
 
 import click
 
 from accelopt_agent.rules.catalogue import Rule, rules
 from accelopt_lsp.cli.main import accelopt
 from accelopt_lsp.settings.schema import Setting, all_settings, environment_only
+from accelopt_profiling.problems.catalogue import LAYOUTS
+from accelopt_profiling.problems.layout import SCALE, ProblemLayout
 
 
 def commands() -> str:
@@ -99,6 +102,29 @@ def findings() -> str:
     return "\n".join(parts)
 
 
+def problems() -> str:
+    """Each layout of problems in the order in which it is looked for, with an example."""
+    layouts = [layout for layout in LAYOUTS if layout.find is not None]
+    lines = ["| layout | kind | a Python file with | a reference of its own |", "|---|---|---|---|"]
+    for layout in layouts:
+        names = ", ".join(f"`{name}`" for name in (*layout.names, *([layout.entry] if layout.entry else [])))
+        lines.append(
+            f"| {layout.title} | `{layout.kind}` | {names} | {'yes' if layout.referenced else 'no'} |"
+        )
+    kernel = f"Examples share these lines of the kernel file `k.py`:\n\n```python\n{SCALE}```\n"
+    return "\n".join(["\n".join(lines), "", kernel, *map(_layout, layouts)])
+
+
+def _layout(layout: ProblemLayout) -> str:
+    parts = [f"## {layout.title}\n\n{layout.about}\n"]
+    for file, text in layout.example.items():
+        rest = text.removeprefix(SCALE).strip("\n")
+        language = {".py": "python", ".json": "json", ".jsonl": "json", ".yml": "yaml"}[PurePath(file).suffix]
+        if rest:
+            parts.append(f"`{file}`:\n\n```{language}\n{rest}\n```\n")
+    return "\n".join(parts)
+
+
 _GROUPS = ("file", "problem", "run", "correctness", "cost", "settings", "host")
 
 #: The pages of the documentation that end with what the code generates.
@@ -107,4 +133,5 @@ PAGES: dict[str, Callable[[], str]] = {
     "reference/settings": settings,
     "reference/rules": catalogue,
     "reference/findings": findings,
+    "reference/problems": problems,
 }
