@@ -230,9 +230,8 @@ class _Case:
 
     def _reordered(self, actual: list[Leaf]) -> None:
         """Judge the run in which loops that promise to take any order took another one."""
-        which = (
-            "With iterations of nl.affine_range or programs of a grid in another order, which they allow, the kernel"
-        )
+        another = "in another order, which they allow, the kernel"
+        which = f"With iterations of nl.affine_range or programs of a grid {another}"
         other = self._again(actual, "reordered", "order", which)
         wrong = self.answers.first_fault(other) if other is not None else None
         if wrong is not None and other is not None and not self.reasons and self._apart(actual, other):
