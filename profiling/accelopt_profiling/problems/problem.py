@@ -89,7 +89,7 @@ class Call:
         return self.style in ("returns", "launch", "recorded")
 
 
-class Drawing(Protocol):
+class InputDrawing(Protocol):
     """Draws the inputs of the main case, or of ``shape``, after seeding every generator with ``seed``."""
 
     def __call__(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]: ...
@@ -123,7 +123,7 @@ class Problem:
     nothing is no fault of the file if ``may_be_empty``. ``file`` holds the problem.
     """
 
-    inputs: Drawing
+    inputs: InputDrawing
     call: Callable[[list[Any]], tuple[Call, list[Any]]]
     reference: Callable[[list[Any]], list[Any] | None] = no_reference
     finish: Callable[[list[Any], list[Any]], list[Any]] = as_they_are
