@@ -3,11 +3,12 @@
 import gc
 import os
 import sys
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from support.shared_host import SharedHost, SharedWorkers
 
 # Hypothesis's own deadline is too short on a busy machine. In CI it draws the same examples each time.
 settings.register_profile(
@@ -19,6 +20,19 @@ settings.load_profile("patient")
 # compile the project anew. The workers of pytest-xdist and all they start inherit this.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+
+
+@pytest.fixture(scope="session")
+def workers() -> Iterator[SharedWorkers]:
+    workers = SharedWorkers()
+    yield workers
+    workers.close()
+
+
+@pytest.fixture
+def shared_host(workers: SharedWorkers) -> SharedHost:
+    """A local host whose worker all tests have in common."""
+    return workers.host()
 
 
 @pytest.hookimpl(wrapper=True)

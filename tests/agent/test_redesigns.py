@@ -16,7 +16,7 @@ from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.simulated.serving import serving
 from accelopt_agent.simulated.team import Question
 from accelopt_agent.suggestions.apply import apply_to_text, edits_for, holds
-from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.kernels import find_kernels
 
 FOLDER = Path(__file__).with_name("redesigns")
@@ -59,7 +59,7 @@ def written(name: str, folder: Path) -> Path:
     return path
 
 
-async def searched(name: str, target: str, tmp_path: Path) -> list[Event]:
+async def searched(host: Host, name: str, target: str, tmp_path: Path) -> list[Event]:
     path = written(name, tmp_path)
     plan, coded = recorded(name)
     said = {"planner": plan, "coder": coded}
@@ -68,7 +68,7 @@ async def searched(name: str, target: str, tmp_path: Path) -> list[Event]:
         return said.get(question.role or "", "I see nothing to change.")
 
     with serving(answer, "recorded") as url:
-        return await asked(path, target, ModelSettings(url, "recorded"), 1)
+        return await asked(host, path, target, ModelSettings(url, "recorded"), 1)
 
 
 def recorded(name: str) -> tuple[str, str]:
@@ -78,23 +78,19 @@ def recorded(name: str) -> tuple[str, str]:
     )
 
 
-async def asked(path: Path, target: str, model: ModelSettings, candidates: int) -> list[Event]:
+async def asked(host: Host, path: Path, target: str, model: ModelSettings, candidates: int) -> list[Event]:
     budget, sources = Budget(candidates=candidates, seconds=None), frozenset({"model"})
     request = OptimizeRequest(
         path, path.read_text("utf-8"), target, root=path.parent, budget=budget, sources=sources, checked=True
     )
-    host = LocalHost()
-    try:
-        return [e async for e in optimize(request, host, None, model=model)]
-    finally:
-        await host.close()
+    return [e async for e in optimize(request, host, None, model=model)]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", REDESIGNS)
-async def test_a_redesign_is_checked_and_can_be_applied(name: str, tmp_path: Path) -> None:
+async def test_a_redesign_is_checked_and_can_be_applied(shared_host: Host, name: str, tmp_path: Path) -> None:
     target, least, kernels = REDESIGNS[name]
-    events = await searched(name, target, tmp_path)
+    events = await searched(shared_host, name, target, tmp_path)
     suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     assert suggestions, [
         (e.outcome, e.latency, e.detail) for e in events if isinstance(e, CandidateTried)
@@ -157,7 +153,9 @@ BAD: dict[str, list[tuple[list[Reply], str]]] = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
-async def test_a_redesign_comes_through_after_every_kind_of_bad_answer(name: str, tmp_path: Path) -> None:
+async def test_a_redesign_comes_through_after_every_kind_of_bad_answer(
+    shared_host: Host, name: str, tmp_path: Path
+) -> None:
     plan, coded = recorded(name)
     last = [says(plan), says(coded)]
     if name == "layer_norm":  # a function that Triton has not: the version fails, and the debugger mends it
@@ -169,7 +167,8 @@ async def test_a_redesign_comes_through_after_every_kind_of_bad_answer(name: str
     replies = [reply for replies, _ in BAD[name] for reply in replies]
     with playing([*replies, *last]) as played:
         model = ModelSettings(played.url, "toy", seconds=PATIENCE)
-        events = await asked(written(name, tmp_path), REDESIGNS[name][0], model, 1 + (name == "layer_norm"))
+        path, target = written(name, tmp_path), REDESIGNS[name][0]
+        events = await asked(shared_host, path, target, model, 1 + (name == "layer_norm"))
         assert len(played.asked) == len(replies) + len(last)
     told = [e.text for e in events if isinstance(e, ProgressText)]
     for _, words in BAD[name]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +15,7 @@ from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostCost
 from accelopt_agent.request import OptimizeRequest
 from accelopt_memory.memory import Memory
-from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.hosts.host import Host
 
 TRITON = """\
 import torch, triton, triton.language as tl
@@ -149,22 +148,17 @@ def test_no_surface_shows_offers_or_remembers_it(dialect: str, accelopt: Command
 
 @pytest.mark.slow
 @pytest.mark.parametrize("dialect", PAIRS)
-def test_a_search_takes_it_for_a_failure_of_its_own(dialect: str, home: Path) -> None:
+async def test_a_search_takes_it_for_a_failure_of_its_own(
+    shared_host: Host, dialect: str, home: Path
+) -> None:
     fits, kernel = PAIRS[dialect]
     path = home / "k.py"
     path.write_text(fits)
 
-    async def cost() -> None:
-        host = LocalHost()
-        try:
-            evaluator = HostCost(host, OptimizeRequest(path, fits, kernel.target, root=home))
-            name = (await evaluator.baseline()).kernels[0].name
-            await evaluator.cost(kernel.text, name)
-        finally:
-            await host.close()
-
+    evaluator = HostCost(shared_host, OptimizeRequest(path, fits, kernel.target, root=home))
+    name = (await evaluator.baseline()).kernels[0].name
     with pytest.raises(CostUnavailableError, match=kernel.message) as refused:
-        asyncio.run(cost())
+        await evaluator.cost(kernel.text, name)
     assert (refused.value.code, refused.value.lasting) == (kernel.code, True)
 
 

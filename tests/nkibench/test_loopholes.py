@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from support.shared_host import SharedWorkers
 
-from accelopt_profiling.hosts.local import LocalHost
 from nkibench.case import BenchmarkCase
 from nkibench.measuring import judge
 from nkibench.task import tasks
@@ -19,11 +19,11 @@ SIZES = {
 
 
 @pytest.fixture(scope="module")
-def verdict():
+def verdict(workers: SharedWorkers):
     """Judge a rewrite of a task's baseline at the test's sizes; ``changes`` are (old text, new text), ``answer`` takes
     the place of the reference's last line.
     """
-    loop, host = asyncio.new_event_loop(), LocalHost()
+    loop, host = asyncio.new_event_loop(), workers.host()
 
     def judged(folder: Path, name: str, *changes: tuple[str, str], tolerance=True, answer=None):
         task, sizes = tasks()[name], SIZES[name]
@@ -45,7 +45,6 @@ def verdict():
         return found
 
     yield judged
-    loop.run_until_complete(host.close())
     loop.close()
 
 

@@ -1,14 +1,17 @@
-"""A host for the checks of a module."""
+"""The gate on the worker that all tests have in common."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
-from support.gate_checker import Checker, running_checker
+from support.gate_checker import Checker
+from support.shared_host import SharedWorkers
 
 
-@pytest.fixture(scope="module")
-def checker() -> Iterator[Checker]:
-    with running_checker() as running:
-        yield running
+@pytest.fixture(scope="session")
+def checker(workers: SharedWorkers) -> Iterator[Checker]:
+    loop = asyncio.new_event_loop()
+    yield Checker(loop, workers.host())
+    loop.close()

@@ -12,6 +12,8 @@ import pytest
 
 from accelopt_lsp import resources
 from accelopt_lsp.cli.main import run
+from accelopt_profiling.hosts import local
+from support.shared_host import SharedWorkers
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class Command:
 
 
 @pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, workers: SharedWorkers) -> Path:
     """The working folder, with ``memory.db`` and ``user.toml`` in it when something makes them: no settings and no
     memory of the person who runs the tests."""
     for name in [n for n in os.environ if n.startswith("ACCELOPT_")]:
@@ -50,6 +52,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("ACCELOPT_APPROVALS", str(tmp_path / "approvals.json"))
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.setattr(resources, "_said", set())
+    monkeypatch.setattr(local, "LocalHost", workers.host)
     return tmp_path
 
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import CaseOptions, GateRequest
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits, Source
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
@@ -47,7 +46,7 @@ class Checker:
     """Runs the gate on a local host, in an event loop of its own."""
 
     loop: asyncio.AbstractEventLoop
-    host: LocalHost
+    host: Host
 
     def wait(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)
@@ -94,17 +93,6 @@ class Checker:
         )  # fmt: skip
         answer: tuple[Verdict, Receipt] = self.wait(check(self.host, request))
         return answer
-
-
-@contextmanager
-def running_checker() -> Iterator[Checker]:
-    loop = asyncio.new_event_loop()
-    host = LocalHost()
-    try:
-        yield Checker(loop, host)
-    finally:
-        loop.run_until_complete(host.close())
-        loop.close()
 
 
 def codes(verdict: Verdict) -> list[str]:

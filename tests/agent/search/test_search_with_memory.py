@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
 
 from accelopt_agent.events import CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.optimize import optimize
@@ -16,7 +14,7 @@ from accelopt_agent.suggestions.apply import edits_for
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_memory.memory import Memory
-from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.hosts.host import Host
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "nki_silu.py"
 
@@ -59,18 +57,11 @@ def reference(a, b):
 '''
 
 
-@pytest_asyncio.fixture
-async def host() -> AsyncIterator[LocalHost]:
-    host = LocalHost()
-    yield host
-    await host.close()
-
-
-async def search(host: LocalHost, path: Path, memory: Memory | None) -> list[Event]:
+async def search(shared_host: Host, path: Path, memory: Memory | None) -> list[Event]:
     request = OptimizeRequest(
         path, path.read_text(), "trn1", root=path.parent, budget=Budget(candidates=24, seconds=600)
     )
-    events = [event async for event in optimize(request, host, memory)]
+    events = [event async for event in optimize(request, shared_host, memory)]
     assert isinstance(events[-1], Finished)
     return events
 
@@ -87,22 +78,24 @@ def first(events: list[Event]) -> tuple[int, Suggestion]:
 
 @pytest.mark.slow
 async def test_an_accepted_pair_leads_to_a_suggestion_on_another_kernel_sooner(
-    host: LocalHost, tmp_path: Path
+    shared_host: Host, tmp_path: Path
 ) -> None:
     example = tmp_path / "nki_silu.py"
     example.write_text(EXAMPLE.read_text().replace("m=4096, n=7168", "m=512, n=4096"))
     other = tmp_path / "gated.py"
     other.write_text(GATED)
 
-    without = await search(host, other, None)
+    without = await search(shared_host, other, None)
     with Memory.open(tmp_path / "memory.db") as memory:
-        found = [e.suggestion for e in await search(host, example, memory) if isinstance(e, SuggestionFound)]
+        found = [
+            e.suggestion for e in await search(shared_host, example, memory) if isinstance(e, SuggestionFound)
+        ]
         best = max(found, key=lambda s: s.speedup.value)
         edits = edits_for(example.read_text(), best)
         assert not isinstance(edits, ApplyRefusal)
         assert apply_to_text(example.read_text(), edits) == best.text
         pair = accept(memory, best)
-        within = await search(host, other, memory)
+        within = await search(shared_host, other, memory)
 
     tried_without, slow_start = first(without)
     tried_with, head_start = first(within)

@@ -12,13 +12,13 @@ import random
 from collections.abc import Callable, Iterator
 
 import pytest
+from support.shared_host import SharedWorkers
 
 from accelopt_benchmarks.checkout import GATE_CORPUS
 from accelopt_benchmarks.gate.corpus import CorpusCase, read_corpus
 from accelopt_benchmarks.gate.detection import VERSIONS, CorpusVerdict, judge
 from accelopt_profiling.gate.inputs import cases
 from accelopt_profiling.gate.reading.read import read
-from accelopt_profiling.hosts.local import LocalHost
 
 CASES = read_corpus(GATE_CORPUS)
 
@@ -26,14 +26,10 @@ Judge = Callable[[CorpusCase, str], CorpusVerdict]
 
 
 @pytest.fixture(scope="module")
-def judged() -> Iterator[Judge]:
-    """Checks a text of a case on a worker that is started once."""
-    loop, host = asyncio.new_event_loop(), LocalHost()
-    try:
-        yield lambda case, version: loop.run_until_complete(judge(host, case, version))
-    finally:
-        loop.run_until_complete(host.close())
-        loop.close()
+def judged(workers: SharedWorkers) -> Iterator[Judge]:
+    loop, host = asyncio.new_event_loop(), workers.host()
+    yield lambda case, version: loop.run_until_complete(judge(host, case, version))
+    loop.close()
 
 
 @pytest.mark.slow

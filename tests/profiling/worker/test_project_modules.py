@@ -9,10 +9,10 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from support.shared_host import SharedWorkers
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import JobFailedError
-from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, Source, Step, StepError
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.project_modules import module_in_repository, repository_of
@@ -140,9 +140,9 @@ TAKEN = {
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Callable[[Source], str]]:
+def worker(workers: SharedWorkers) -> Iterator[Callable[[Source], str]]:
     """Load sources on a real worker; return the message of the error that they raise."""
-    loop, host = asyncio.new_event_loop(), LocalHost()
+    loop, host = asyncio.new_event_loop(), workers.host()
 
     async def raised(source: Source) -> str:
         try:
@@ -153,7 +153,6 @@ def worker() -> Iterator[Callable[[Source], str]]:
         return ""
 
     yield lambda source: loop.run_until_complete(raised(source))
-    loop.run_until_complete(host.close())
     loop.close()
 
 
