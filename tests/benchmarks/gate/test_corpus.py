@@ -2,17 +2,20 @@
 
 A test per case, so that the processes of pytest-xdist divide them; each process keeps one worker for all its cases.
 The seeds follow from the case, so that the same tree gets the same verdicts; ``accelopt bench gate`` draws fresh ones,
-as the product does.
+as the product does. A right verdict is stored, and stands until the case, the gate or a version changes; one case for
+each dialect and reason, and for each dialect and trick, is judged each time, and in CI all are.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import random
 from collections.abc import Callable, Iterator
 
 import pytest
 from support.shared_host import SharedWorkers
+from support.verdicts import judged_each_time, state_of_the_gate, verdict_key
 
 from accelopt_benchmarks.checkout import GATE_CORPUS
 from accelopt_benchmarks.gate.corpus import CorpusCase, read_corpus
@@ -21,6 +24,7 @@ from accelopt_profiling.gate.inputs import cases
 from accelopt_profiling.gate.reading.read import read
 
 CASES = read_corpus(GATE_CORPUS)
+EACH_TIME = judged_each_time(CASES)
 
 Judge = Callable[[CorpusCase, str], CorpusVerdict]
 
@@ -32,19 +36,34 @@ def judged(workers: SharedWorkers) -> Iterator[Judge]:
     loop.close()
 
 
+@pytest.fixture(scope="module")
+def gate() -> str:
+    return state_of_the_gate()
+
+
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in CASES])
 def test_the_gate_judges_a_case_rightly(
-    judged: Judge, case: CorpusCase, version: str, monkeypatch: pytest.MonkeyPatch
+    judged: Judge,
+    gate: str,
+    case: CorpusCase,
+    version: str,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
+    stored = f"verdicts/{verdict_key(gate, case, version)}"
+    cache: pytest.Cache = request.config.cache  # type: ignore[assignment]
+    if case.name not in EACH_TIME and not os.environ.get("CI") and cache.get(stored, False):
+        return
     if case.dialect == "triton":
         pytest.importorskip("triton")
     seeds = random.Random(f"{case.name}/{version}.py")
     monkeypatch.setattr(cases, "_seed", lambda: seeds.getrandbits(63))
     verdict = judged(case, version)
     assert verdict.right, f"accepted: {verdict.accepted}, {verdict.codes}: {verdict.said}"
+    cache.set(stored, True)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
