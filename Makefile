@@ -14,7 +14,7 @@ TORCH := 2.13.0
 TRITON := 3.7.1
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 
-.PHONY: demo docs test test-all check setup base editor vsix tools format bench clean
+.PHONY: demo docs test test-all check lint fast whole slow editors client setup base editor vsix tools format bench clean
 .DEFAULT_GOAL := check
 
 base: $(VENV)/.base
@@ -40,22 +40,40 @@ format: setup
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-# Three workers on two cores: a quarter of its time a test waits for a process.
-check: setup
-	$(BIN)/ruff format --check .
-	$(BIN)/ruff check .
-	$(BIN)/mypy
-	$(BIN)/pytest -q -n 3 --dist worksteal -m "not editor and not slow"
+# Three workers on two cores: a quarter of its time a test waits for a process. What else a target needs goes beside.
+PYTEST := $(BIN)/pytest -q -n 3 --dist worksteal
+BESIDE := $(MAKE) --no-print-directory --jobs=3 --output-sync=line
 
-test: check
-	$(BIN)/pytest -q -n 3 --dist worksteal -m "slow and not long and not editor"
+check: setup
+	$(BESIDE) lint fast
+
+test: setup
+	$(BESIDE) lint whole
 
 # The programs of the system, which tests of hosts and editors need, are fetched beside the fast tests.
 test-all: setup
-	$(MAKE) --jobs=3 --output-sync=target check tools vsix
+	$(BESIDE) lint fast tools client
+	$(BESIDE) slow editors
+
+lint: setup
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+fast: setup
+	$(PYTEST) -m "not editor and not slow"
+
+whole: setup
+	$(PYTEST) -m "not editor and not long"
+
+slow: setup
+	$(PYTEST) --durations=60 -m "slow and not editor"
+
+editors: setup
+	$(BIN)/pytest -q -m editor
+
+client: vsix
 	cd vscode-extension && npm test
-	$(BIN)/pytest -q -n 3 --dist worksteal --durations=60 -m "slow and not editor"
-	$(BIN)/pytest -q -n 2 --dist loadfile -m editor
 
 tools: setup
 	scripts/system-tools.sh

@@ -1,9 +1,11 @@
 """For all tests: nothing says how fast this machine is, and what many processes need is made once."""
 
 import gc
+import json
 import os
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -46,9 +48,28 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
+#: Seconds of the tests that took more than ``LONG`` of them when they last ran with ``--note-durations``.
+DURATIONS, LONG = Path(__file__).with_name("durations.json"), 10.0
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--note-durations", action="store_true", help=f"note in {DURATIONS.name} what took long")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests that take minutes first: at the end of a run all workers still have something to do."""
-    items.sort(key=lambda item: item.get_closest_marker("minutes") is None)
+    """Run the longest tests first: at the end of a run all workers still have something to do."""
+    seconds = json.loads(DURATIONS.read_text())
+    items.sort(key=lambda item: -seconds.get(item.nodeid, 0.0))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    if config.getoption("note_durations"):
+        ran: dict[str, float] = {}
+        for report in terminalreporter.getreports("passed"):
+            ran[report.nodeid] = ran.get(report.nodeid, 0.0) + report.duration
+        seconds = json.loads(DURATIONS.read_text()) | ran
+        long = {test: round(time) for test, time in seconds.items() if time > LONG}
+        DURATIONS.write_text(json.dumps(dict(sorted(long.items())), indent=0) + "\n")
 
 
 @pytest.hookimpl(wrapper=True)

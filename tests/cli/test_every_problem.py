@@ -1,4 +1,4 @@
-"""Every kind of problem goes through ``profile``, ``verify`` and ``optimize``."""
+"""Every kind of problem goes through the profile and the gate, and some through a search."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
-from support.problem_kinds import KINDS, NOTHING, ProblemCase
+from support.problem_kinds import AT_A_FRONT_END, KINDS, NOTHING, ProblemCase
 
 pytestmark = pytest.mark.slow
 
@@ -52,7 +52,7 @@ def test_verify_needs_a_reference_or_an_original(accelopt: Command, home: Path, 
     assert accelopt("verify", case.kernel, "--problem", case.problem, "--json").code == 2
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", AT_A_FRONT_END)
 def test_a_search_starts_from_a_baseline_and_proves_what_it_suggests(
     accelopt: Command, home: Path, kind: str
 ) -> None:

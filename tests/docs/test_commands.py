@@ -15,7 +15,6 @@ NEEDS = {"network", "host", "cluster", "gpu", "trainium", "model", "display", "d
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.minutes
 @pytest.mark.parametrize("page", [p for p in PAGES if any(b.runs for b in blocks(p))], ids=lambda p: p.stem)
 def test_a_page_shows_what_its_commands_print(page: Path, tmp_path: Path) -> None:
     fresh = run_page(page, tmp_path, Path(sys.executable).parent)

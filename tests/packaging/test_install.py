@@ -16,7 +16,7 @@ from support.pages import blocks, commands, run_page
 
 README = ROOT / "README.md"
 
-pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.minutes]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 
 @pytest.mark.parametrize("versions", ["newest", "oldest"])

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.installation import ROOT, empty_environment, install, pythons, run
 
-pytestmark = [pytest.mark.slow, pytest.mark.long, pytest.mark.minutes]
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 
 OLDEST = (3, 10)
 ROOM_TESTS = [

@@ -30,7 +30,6 @@ def test_the_wheel_holds_the_examples_and_no_benchmarks_of_the_project(wheel: Pa
     }  # fmt: skip
 
 
-@pytest.mark.minutes
 def test_the_tour_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
     told = run(tmp_path, installed / "accelopt", "demo").stdout
     for heading in (

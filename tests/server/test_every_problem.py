@@ -1,4 +1,4 @@
-"""Every kind of problem through the server that users start: what a hover says of the result, save by save."""
+"""Problems through the server that users start: what a hover says of the result, save by save."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import lsprotocol.types as t
 import pytest
 import pytest_asyncio
 from support.editor import Editor
-from support.problem_kinds import KINDS, NOTHING
+from support.problem_kinds import AT_A_FRONT_END, KINDS, NOTHING
 
 pytestmark = pytest.mark.slow
 
@@ -36,7 +36,7 @@ async def hover_with(editor: Editor, uri: str, line: int, words: str) -> None:
     await editor.until(look, f"a hover with {words!r}")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", AT_A_FRONT_END)
 async def test_the_server_compares_with_the_reference(real: Editor, tmp_path: Path, kind: str) -> None:
     case = KINDS[kind]
     path = case.write(tmp_path)

@@ -368,5 +368,9 @@ KINDS = {
     "runs itself": ProblemCase({"k.py": _SELFRUN}, _FASTER, _WRONG, "k.py", checks=False),
 }  # fmt: skip
 
-#: The seventh kind: nothing says what inputs the kernel takes.
+#: What goes through a front end: one kind of each dialect, and one whose result nothing says. Every kind goes through
+#: the profile and the gate (``tests/cli/test_every_problem.py``), which take it from there.
+AT_A_FRONT_END = ["module", "kernelbench", "runs itself"]
+
+#: Nothing says what inputs the kernel takes.
 NOTHING = ProblemCase({"k.py": _NKI}, _FASTER, _WRONG)
