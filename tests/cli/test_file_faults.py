@@ -39,6 +39,7 @@ from accelopt_lsp.server.documents import read_source
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
+from accelopt_profiling.hosts import local
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job
@@ -167,7 +168,7 @@ def test_a_failed_access_is_a_sentence_and_loses_nothing(
     arguments = list(COMMANDS[command])
     if command == "accept":
         arguments[1] = asyncio.run(_waiting_suggestion(kept))
-    monkeypatch.setattr(resources, "_worker_host", lambda settings, name: PlayedHost())
+    monkeypatch.setattr(local, "LocalHost", lambda *_, **__: PlayedHost())
     PlayedHost.answers.clear()
     stored = {path.name: path.read_bytes() for path in kept.iterdir() if path.is_file()}
     accesses = Accesses(monkeypatch)

@@ -8,19 +8,21 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from lsprotocol import types as t
 from pygls.exceptions import JsonRpcInternalError
-from support.editor import CLIENTS, capabilities
+from support.editor import CLIENTS, capabilities, until
 
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.process import ProcessBackend
+from accelopt_lsp.backend.protocol import FileText, StoredSearches
 from accelopt_lsp.server.capabilities import initialize_result
 from accelopt_lsp.server.first_message import answer_first, encoded, read_first
-from accelopt_lsp.server.server import message_converter
+from accelopt_lsp.server.server import AccelOptServer, message_converter
 from accelopt_lsp.server.setup import build
 from accelopt_lsp.settings.load import load_settings
 from accelopt_lsp.settings.trust import Workspace
@@ -48,6 +50,12 @@ class Unstarted(ProcessBackend):
         pass
 
 
+def receive(server: AccelOptServer, *messages: dict[str, Any]) -> None:
+    for message in messages:
+        text = json.dumps({"jsonrpc": "2.0", **message})
+        server.protocol.handle_message(json.loads(text, object_hook=server.protocol.structure_message))
+
+
 @pytest.mark.parametrize("name", CLIENTS)
 async def test_the_first_answer_is_the_one_of_pygls(name: str) -> None:
     server = build(Unstarted(), ParserProcess())
@@ -55,8 +63,7 @@ async def test_the_first_answer_is_the_one_of_pygls(name: str) -> None:
     server.protocol.set_writer(written)
     client = t.InitializeParams(capabilities=capabilities(name))
     params = json.loads(json.dumps(message_converter().unstructure(client)))
-    message = json.dumps({**REQUEST, "params": params})
-    server.protocol.handle_message(json.loads(message, object_hook=server.protocol.structure_message))
+    receive(server, {**REQUEST, "params": params})
     await asyncio.sleep(0)
     (answer,) = [message for message in written.messages if message.get("id") == 1]
     assert initialize_result(params) == answer["result"]
@@ -118,8 +125,7 @@ def served(*messages: dict[str, Any], answered: int | str | None) -> list[dict[s
     server.protocol.set_writer(written)
     for message in messages:
         with contextlib.suppress(JsonRpcInternalError):  # which pygls' reader logs
-            text = json.dumps(message)
-            server.protocol.handle_message(json.loads(text, object_hook=server.protocol.structure_message))
+            receive(server, message)
     return written.messages
 
 
@@ -142,73 +148,25 @@ async def test_an_error_after_the_first_answer_is_shown() -> None:
     assert "initialize" in shown["params"]["message"]
 
 
-def test_the_backend_starts_without_what_it_seldom_needs() -> None:
-    code = "import sys, accelopt_lsp.backend.process_main, accelopt_lsp.backend.local; print(*sys.modules)"
+@pytest.mark.parametrize(
+    ("modules", "seldom"),
+    [
+        (
+            "accelopt_lsp.backend.process_main, accelopt_lsp.backend.local",
+            {"sqlite_utils", "numpy", "libcst", "lsprotocol", "pygls", "attrs"},
+        ),
+        (
+            "accelopt_lsp.server.setup, accelopt_lsp.backend.process",
+            {"libcst", "sqlite3", "sqlite_utils", "numpy"},
+        ),
+    ],
+    ids=["backend", "server"],
+)
+def test_a_process_starts_without_what_it_seldom_needs(modules: str, seldom: set[str]) -> None:
+    code = f"import sys, {modules}; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seldom = {"sqlite_utils", "numpy", "libcst", "lsprotocol", "pygls", "attrs"}
     assert not {name.partition(".")[0] for name in done.stdout.split()} & seldom
 
-
-def test_the_server_starts_without_what_it_seldom_needs() -> None:
-    code = "import sys, accelopt_lsp.server.setup, accelopt_lsp.backend.process; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    seldom = {"libcst", "sqlite3", "sqlite_utils", "numpy"}
-    assert not set(done.stdout.split()) & seldom
-
-
-#: A server whose backend never answers shows the lens of a profiled file, and says what it took to get there.
-FIRST_LENS = """
-import asyncio, json, sys
-from pathlib import Path
-from accelopt_lsp.server.lsp_types import import_lsp_types
-import_lsp_types()
-from accelopt_lsp.backend.parser import ParserProcess
-from accelopt_lsp.backend.process import ProcessBackend
-import accelopt_lsp.server.server as whole
-from accelopt_lsp.server.setup import build
-whole.PREPARE_AFTER = 100  # on a busy machine that would begin before the lens is there
-
-class Silent(ProcessBackend):
-    async def _running(self):
-        await asyncio.Event().wait()
-
-titles = []
-
-class Writer:
-    def write(self, data):
-        message = json.loads(data.partition(b"\\r\\n\\r\\n")[2])
-        if message.get("id") == 2:
-            titles[:] = [lens["command"]["title"] for lens in message["result"]]
-
-async def main(path):
-    server = build(Silent(), ParserProcess())
-    server.protocol.answered = 1
-    server.protocol.set_writer(Writer())
-    document = {"uri": path.as_uri(), "languageId": "python", "version": 1, "text": path.read_text()}
-    trusted = {"trusted": True}
-    begin = {"rootUri": path.parent.as_uri(), "processId": None, "initializationOptions": trusted}
-    begin["capabilities"] = json.loads(sys.argv[2])
-    messages = [
-        {"id": 1, "method": "initialize", "params": begin},
-        {"method": "initialized", "params": {}},
-        {"method": "textDocument/didOpen", "params": {"textDocument": document}},
-    ]
-    lens = {"id": 2, "method": "textDocument/codeLens", "params": {"textDocument": {"uri": path.as_uri()}}}
-    while "us" not in " ".join(titles):
-        for message in [*messages, lens]:
-            text = json.dumps({"jsonrpc": "2.0", **message})
-            server.protocol.handle_message(json.loads(text, object_hook=server.protocol.structure_message))
-        messages = []
-        await asyncio.sleep(0.01)
-    loaded = sorted(sys.modules)
-    from lsprotocol import types
-    classes = [c for c in types.ALL_TYPES_MAP.values() if isinstance(c, type)]
-    built = [c.__name__ for c in classes if callable(vars(c).get("__init__"))]
-    print(json.dumps({"titles": titles, "modules": loaded, "types": built}))
-    server.parser.close()
-
-asyncio.run(asyncio.wait_for(main(Path(sys.argv[1])), 60))
-"""
 
 KERNEL = """
 import neuronxcc.nki as nki
@@ -220,10 +178,19 @@ def double(x):
 """
 
 
-async def test_the_first_lens_of_a_profiled_file_waits_for_little(
+class Silent(Unstarted):
+    """A backend that never answers."""
+
+    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+        return await asyncio.get_running_loop().create_future()
+
+    async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+        yield await asyncio.get_running_loop().create_future()
+
+
+async def test_the_first_lens_of_a_profiled_file_waits_for_no_backend(
     tmp_path: Path, environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It does not wait for the backend, and takes few modules and types: raise a limit only for what a lens needs."""
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
     kernel, parser = tmp_path / "double.py", ParserProcess()
@@ -231,7 +198,6 @@ async def test_the_first_lens_of_a_profiled_file_waits_for_little(
     file = await parser.examine(
         kernel, KERNEL, load_settings(kernel, workspace=Workspace(trusted=frozenset({Path("/")})))
     )
-    parser.close()
     assert file.stored is None
     latency = Latency(12.0, 11.0, 13.0, Known.ESTIMATED)
     measured = KernelMeasurement(
@@ -240,13 +206,29 @@ async def test_the_first_lens_of_a_profiled_file_waits_for_little(
     connection = Connection(Path(environment["ACCELOPT_DB"]))
     ProfileCache(connection).put(file.key, FileMeasurement(file.path, [measured]))
     connection.close()
-    client = message_converter().unstructure(capabilities("vscode"))
-    command = [sys.executable, "-c", FIRST_LENS, str(kernel), json.dumps(client)]
-    done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    took = json.loads(done.stdout)
-    assert took["titles"][0].startswith("est. 12 us on trn1")
-    ours = [name for name in took["modules"] if name.startswith(("accelopt_", "nkibench"))]
-    assert len(ours) <= 98, ours
-    assert len(took["modules"]) <= 350, took["modules"]
-    assert len(took["types"]) <= 30, took["types"]
+
+    server, written = build(Silent(), parser), Written()
+    server.protocol.set_writer(written)
+    document = {"uri": kernel.as_uri(), "languageId": "python", "version": 1, "text": KERNEL}
+    begin = {
+        "rootUri": tmp_path.as_uri(),
+        "processId": None,
+        "initializationOptions": {"trusted": True},
+        "capabilities": message_converter().unstructure(capabilities("vscode")),
+    }
+    messages: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": begin},
+        {"method": "initialized", "params": {}},
+        {"method": "textDocument/didOpen", "params": {"textDocument": document}},
+    ]
+    lens = {"id": 2, "method": "textDocument/codeLens", "params": {"textDocument": {"uri": kernel.as_uri()}}}
+
+    async def title() -> str:
+        receive(server, *messages, lens)
+        messages.clear()
+        await asyncio.sleep(0)
+        lenses = [x for message in written.messages if message.get("id") == 2 for x in message["result"]]
+        return next((x["command"]["title"] for x in lenses if "us" in x["command"]["title"]), "")
+
+    assert (await until(title, "a lens with a time")).startswith("est. 12 us on trn1")
+    parser.close()
