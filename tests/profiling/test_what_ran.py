@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.preloaded_steps import PreloadedSteps
 from support.problem_files import context_of
+from support.step_profiles import StepProfiles
 
 from accelopt_profiling.jobs import ProfileParams
 from accelopt_profiling.kernels import find_kernels
@@ -102,14 +102,8 @@ WHILE = "k = 0\nwhile k < N * 0:\n    PIECE\n    k += B"
 Profiled = Callable[..., KernelMeasurement]
 
 
-@pytest.fixture(scope="module")
-def triton() -> Iterator[PreloadedSteps]:
-    with PreloadedSteps() as steps:
-        yield steps
-
-
 @pytest.fixture(params=["triton", "nki"])
-def profiled(request: pytest.FixtureRequest, tmp_path: Path, triton: PreloadedSteps) -> Profiled:
+def profiled(request: pytest.FixtureRequest, tmp_path: Path, profiles: StepProfiles) -> Profiled:
     """Return a function that profiles a kernel around a body of the dialect."""
 
     def of(
@@ -125,7 +119,7 @@ def profiled(request: pytest.FixtureRequest, tmp_path: Path, triton: PreloadedSt
             text = text.replace("randn(64", "randn(256").replace("dst=out,", "dst=out[0:16, 0:32],")
             text = text.replace("(a.shape[0] // 32,)", "(2,)").replace("src=total)", "src=total[0:16, 0:32])")
         if request.param == "triton":
-            answer: dict[str, Any] = triton.profile(
+            answer: dict[str, Any] = profiles.profile(
                 {"k.py": text}, "k.py", {"kind": "module", "options": options}, detail=False
             )
             assert answer["error"] is None, answer["error"]

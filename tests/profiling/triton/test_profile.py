@@ -1,4 +1,4 @@
-"""The profile step as the worker runs it: forked from a preloaded parent, results as they come."""
+"""The profile step as the worker runs it, results as they come."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import functools
 from pathlib import Path
 
 import pytest
-from support.preloaded_steps import PreloadedSteps
 
 pytestmark = pytest.mark.triton
 ROOT = Path(__file__).resolve().parents[3]
@@ -40,22 +39,16 @@ entry = "run"
 
 
 @pytest.fixture(scope="module")
-def warm():
-    with PreloadedSteps() as steps:
-        yield steps
-
-
-@pytest.fixture(scope="module")
-def tutorial(warm):
+def tutorial(profiles):
     """Return the profile of a tutorial, made once for each."""
-    return functools.cache(lambda name: warm.profile_path(TUTORIALS / f"{name}.py", detail=False))
+    return functools.cache(lambda name: profiles.profile_path(TUTORIALS / f"{name}.py", detail=False))
 
 
 def profile(
-    warm, body="tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)", grid="4", text=None
+    profiles, body="tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)", grid="4", text=None
 ):
     text = text or TEMPLATE.replace("{body}", body).replace("{grid}", grid)
-    return warm.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False)
+    return profiles.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False)
 
 
 def only(answer):
@@ -69,8 +62,8 @@ def only(answer):
     ("name", "bound", "codes"),
     [("triton_softmax", "memory", []), ("triton_add", "L2", ["uncoalesced"] * 3)],
 )
-def test_examples(warm, name, bound, codes):
-    answer = warm.profile_path(ROOT / "examples" / f"{name}.py")
+def test_examples(profiles, name, bound, codes):
+    answer = profiles.profile_path(ROOT / "examples" / f"{name}.py")
     kernel = only(answer)
     assert kernel["correctness"]["status"] == "passed"
     assert kernel["latency"]["known"] == "estimated"
@@ -84,8 +77,8 @@ def test_examples(warm, name, bound, codes):
     assert answer["partial"][0]["kernels"][0]["latency"]["us"] is not None
 
 
-def test_softmax_counts_are_those_of_its_shape(warm):
-    kernel = only(warm.profile_path(ROOT / "examples" / "triton_softmax.py", detail=False))
+def test_softmax_counts_are_those_of_its_shape(profiles):
+    kernel = only(profiles.profile_path(ROOT / "examples" / "triton_softmax.py", detail=False))
     nbytes = 4096 * 4000 * 4
     assert kernel["quantities"]["load_bytes"]["value"] == nbytes
     assert kernel["quantities"]["load_bytes"]["known"] == "estimated"  # 4 of 4096 programs ran
@@ -133,33 +126,33 @@ def test_autotuned_configurations_are_counted(tutorial):
 
 
 @pytest.mark.slow
-def test_out_of_bounds_is_a_finding_on_its_line(warm):
-    kernel = only(profile(warm, "tl.store(out + at, 2 * tl.load(x + at), mask=at < n)"))
+def test_out_of_bounds_is_a_finding_on_its_line(profiles):
+    kernel = only(profile(profiles, "tl.store(out + at, 2 * tl.load(x + at), mask=at < n)"))
     (finding,) = [f for f in kernel["findings"] if f["code"] == "out-of-bounds"]
     assert finding["line"] == kernel["line"] + 2
     assert "element 1000 of 1000 in program (3, 0, 0); 24 lanes" in finding["message"]
 
 
 @pytest.mark.slow
-def test_a_result_that_does_not_fit_is_checked_at_smaller_sizes(warm):
+def test_a_result_that_does_not_fit_is_checked_at_smaller_sizes(profiles):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
     text = text.replace("n=1000", "n=1 << 28").replace("{grid}", "triton.cdiv(x.numel(), 256)")
-    kernel = only(profile(warm, text=text))
+    kernel = only(profile(profiles, text=text))
     assert kernel["correctness"]["status"] == "passed"
     assert kernel["case"] == "x 268435456 fp32"
     assert "checked-smaller" in [f["code"] for f in kernel["findings"]]
     assert kernel["latency"]["us"] > 500
 
 
-def test_a_wrong_result_is_a_finding(warm):
-    kernel = only(profile(warm, "tl.store(out + at, 3 * tl.load(x + at, mask=at < n), mask=at < n)"))
+def test_a_wrong_result_is_a_finding(profiles):
+    kernel = only(profile(profiles, "tl.store(out + at, 3 * tl.load(x + at, mask=at < n), mask=at < n)"))
     assert kernel["correctness"]["status"] == "failed"
     assert "relative L2 error 0.5" in kernel["correctness"]["detail"]
     assert "wrong-result" in [f["code"] for f in kernel["findings"]]
 
 
-def test_elements_that_nobody_writes_are_wrong(warm):
-    kernel = only(profile(warm, "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n - 1)"))
+def test_elements_that_nobody_writes_are_wrong(profiles):
+    kernel = only(profile(profiles, "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n - 1)"))
     assert kernel["correctness"]["status"] == "failed"
     assert "1 element, first at [999]: nan" in kernel["correctness"]["detail"]
 
@@ -187,20 +180,20 @@ def reference(x, total):
 
 
 @pytest.mark.parametrize(("op", "status"), [("+", "passed"), ("-", "failed")])
-def test_a_kernel_that_writes_in_place(warm, op, status):
-    kernel = only(profile(warm, text=IN_PLACE.replace("{op}", op)))
+def test_a_kernel_that_writes_in_place(profiles, op, status):
+    kernel = only(profile(profiles, text=IN_PLACE.replace("{op}", op)))
     assert kernel["correctness"]["status"] == status
 
 
-def test_an_error_while_interpreting_is_on_its_line(warm):
-    kernel = only(profile(warm, 'tl.static_assert(B < 4, "B is too large")'))
+def test_an_error_while_interpreting_is_on_its_line(profiles):
+    kernel = only(profile(profiles, 'tl.static_assert(B < 4, "B is too large")'))
     found = [(f["code"], f["line"]) for f in kernel["findings"] if f["code"] == "kernel-raised"]
     assert ("kernel-raised", kernel["line"] + 2) in found
 
 
-def test_a_launch_of_no_programs_is_told(warm):
+def test_a_launch_of_no_programs_is_told(profiles):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)")
-    kernel = only(profile(warm, text=text.replace("{grid}", "x.numel() // (1 << 20)")))
+    kernel = only(profile(profiles, text=text.replace("{grid}", "x.numel() // (1 << 20)")))
     (finding,) = [f for f in kernel["findings"] if f["code"] == "never-launched"]
     assert finding["message"].startswith(
         "double was launched with a grid of 0 x 1 x 1 in the run that was profiled: no"
@@ -208,34 +201,34 @@ def test_a_launch_of_no_programs_is_told(warm):
     assert kernel["latency"]["known"] == "not measured"
 
 
-def test_a_grid_that_comes_from_values_is_that_of_the_real_ones(warm):
+def test_a_grid_that_comes_from_values_is_that_of_the_real_ones(profiles):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
-    kernel = only(profile(warm, text=text.replace("{grid}", "int(x.abs().max() > 0) * 4")))
+    kernel = only(profile(profiles, text=text.replace("{grid}", "int(x.abs().max() > 0) * 4")))
     assert kernel["latency"]["us"] > 0
     assert kernel["correctness"]["status"] == "passed"
 
 
-def test_a_kernel_that_nothing_launches(warm):
+def test_a_kernel_that_nothing_launches(profiles):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)")
     text = text.replace("{grid}", "4") + "\n@triton.jit\ndef unused(x):\n    tl.store(x, 1)\n"
-    answer = profile(warm, text=text)
+    answer = profile(profiles, text=text)
     double, unused = answer["result"]
     assert double["correctness"]["status"] == "passed"
     assert [f["code"] for f in unused["findings"]] == ["never-launched"]
     assert unused["latency"]["known"] == "not measured"
 
 
-def test_masked_lanes_are_a_finding(warm):
+def test_masked_lanes_are_a_finding(profiles):
     kernel = only(
-        profile(warm, "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)", grid="7")
+        profile(profiles, "tl.store(out + at, 2 * tl.load(x + at, mask=at < n), mask=at < n)", grid="7")
     )
     assert {f["code"] for f in kernel["findings"]} == {"masked-lanes"}
 
 
 @pytest.mark.slow
-def test_a_kernel_that_cannot_be_launched_says_so(warm):
+def test_a_kernel_that_cannot_be_launched_says_so(profiles):
     text = (TUTORIALS / "matmul.py").read_text().replace("(128, 128, 32, 4, 4)", "(256, 256, 128, 4, 8)")
-    answer = warm.profile(
+    answer = profiles.profile(
         {"m.py": text}, "m.py", {"kind": "selfrun", "options": {"module": True}}, detail=False
     )
     kernel = only(answer)
@@ -256,17 +249,17 @@ def test_a_kernel_that_cannot_be_launched_says_so(warm):
          "entry = 'run'\n", "problem-raised", "no data"),
     ],
 )  # fmt: skip
-def test_errors_of_the_users_code_name_the_line(warm, text, code, what):
+def test_errors_of_the_users_code_name_the_line(profiles, text, code, what):
     text += "\n@triton.jit\ndef kernel(x):\n    tl.store(x, 1)\n"
-    answer = profile(warm, text=text)
+    answer = profile(profiles, text=text)
     assert answer["result"] is None
     assert answer["error"]["code"] == code
     assert what in answer["error"]["message"]
     assert answer["error"]["line"] is not None
 
 
-def test_no_problem_is_a_finding(warm):
-    answer = warm.profile({"k.py": HEAD + "@triton.jit\ndef k(x):\n    pass\n"}, "k.py", None)
+def test_no_problem_is_a_finding(profiles):
+    answer = profiles.profile({"k.py": HEAD + "@triton.jit\ndef k(x):\n    pass\n"}, "k.py", None)
     assert [f["code"] for f in answer["result"][0]["findings"]] == ["no-problem"]
 
 
@@ -279,15 +272,15 @@ def test_no_problem_is_a_finding(warm):
         "mi300x",
     ],
 )
-def test_other_targets(warm, target):
-    kernel = only(warm.profile_path(ROOT / "examples" / "triton_softmax.py", target=target))
+def test_other_targets(profiles, target):
+    kernel = only(profiles.profile_path(ROOT / "examples" / "triton_softmax.py", target=target))
     assert kernel["target"] == target
     assert kernel["correctness"]["status"] == "passed"
     assert kernel["quantities"]["registers"]["value"] > 0
 
 
-def test_a_target_that_is_no_gpu(warm):
-    answer = warm.profile({"k.py": HEAD}, "k.py", {"kind": "module"}, target="abacus")
+def test_a_target_that_is_no_gpu(profiles):
+    answer = profiles.profile({"k.py": HEAD}, "k.py", {"kind": "module"}, target="abacus")
     assert answer["error"]["code"] == "unsupported"
 
 
@@ -319,8 +312,8 @@ twice[(16,)](x, y, 4096, B=256)
         ("x.nothing()\n", "warning", "The file's own run broke off after these launches: AttributeError"),
     ],
 )
-def test_a_file_that_runs_itself_and_fails_says_so(warm, ending, severity, said):
-    answer = warm.profile(
+def test_a_file_that_runs_itself_and_fails_says_so(profiles, ending, severity, said):
+    answer = profiles.profile(
         {"m.py": OWN_RUN + ending}, "m.py", {"kind": "selfrun", "options": {"module": True}}
     )
     kernel = only(answer)
@@ -349,18 +342,22 @@ install()
 )
 
 
-def test_a_file_whose_own_run_launches_nothing_runs_with_inferred_arguments(warm):
+def test_a_file_whose_own_run_launches_nothing_runs_with_inferred_arguments(profiles):
     files = {"m.py": ONLY_NAMES_ITS_LAUNCHER}
-    kernel = only(warm.profile(files, "m.py", {"kind": "selfrun", "options": {"module": True}}, detail=False))
+    kernel = only(
+        profiles.profile(files, "m.py", {"kind": "selfrun", "options": {"module": True}}, detail=False)
+    )
     assert kernel["latency"]["known"] == "estimated"
     assert kernel["case"].startswith("x ")
 
 
-def test_what_does_not_compile_with_inferred_arguments_may_be_theirs(warm):
+def test_what_does_not_compile_with_inferred_arguments_may_be_theirs(profiles):
     body = "tl.store(out + at, at + tl.sum(tl.dot(tl.zeros((16, 8), tl.float32), tl.zeros((8, 16), tl.float32))))"
     options = {"inferred": True, "unreferenced": True}
     text = TEMPLATE.replace("{body}", body).replace("{grid}", "3")
-    kernel = only(warm.profile({"k.py": text}, "k.py", {"kind": "module", "options": options}, detail=False))
+    kernel = only(
+        profiles.profile({"k.py": text}, "k.py", {"kind": "module", "options": options}, detail=False)
+    )
     assert kernel["latency"]["us"] is None
     severities = {f["code"]: f["severity"] for f in kernel["findings"]}
     assert severities["does-not-compile"] == "information"
@@ -387,17 +384,17 @@ def reference(x):
 
 
 @pytest.mark.parametrize("extent", ["cost", "cost on inputs"])
-def test_the_cost_alone_needs_no_reference(warm, extent):
+def test_the_cost_alone_needs_no_reference(profiles, extent):
     text = HEAD + COST_ONLY.replace("{after}", "pass")
-    answer = warm.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False, extent=extent)
+    answer = profiles.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False, extent=extent)
     kernel = only(answer)
     assert kernel["latency"]["us"] > 0
     assert (kernel["stage"], kernel["correctness"]["status"]) == ("compiled", "not checked")
 
 
-def test_the_cost_is_counted_on_the_inputs_where_zeros_do_not_do(warm):
+def test_the_cost_is_counted_on_the_inputs_where_zeros_do_not_do(profiles):
     text = HEAD + COST_ONLY.replace("{after}", "assert x.abs().sum() > 0")
-    answer = warm.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False, extent="cost")
+    answer = profiles.profile({"k.py": text}, "k.py", {"kind": "module"}, detail=False, extent="cost")
     assert only(answer)["latency"]["us"] > 0
 
 
@@ -465,11 +462,11 @@ for n in (1000, 1 << 22, 1 << 20):
 """
 
 
-def test_the_cost_is_stated_for_the_launch_that_is_asked_for(warm):
+def test_the_cost_is_stated_for_the_launch_that_is_asked_for(profiles):
     def cost(**rest):
         problem = {"kind": "selfrun", "options": {"module": True}}
         files = {"k.py": THREE_LAUNCHES}
-        return only(warm.profile(files, "k.py", problem, detail=False, extent="cost", **rest))
+        return only(profiles.profile(files, "k.py", problem, detail=False, extent="cost", **rest))
 
     costliest, last, another_run = (
         cost(),
