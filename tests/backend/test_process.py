@@ -8,8 +8,8 @@ from contextlib import aclosing
 from pathlib import Path
 
 import pytest
-from support.editor import PATIENCE
 from support.forked import Parent
+from support.waiting import PATIENCE
 
 from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
 from accelopt_lsp.backend.process import ProcessBackend

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 import pytest_asyncio
+from support.waiting import until
 
 from accelopt_lsp.demo.editor import Editor
 
@@ -92,13 +92,6 @@ async def session(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Edi
     await asyncio.wait_for(editor.stop(), PATIENCE)
 
 
-async def until(condition: Callable[[], bool], what: Callable[[], object]) -> None:
-    end = time.monotonic() + PATIENCE
-    while not condition():
-        assert time.monotonic() < end, what()
-        await asyncio.sleep(0.02)
-
-
 def codes(editor: Editor, uri: str) -> list[str]:
     return [str(d.code) for d in editor.diagnostics.get(uri, [])]
 
@@ -114,7 +107,7 @@ async def good_again(editor: Editor, uri: str) -> None:
     editor.edit(uri, GOOD)
     editor.save(uri)
     await numbers(editor, uri)
-    await until(lambda: codes(editor, uri) == [], lambda: codes(editor, uri))
+    await until(lambda: codes(editor, uri) == [], lambda: codes(editor, uri), PATIENCE)
 
 
 @pytest.mark.asyncio(loop_scope="module")
@@ -126,7 +119,11 @@ async def test_one_clear_diagnostic_and_the_next_save_works(session: Editor, cas
     uri = session.open(path)
     session.save(uri)
     wanted = (expected,) if isinstance(expected, str) else expected
-    await until(lambda: set(codes(session, uri)) & set(wanted) != set(), lambda: session.diagnostics.get(uri))
+    await until(
+        lambda: set(codes(session, uri)) & set(wanted) != set(),
+        lambda: session.diagnostics.get(uri),
+        PATIENCE,
+    )
     found = [d for d in session.diagnostics[uri] if d.code in wanted]
     assert len(found) == 1
     assert words in found[0].message
@@ -164,7 +161,7 @@ async def test_bytes_that_are_not_text(session: Editor) -> None:
     path.write_bytes(GOOD.encode() + b"# caf\xe9\n")
     session.edit(uri, GOOD + "# caf\ufffd\n")
     session.saved(uri)
-    await until(lambda: codes(session, uri) == ["not-text"], lambda: codes(session, uri))
+    await until(lambda: codes(session, uri) == ["not-text"], lambda: codes(session, uri), PATIENCE)
     await good_again(session, uri)
 
 
@@ -205,7 +202,7 @@ async def test_a_memory_that_cannot_be_used_is_said_once_and_profiles_go_on(
         editor.edit(uri, GOOD.replace("2 * x", "x + x"))
         editor.save(uri)
         await numbers(editor, uri)
-        await until(lambda: bool(editor.messages), lambda: "no message")
+        await until(lambda: bool(editor.messages), lambda: "no message", PATIENCE)
         about = [m for m in editor.messages if str(database) in m]
         assert len(about) == 1, editor.messages
     finally:

@@ -11,8 +11,9 @@ from typing import Any
 
 import lsprotocol.types as t
 import pytest
-from support.editor import PATIENCE, SCRIPTED, Editor, until
+from support.editor import SCRIPTED, Editor
 from support.scripted_kernels import KERNELS
+from support.waiting import PATIENCE, until
 
 DOCS = Path(__file__).parents[2] / "docs" / "reference" / "lsp.md"
 

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 from lsprotocol import types as t
 from pygls.exceptions import JsonRpcInternalError
-from support.editor import CLIENTS, capabilities, until
+from support.editor import CLIENTS, capabilities
+from support.waiting import until
 
 from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.backend.process import ProcessBackend

@@ -12,15 +12,14 @@ import lsprotocol.types as t
 from pytest_lsp import LanguageClient, client_capabilities
 from pytest_lsp.client import default_converter, register_lsp_features
 
+from support.waiting import PATIENCE, until
+
 T = TypeVar("T")
 
 #: The program that serves the scripted backend.
 SCRIPTED = str(Path(__file__).parent / "scripted_server.py")
 
 CLIENTS = ["none", "neovim", "emacs", "vscode"]
-
-#: How long anything may take to arrive, in seconds. Nothing sleeps this long when all is well.
-PATIENCE = 45.0
 
 
 def capabilities(name: str) -> t.ClientCapabilities:
@@ -44,18 +43,6 @@ def _converter() -> Any:
     for union in (t.Command | t.CodeAction, t.CodeAction | t.Command):
         converter.register_structure_hook(union, structure)
     return converter
-
-
-async def until(look: Callable[[], Any], what: str, seconds: float = PATIENCE) -> Any:
-    """Ask again until the answer is there: a test waits for what happens, not for a time."""
-    loop = asyncio.get_running_loop()
-    end, pause = loop.time() + seconds, 0.02
-    while loop.time() < end:
-        if found := await look():
-            return found
-        await asyncio.sleep(pause)
-        pause = min(0.2, 1.2 * pause)  # asking takes the server's time too
-    raise AssertionError(f"waited {seconds:.0f} s for {what}")
 
 
 class Editor(LanguageClient):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host, JobMessage
@@ -39,10 +37,3 @@ async def local_host(*arguments: Any, **named: Any) -> AsyncIterator[LocalHost]:
         yield host
     finally:
         await host.close()
-
-
-async def until(condition: Callable[[], bool], seconds: float = 60.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "the condition did not come true"
-        await asyncio.sleep(0.01)

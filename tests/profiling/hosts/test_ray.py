@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 from support.seen_by_steps import seen_by_steps
-from support.worker_jobs import answer, job, until
+from support.waiting import until
+from support.worker_jobs import answer, job
 
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.ray import RayHost
@@ -70,7 +71,7 @@ async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(clus
     first = cluster.add_node(**SMALL, resources={"neuron_cores": 1})
     lost = seen / "lost"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(lost)), seconds=60)))
-    await until(_steps, 60)
+    await until(_steps, seconds=60)
     before = _steps()
     second = cluster.add_node(**SMALL, resources={"neuron_cores": 1})
     cluster.remove_node(first, allow_graceful=False)
@@ -85,7 +86,7 @@ async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(clus
 async def test_a_job_whose_worker_is_lost_is_run_again(host, seen):
     killed = seen / "killed"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(killed)), seconds=60)))
-    await until(_steps, 60)
+    await until(_steps, seconds=60)
     worker = re.search(r"/accelopt-(\d+)-", os.readlink(f"/proc/{_steps()[0]}/cwd"))
     os.kill(int(worker.group(1)), 9)
     killed.touch()

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 from support.loopback_sshd import Sshd, descendants
-from support.worker_jobs import answer, job, until
+from support.waiting import until
+from support.worker_jobs import answer, job
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.archive import BOOTSTRAP, preamble

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 from support.loopback_sshd import Sshd, descendants
 from support.seen_by_steps import seen_by_steps
-from support.worker_jobs import answer, job, until
+from support.waiting import until
+from support.worker_jobs import answer, job
 
 from accelopt_profiling.hosts.archive import worker_archive
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError, JobInterruptedError

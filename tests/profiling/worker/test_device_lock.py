@@ -10,7 +10,8 @@ import sys
 import time
 
 import pytest
-from support.worker_jobs import answer, job, until
+from support.waiting import until
+from support.worker_jobs import answer, job
 
 from accelopt_profiling.hosts.host import JobInterruptedError
 from accelopt_profiling.hosts.local import LocalHost

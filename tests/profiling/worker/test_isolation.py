@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 import pytest_asyncio
-from support.worker_jobs import answer, job, local_host, until
+from support.waiting import until
+from support.worker_jobs import answer, job, local_host
 
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
 from accelopt_profiling.hosts.local import LocalHost

@@ -10,7 +10,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support.worker_jobs import answer, job, local_host, until
+from support.waiting import until
+from support.worker_jobs import answer, job, local_host
 
 from accelopt_profiling.folder_tree import remove_tree, size_of_tree
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError
