@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
-import torch
 from support.problem_files import context_of
 
+from accelopt_profiling.comparison.inplace_outputs import returned
+from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.observe.emulation import emulation
+from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.catalogue import LAYOUTS, is_unreferenced, layout_of
 from accelopt_profiling.problems.layout import ProblemLayout
 from accelopt_profiling.problems.loading.call import perform, run_problem
 from accelopt_profiling.problems.loading.load import load_problem
+from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.worker.project_modules import leave_project
 from accelopt_profiling.worker.step_context import StepContext
-from accelopt_profiling.worker.usercode import load_module
+from accelopt_profiling.worker.usercode import enter_sources, load_module
 
 EXAMPLES = [layout for layout in LAYOUTS if layout.example]
 
@@ -46,16 +53,23 @@ def test_an_example_gives_the_right_result(layout: ProblemLayout, tmp_path: Path
     """Its call, as a profile makes it and as the gate does without the problem, against its reference."""
     context, ref = found(tmp_path, layout)
     dialect, target = ("nki", "trn1") if layout.kind == "nkibench" else ("triton", "h100")
-    with emulation(dialect, target):
-        module = load_module(context)
-        problem = load_problem(context, ref, None)
-        inputs = problem.inputs(0)
-        expected = problem.reference(inputs)
-        assert expected
-        call, arguments = problem.call(inputs)
-        for outputs in (run_problem(problem, module, inputs), perform(module, call, arguments)):
-            (one,), (other,) = problem.finish(outputs, expected), expected
-            assert torch.allclose(torch.as_tensor(one), torch.as_tensor(other))
+    enter_sources(context)
+    try:
+        with emulation(dialect, target):
+            module, problem = load_module(context), load_problem(context, ref, None)
+            for call in (partial(run_problem, problem, module), partial(apart, problem, module)):
+                inputs = problem.inputs(0)
+                drawn = copy_inputs(inputs)
+                outputs = returned(partial(call, inputs))
+                assert check_outputs(problem, drawn, outputs, inputs).status == "passed"
+    finally:
+        leave_project()
+
+
+def apart(problem: Problem, module: ModuleType, inputs: list[Any]) -> list[Any]:
+    """Make the call from what a process gets that has no problem."""
+    call, arguments = problem.call(inputs)
+    return perform(module, from_plain(Call, to_plain(call)), arguments)
 
 
 def test_a_kind_that_no_version_knows() -> None:
