@@ -147,6 +147,7 @@ class RunParams:
 LATER = {
     "gradients": "With gradients turned on or off",
     "week": "A week later",
+    "often": "Thousands of calls later",
     "calls": "A million calls later",
 }
 

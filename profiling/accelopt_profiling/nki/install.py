@@ -23,7 +23,8 @@ class Emulation:
     """The launches of one emulated run, in order. ``real`` tells that the SDK itself ran and nothing was emulated;
     ``order`` draws another order of the iterations of loops that promise to take any. ``replaying``: loops may be
     replayed from one iteration. ``results``: each machine keeps copies of what its launch returned or wrote.
-    ``turned_flags`` are arguments, True or False, that each launch gets the other way round. A launch ends with
+    ``turned_flags`` are arguments, True or False, that each launch gets the other way round. With ``answers`` a launch
+    on such arguments as an earlier one returns new arrays like those of it, without values. A launch ends with
     LoopsTooLongError at its instruction number ``most``, if that is not 0.
     """
 
@@ -36,6 +37,7 @@ class Emulation:
     results: bool = False
     most: int = 0
     turned_flags: frozenset[str] = frozenset()
+    answers: dict[Any, Any] | None = None
     machines: list[Machine] = field(default_factory=list)
 
     def launch(self, kernel: str) -> Machine:
@@ -44,7 +46,7 @@ class Emulation:
             machine.begin(replaying=False)
         if self.results:
             machine.results = []
-        machine.turned_flags = self.turned_flags
+        machine.turned_flags, machine.answers = self.turned_flags, self.answers
         machine.trace.kernel = kernel
         self.machines.append(machine)
         return machine

@@ -204,6 +204,35 @@ def neutralised(
 
 
 @contextmanager
+def empty_launches(dialect: GateDialect, target: str, most: int) -> Iterator[None]:
+    """As ``emulation``, but launches compute and write nothing, so that a call takes what its host code takes. A launch
+    after ``most`` others raises: host code may wait for a result that never comes.
+    """
+    left = iter(range(most))
+
+    def launch(*_: Any) -> None:
+        if next(left, None) is None:
+            raise RuntimeError("more launches than any call made before")
+
+    if dialect == "nki":
+        with _nki("trace", target, answers={}) as emulator:
+            begin = emulator.launch
+            emulator.launch = lambda kernel: (launch(), begin(kernel))[1]
+            yield
+    elif dialect == "triton":
+        from accelopt_profiling.triton.capture.install import emulated as emulated_triton
+
+        with (
+            emulated_triton(target, mode="capture", count=False) as session,
+            device_answers(int(session.target.get("dram_bytes", 80e9))),
+        ):
+            session.driver.record = launch
+            yield
+    else:
+        yield
+
+
+@contextmanager
 def hollow_draws(target: str) -> Iterator[None]:
     """As ``emulation`` of Triton kernels, with zeros for random numbers: memory that nobody looks at costs nothing."""
     from accelopt_profiling.triton.capture.install import emulated as emulated_triton
@@ -230,12 +259,12 @@ def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
 
 
 def _nki(
-    mode: Literal["full", "trace"], target: str, order: int | None = None
+    mode: Literal["full", "trace"], target: str, order: int | None = None, answers: dict[Any, Any] | None = None
 ) -> AbstractContextManager[Any]:
     from accelopt_profiling.nki.install import emulated
     from accelopt_profiling.nki.time_model.hardware import hardware
 
-    return emulated(mode, record=False, limits=hardware(target).limits, sdk=False, order=order)
+    return emulated(mode, record=False, limits=hardware(target).limits, sdk=False, order=order, answers=answers)
 
 
 def _named_like_the_real_one(driver: Any) -> None:

@@ -25,7 +25,7 @@ from accelopt_profiling.comparison.memory import (
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, link_values, save_values
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
-from accelopt_profiling.gate.observe.emulation import Seen, emulation
+from accelopt_profiling.gate.observe.emulation import Seen, emulation, empty_launches
 from accelopt_profiling.gate.observe.interpretation import (
     ENOUGH,
     known_share,
@@ -49,6 +49,8 @@ from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
+#: So many calls are made whose launches do nothing, in so many seconds of processor time: host code may take long.
+_OFTEN, _OFTEN_SECONDS = 2000, 0.1
 #: So many large cases may be interpreted whole though only a part was planned.
 _WHOLE_CASES = 6
 
@@ -191,6 +193,23 @@ class LoadedCandidate:
             outputs = with_inplace_outputs(call, arguments, case_call.written)
             seen.raise_faults()
         return outputs
+
+    def call_often(self, index: int, arguments: list[Any], built: dict[str, Any], most: int) -> None:
+        """Make thousands of calls whose launches do nothing, of which there are up to ``most`` a call: whatever counts
+        calls, and wherever, counts these. The ``arguments`` are those of a call before: what was prepared of them is
+        there.
+        """
+        call, file = self.case_call(index).call, self.context.source.kernel
+        ends = time.process_time() + _OFTEN_SECONDS
+        with (
+            contextlib.suppress(Exception),
+            empty_launches(self.params.dialect, self.params.target, most * _OFTEN),
+            poisoned_memory(),
+        ):
+            for _ in range(_OFTEN):
+                call_entry(self.module, call, arguments, file, built)
+                if time.process_time() > ends:
+                    break
 
     def save(self, index: int, name: str, outputs: list[Any], seen: Seen, about: str = "") -> None:
         """Save outputs and send their digest before any more of the candidate's code runs. ``about`` is saved too. What

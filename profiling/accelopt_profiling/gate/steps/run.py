@@ -214,12 +214,16 @@ class _CandidateRun:
         """
         candidate, index = self.candidate, result.index
         launched: dict[str, list[str]] = {}
+        arguments: list[Any] = []
         for name in LATER:
             _allow(self.params.case_seconds)
             if name == "week":
                 self.clock.advance()
+            elif name == "often":
+                candidate.call_often(index, arguments, self.built, most=1 + len(result.launched or ()))
             elif name == "calls":
                 self.counts.advance()
+            arguments = candidate.arguments(index)
             with (
                 contextlib.suppress(StepFailedError),
                 candidate.emulated(index) as seen,
@@ -227,7 +231,7 @@ class _CandidateRun:
                 poisoned_tensors(),
             ):
                 switched = name == "gradients"
-                outputs = candidate.perform(index, candidate.arguments(index), seen, self.built, switched)
+                outputs = candidate.perform(index, arguments, seen, self.built, switched)
                 candidate.save(index, name, outputs, seen)
                 names = seen.launched()
                 if names is not None:

@@ -112,6 +112,14 @@ class EmulatedKernel:
                 return self._run(machine, args, kwargs)
 
     def _run(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if machine.answers is None:
+            return self._launched(machine, args, kwargs)
+        key = (self.__qualname__, self.grid, *map(described, [*args, *kwargs.values()]))
+        if key not in machine.answers:
+            machine.answers[key] = self._launched(machine, args, kwargs)
+        return _like(machine.answers[key])
+
+    def _launched(self, machine: Machine, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         self.dialect(machine)
         machine.launched_on_a_grid = self.grid != (1,)
         args, kwargs = self._with_flags(machine, args, kwargs)
@@ -274,6 +282,14 @@ def _arrays_in(value: Any) -> list[Array]:
     if isinstance(value, (tuple, list)):
         return [array for item in value for array in _arrays_in(item)]
     return [value] if isinstance(value, np.ndarray) else []
+
+
+def _like(value: Any) -> Any:
+    """Return new arrays without values like those in a nest of sequences."""
+    if isinstance(value, (tuple, list)):
+        values = [_like(v) for v in value]
+        return type(value)(*values) if hasattr(value, "_fields") else type(value)(values)
+    return np.empty(value.shape, value.dtype) if isinstance(value, np.ndarray) else value
 
 
 def _from_torch(tensor: Any) -> Any:
