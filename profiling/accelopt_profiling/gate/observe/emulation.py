@@ -173,14 +173,16 @@ def neutralised(
     plan: InterpretationPlan,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     marked: Callable[[Any], Any] | None = None,
+    given: Callable[[Any], None] = lambda array: None,
 ) -> Iterator[Seen]:
     """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in spite of
     that came from elsewhere. Triton kernels run first, as ``plan`` says, to see what they write; ``around``
-    is entered for each launch. What NKI kernels return is passed through ``marked``.
+    is entered for each launch, and ``given`` called with each array that it gets. What NKI kernels return is passed
+    through ``marked``.
     """
     if dialect == "nki":
         with _nki("trace", target) as emulator:
-            _empty_outputs(emulator, marked or (lambda array: array))
+            _empty_outputs(emulator, marked or (lambda array: array), given)
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
@@ -195,6 +197,9 @@ def neutralised(
 
             def spoiled(*launch: Any) -> None:
                 with around():
+                    for value in launch[-1]:
+                        if hasattr(value, "untyped_storage"):
+                            given(value)
                     record(*launch)
 
             session.driver.record = spoiled
@@ -297,14 +302,15 @@ def _watch_machines(emulator: Any, movement: Movement) -> None:
     emulator.launch = watched
 
 
-def _empty_outputs(emulator: Any, marked: Callable[[Any], Any]) -> None:
+def _empty_outputs(emulator: Any, marked: Callable[[Any], Any], given: Callable[[Any], None]) -> None:
     launch = emulator.launch
 
     def emptied(kernel: str) -> Any:
         from accelopt_profiling.comparison.memory import poisoned
 
         machine = launch(kernel)
-        output = machine.output
+        argument, output = machine.argument, machine.output
+        machine.argument = lambda array, writable=False: (given(array), argument(array, writable))[1]
         machine.output = lambda tile: marked(poisoned(output(tile)))
         return machine
 

@@ -90,7 +90,8 @@ _MAKE_PLAIN = ("asarray", "array", "ascontiguousarray", "asfortranarray", "copy"
 
 class HostWork:
     """Counts elements per kind of work, in the body of ``counting``: ``elements`` of the largest single operation,
-    ``total`` of all together; ``dtypes`` are those of inexact results. What is done in the body of ``pausing`` is not
+    ``total`` of all together; ``largest`` is that of any kind that makes other values than it takes, light ones too;
+    ``dtypes`` are those of inexact results. What is done in the body of ``pausing`` is not
     the host code's.
 
     ``source`` is the folder of the host code: where it makes plain arrays of ``marked`` ones they stay marked. Give it
@@ -100,6 +101,7 @@ class HostWork:
     def __init__(self, source: str = "") -> None:
         self.elements: dict[str, int] = {}
         self.total: dict[str, int] = {}
+        self.largest = 0
         self.dtypes: set[str] = set()
         self.marking = True
         self._paused = self._in_torch = False
@@ -156,6 +158,8 @@ class HostWork:
         if self._paused:
             return
         kind = _kind(name)
+        if kind is not None or name.strip("_") in _light_values():
+            self.largest = max(self.largest, size)
         if kind is not None:
             self.elements[kind] = max(self.elements.get(kind, 0), size)
             self.total[kind] = self.total.get(kind, 0) + size
@@ -191,6 +195,12 @@ def _light() -> frozenset[str]:
     text = resources.files(__package__).joinpath("light_operations.json").read_text(encoding="utf-8")
     lists = json.loads(text)
     return frozenset([*lists["torch"].split(), *lists["numpy"].split()])
+
+
+@cache
+def _light_values() -> frozenset[str]:
+    text = resources.files(__package__).joinpath("light_operations.json").read_text(encoding="utf-8")
+    return frozenset(json.loads(text)["values"].split())
 
 
 def _kind(name: str) -> str | None:

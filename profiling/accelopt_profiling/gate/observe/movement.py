@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.gate.observe.provenance import Numbers, foreign, numbers_of
+
 #: Launches with more elements than this are taken to compute; the check is made on small inputs.
 _ELEMENTS = 1 << 21
 #: Of each output, so many elements spread over it are looked up.
@@ -20,6 +22,8 @@ class Movement:
 
     def __init__(self) -> None:
         self._given: list[Any] = []
+        self._seen: list[Numbers] = []
+        self._whole = True
         self._launches = 0
         self._computed = False
         self._fresh = True
@@ -28,17 +32,31 @@ class Movement:
     def only(self) -> bool:
         return self._launches > 0 and not self._computed
 
+    def made_elsewhere(self, outputs: list[Any]) -> int:
+        """Return the size of the largest output that holds what no launch was given or left; 0 where nobody knows."""
+        return foreign(outputs, self._seen) if self._whole else 0
+
     def read(self, array: Any) -> None:
         """An input of a launch."""
         if self._fresh:
             self._given, self._fresh = [], False
         self._given.append(np.asarray(array))
+        self._see([array])
 
     def left(self, array: Any) -> None:
         """An output of the launch whose inputs were read before."""
         self._fresh = True
         self._launches += 1
         self._computed = self._computed or not _among(np.asarray(array), self._given)
+        self._see([array])
+
+    def _see(self, arrays: list[Any]) -> None:
+        """Remember values, up to some number."""
+        if self._whole:
+            self._seen += [n for array in arrays if (n := numbers_of(array)) is not None]
+            self._whole = sum(n.size for n in self._seen) <= _ELEMENTS
+            if not self._whole:
+                self._seen = []
 
     def around(self, record: Callable[..., None], whole: Callable[[], bool]) -> Callable[..., None]:
         """Return a Triton launch: ``record(fn, source, metadata, grid, args)`` runs it on the tensors among
@@ -46,14 +64,17 @@ class Movement:
 
         def launch(fn: Any, source: Any, metadata: Any, grid: Any, args: Any) -> None:
             tensors = [a for a in args if hasattr(a, "untyped_storage") and a.is_floating_point()]
-            if self._computed or sum(t.numel() for t in tensors) > _ELEMENTS:
-                self._computed = True
-                record(fn, source, metadata, grid, args)
-                return
-            before = [_numbers(t) for t in tensors]
+            large = sum(t.numel() for t in tensors) > _ELEMENTS
+            self._computed, self._whole = self._computed or large, self._whole and not large
+            self._see(tensors)
+            before = [] if self._computed else [_numbers(t) for t in tensors]
             record(fn, source, metadata, grid, args)
+            self._whole = self._whole and whole()
+            self._see(tensors)
+            if self._computed:
+                return
             self._launches += 1
-            self._computed = self._computed or not whole()
+            self._computed = not whole()
             after = [_numbers(t) for t in tensors]
             changed = [
                 new[new.view(np.int64) != old.view(np.int64)] for old, new in zip(before, after, strict=True)

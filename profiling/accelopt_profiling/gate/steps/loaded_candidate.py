@@ -72,6 +72,7 @@ class LoadedCandidate:
         self.attributes: list[str] = []
         self.calls = 0
         self.moved_only = False
+        self.made_elsewhere = 0  # elements of an output that no launch left
         self.returns_one: bool | None = None
         self.caller = CallerState()
         self.free_loops = False
@@ -156,6 +157,7 @@ class LoadedCandidate:
             self.save(index, name, outputs, seen)
             if movement and seen.movement is not None:
                 self.moved_only = seen.movement.only
+                self.made_elsewhere = seen.movement.made_elsewhere(outputs)
                 self.races, self.lanes = seen.races(), seen.lanes()
         changed = sorted(changed_inputs(before, arguments, self.case_call(index).written))
         aliases = overlapping(arguments, outputs)

@@ -36,6 +36,7 @@ from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.kept_results import KeptResults, turned
 from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
+from accelopt_profiling.gate.observe.provenance import Provenance
 from accelopt_profiling.gate.observe.watch import Watch
 from accelopt_profiling.gate.step_schemas import LATER, PlanResult, RunCase, RunParams, RunResult
 from accelopt_profiling.gate.steps.case_files import (
@@ -97,6 +98,7 @@ class _CandidateRun:
         self.built: dict[str, Any] = {}
         self.kept: list[tuple[list[Any], list[bytes]]] = []
         self.keeps: list[str] = []
+        self.provenance = Provenance()
         self.elements = 0
 
     def all(self) -> RunResult:
@@ -124,8 +126,12 @@ class _CandidateRun:
         if repeated is not None:
             self._without_what_it_kept(repeated)
         small = [n for n in others if n][:1]
-        for n in [*([] if repeated is None else [repeated]), *small]:
+        alike = [n for n in others if case_call[n].altered][:1]  # of the repeated case's shapes
+        for n in dict.fromkeys([*(small if small != alike else ()), *([] if repeated is None else [repeated]), *alike]):
             self._without_kernels(n)
+        unseen = max(self.provenance.computed(), candidate.made_elsewhere)
+        if unseen > 2 * self.work.largest:  # no operation that was counted can have made these
+            self.work.add("what left its arrays", unseen)
         return RunResult(
             list(cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
             candidate.calls, self.work.total, candidate.moved_only, late, sorted(set(candidate.attributes)),
@@ -329,19 +335,25 @@ class _CandidateRun:
         _allow(self.params.case_seconds)
         arguments, plan = candidate.arguments(index), candidate.interpretation(index)
         outputs: list[Any] | None = None
+        provenance, built = self.provenance, {}
         for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
             self.work.marking = mark is not None
+            provenance.begin()
             with (
-                neutralised(params.dialect, params.target, plan, self.work.pausing, mark) as seen,
+                neutralised(
+                    params.dialect, params.target, plan, self.work.pausing, mark, provenance.launch
+                ) as seen,
                 poisoned_memory(),
                 poisoned_tensors(),
                 self.work.counting(),
             ):
                 try:
-                    outputs = candidate.perform(index, given, seen)
+                    outputs = candidate.perform(index, given, seen, built)
                     break
                 except StepFailedError:
                     continue
+        if candidate.case_call(index).call.style in ("returns", "launch", "destination", "model"):
+            provenance.give([arguments, list(getattr(built.get("model"), "state_dict", dict)().values())])
         if outputs is not None:
             with contextlib.suppress(StepFailedError), emulation(params.dialect, params.target):
                 candidate.save(index, "idle", _unmarked(outputs), Seen())
