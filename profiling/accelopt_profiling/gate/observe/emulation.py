@@ -222,7 +222,12 @@ def empty_launches(dialect: GateDialect, target: str, most: int) -> Iterator[Non
     if dialect == "nki":
         with _nki("trace", target, answers={}) as emulator:
             begin = emulator.launch
-            emulator.launch = lambda kernel: (launch(), begin(kernel))[1]
+
+            def begun(kernel: str) -> Any:
+                launch()
+                return begin(kernel)
+
+            emulator.launch = begun
             yield
     elif dialect == "triton":
         from accelopt_profiling.triton.capture.install import emulated as emulated_triton
@@ -264,12 +269,17 @@ def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
 
 
 def _nki(
-    mode: Literal["full", "trace"], target: str, order: int | None = None, answers: dict[Any, Any] | None = None
+    mode: Literal["full", "trace"],
+    target: str,
+    order: int | None = None,
+    answers: dict[Any, Any] | None = None,
 ) -> AbstractContextManager[Any]:
     from accelopt_profiling.nki.install import emulated
     from accelopt_profiling.nki.time_model.hardware import hardware
 
-    return emulated(mode, record=False, limits=hardware(target).limits, sdk=False, order=order, answers=answers)
+    return emulated(
+        mode, record=False, limits=hardware(target).limits, sdk=False, order=order, answers=answers
+    )
 
 
 def _named_like_the_real_one(driver: Any) -> None:
@@ -310,7 +320,12 @@ def _empty_outputs(emulator: Any, marked: Callable[[Any], Any], given: Callable[
 
         machine = launch(kernel)
         argument, output = machine.argument, machine.output
-        machine.argument = lambda array, writable=False: (given(array), argument(array, writable))[1]
+
+        def took(array: Any, writable: bool = False) -> Any:
+            given(array)
+            return argument(array, writable)
+
+        machine.argument = took
         machine.output = lambda tile: marked(poisoned(output(tile)))
         return machine
 

@@ -1,6 +1,6 @@
 """Find values that host code gives to kernels and computed in a way that nobody counted.
 
-What leaves an array by the buffer protocol, through DLPack or element by element is plain Python's, and work on it is not
+What leaves an array by a buffer, by DLPack or element by element is plain Python's, and work on it is not
 seen. Its result is: values that follow the data, and that neither the caller gave nor any operation that was counted
 can have made.
 """

@@ -25,7 +25,7 @@ from accelopt_profiling.comparison.memory import (
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, link_values, save_values
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
-from accelopt_profiling.gate.observe.emulation import Seen, emulation, empty_launches
+from accelopt_profiling.gate.observe.emulation import Seen, empty_launches, emulation
 from accelopt_profiling.gate.observe.interpretation import (
     ENOUGH,
     known_share,

@@ -127,7 +127,9 @@ class _CandidateRun:
             self._without_what_it_kept(repeated)
         small = [n for n in others if n][:1]
         alike = [n for n in others if case_call[n].altered][:1]  # of the repeated case's shapes
-        for n in dict.fromkeys([*(small if small != alike else ()), *([] if repeated is None else [repeated]), *alike]):
+        for n in dict.fromkeys(
+            [*(small if small != alike else ()), *([] if repeated is None else [repeated]), *alike]
+        ):
             self._without_kernels(n)
         unseen = max(self.provenance.computed(), candidate.made_elsewhere)
         if unseen > 2 * self.work.largest:  # no operation that was counted can have made these
@@ -335,7 +337,8 @@ class _CandidateRun:
         _allow(self.params.case_seconds)
         arguments, plan = candidate.arguments(index), candidate.interpretation(index)
         outputs: list[Any] | None = None
-        provenance, built = self.provenance, {}
+        provenance = self.provenance
+        built: dict[str, Any] = {}
         for given, mark in ((self.work.marked(arguments), self.work.marked), (arguments, None)):
             self.work.marking = mark is not None
             provenance.begin()

@@ -72,7 +72,9 @@ class Machine:
         self.results: list[Array] | None = (
             None  # copies of what the launch returned or wrote, where they are kept
         )
-        self.answers: dict[Any, Any] | None = None  # what launches return without being made again, by what they were of
+        self.answers: dict[Any, Any] | None = (
+            None  # what launches return without being made again, by what they were of
+        )
         self.flags: set[str] = set()  # the launch's arguments that are True or False
         self.turned_flags: frozenset[str] = frozenset()  # those that are turned into the other value
         self.begin(replaying=True)
