@@ -10,16 +10,18 @@ import random
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
+from itertools import islice
 from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.problems.discovery.kernel_makers import call_made
-from accelopt_profiling.problems.loading.operator_call import call_operator
+from accelopt_profiling.problems.loading.operator_call import call_operator, comparable
 from accelopt_profiling.problems.loading.parameters import redraw
-from accelopt_profiling.problems.loading.recorded_calls import repeat_calls
 from accelopt_profiling.problems.loading.script_run import run_script
 from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError
+from accelopt_profiling.recording.value_encoding import decode
 
 #: Draws the weights of a module that is built for a call.
 _WEIGHT_SEED = 42
@@ -80,7 +82,7 @@ def call_entry(
         return []  # what it computed stays in its launches
     if call.style == "recorded":
         with around():
-            return repeat_calls(module, call, arguments, file)
+            return _repeat(module, call, arguments, file)
     if call.style == "operator":
         with around():
             returned = call_operator(module, call, arguments, {} if built is None else built)
@@ -125,6 +127,36 @@ def call_entry(
         message = f"`{call.function}` returned nothing; let it return the outputs."
         raise ProblemError("problem-empty", message, file)
     return result
+
+
+def _repeat(module: ModuleType, call: Call, storages: list[Any], file: str | None) -> list[Any]:
+    """Make the calls of ``call.recorded`` and return the tensors and numbers that they return. All are made; what one
+    raised is raised at the end.
+
+    Raises:
+        ProblemError: the kernel file lacks an entry, or no call returned anything, as those that write in place.
+    """
+    outputs: list[Any] = []
+    failure: Exception | None = None
+    rest = iter(storages)
+    for recorded in call.recorded:
+        own, grid = list(islice(rest, int(recorded["storages"]))), recorded.get("grid") or []
+        one = Call(str(recorded["entry"]), "launch" if grid else "returns")
+        one = replace(one, keywords=list(recorded.get("keywords") or []), grid=[str(n) for n in grid])
+        try:
+            if _entry(module, one.function) is None:
+                undefined = f"`{one.function}`, which the kernel file does not define"
+                message = f"The recording calls {undefined}; record it again."
+                raise ProblemError("problem-invalid", message, file)
+            outputs += comparable(call_entry(module, one, decode(recorded["arguments"], own, module), file))
+        except Exception as error:  # the kernels of the other calls are still to be measured
+            empty = isinstance(error, ProblemError) and error.code == "problem-empty"
+            failure = failure or (None if empty else error)
+    if failure is not None:
+        raise failure
+    if not outputs:
+        raise ProblemError("problem-empty", "The recorded calls returned nothing.", file)
+    return outputs
 
 
 def _entry(module: ModuleType, name: str) -> Any:
