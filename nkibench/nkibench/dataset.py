@@ -19,6 +19,7 @@ from typing import Any
 
 from accelopt_profiling.problems.catalogue import LAYOUTS
 from accelopt_profiling.problems.discovery.problem_files import recognise_python
+from accelopt_profiling.problems.layouts import nkibench
 from accelopt_profiling.source_text import UnreadableFileError, read_text, try_parse
 from nkibench.case import BenchmarkCase, BenchmarkCases, Fault, published_task
 
@@ -129,7 +130,7 @@ def _implementation(
             return Fault(name, path, f"{error.why}; fetch the data set again or correct {SUMMARY}.")
         if path == reference:
             known = recognise_python(try_parse(text), LAYOUTS)
-            if known.kind != "nkibench":
+            if known.kind != nkibench.LAYOUT.kind:
                 return Fault(
                     name, path, known.fault or "it is no reference in NKIBench's layout.", known.line
                 )

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from accelopt_profiling.measurement import Finding, KernelMeasurement, finding_codes
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.ran import LineRecord, dependents, statements_of
 
@@ -63,14 +64,13 @@ def without_main_work(
         "statement": "The kernel returned before its main work",
         "grid": f"The grid covers {gap.text}",
     }[gap.what]
-    kind = "" if problem is None else problem.kind
     if gap.what == "grid":
         way = "Launch as many programs as cover it, or give sizes that this grid covers."
     elif problem is not None and problem.options.get("inferred"):
         way = (
             "These sizes were inferred: `accelopt problem` writes them to a file, where others can be given."
         )
-    elif kind == "selfrun":
+    elif problem is not None and layout_of(problem).runs_itself:
         way = "Launch it with larger sizes, or give it a problem of its own with `accelopt problem`."
     else:
         way = "Give the problem's `get_inputs` other sizes, or another problem with `--problem`."

@@ -21,6 +21,7 @@ from accelopt_profiling.measurement import (
     Latency,
 )
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.inference.inferred import (
     InferredProblem,
     inferred_finding,
@@ -109,7 +110,7 @@ class MeasurementBuilder:
         or ended the run that profiles it, the kernel has no cost."""
         ref = self._file.problem.ref
         nothing = error.code in ("no-problem", "problem-invalid")  # else the file or its run failed
-        if ref is not None and ref.kind == "inferred" and not self._kernels and nothing:
+        if ref is not None and layout_of(ref).inferred and not self._kernels and nothing:
             self._findings.append(not_inferred_finding(kernels[0], error.message))
             return
         own = error.file is None or error.file == self._kernel_file()

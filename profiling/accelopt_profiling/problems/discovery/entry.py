@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping, Sequence
 
 from accelopt_profiling.kernels import Discovery, find_kernels
 from accelopt_profiling.measurement import Dialect
@@ -126,10 +127,7 @@ def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:
     """
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name not in kernels}
     calls = {name: called_names(node) for name, node in functions.items()}
-    launching = {name for name, called in calls.items() if called & kernels}
-    while more := {name for name, called in calls.items() if called & launching} - launching:
-        launching |= more
-    public = {n for n in launching if not n.startswith(_NOT_ENTRIES)}
+    public = {n for n in reached(calls, kernels) - kernels if not n.startswith(_NOT_ENTRIES)}
     inner = {c for name in public for c in calls[name]}
     return [n for n in functions if n in public and n not in inner]
 
@@ -141,17 +139,32 @@ def is_driver(name: str) -> bool:
 
 def reaching(tree: ast.Module, kernels: set[str]) -> list[str]:
     """Return the top-level functions that name a kernel, or something that does: a class, an alias, a function."""
+    names = reached(names_used(tree.body), kernels) - kernels
+    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in names]
+
+
+def names_used(statements: Sequence[ast.stmt]) -> dict[str, set[str]]:
+    """Return what the functions, classes and assigned names among ``statements`` use, by their names."""
     used: dict[str, set[str]] = {}
-    for node in tree.body:
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    for node in statements:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
-            used[node.name] = names
+            used[node.name] = used_names(node)
         elif isinstance(node, ast.Assign):
-            used.update({t.id: names for t in node.targets if isinstance(t, ast.Name)})
-    reached = set(kernels)
-    while more := {name for name, names in used.items() if names & reached} - reached:
-        reached |= more
-    return [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in reached - kernels]
+            used.update({t.id: used_names(node.value) for t in node.targets if isinstance(t, ast.Name)})
+    return used
+
+
+def used_names(node: ast.AST) -> set[str]:
+    """Return the names anywhere below ``node``."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def reached(used: Mapping[str, set[str]], names: set[str]) -> set[str]:
+    """Return ``names`` with all that use one of them, directly or through one another."""
+    reaching = set(names)
+    while more := {name for name, others in used.items() if others & reaching} - reaching:
+        reaching |= more
+    return reaching
 
 
 def unlisted_entries(tree: ast.Module, kernels: set[str]) -> list[str]:

@@ -7,7 +7,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from accelopt_profiling.kernels import Discovery
-from accelopt_profiling.problems.discovery.entry import called_names, is_driver, launchable_kernels, launchers
+from accelopt_profiling.problems.discovery.entry import (
+    called_names,
+    is_driver,
+    launchable_kernels,
+    launchers,
+    names_used,
+    reached,
+    used_names,
+)
 from accelopt_profiling.source_text import ParsedPython, is_main_guard
 
 
@@ -37,19 +45,8 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
     nki = {name for name, dialect in kernels.items() if dialect == "nki"}
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef) and n.name not in kernels}
     classes = {n.name: n for n in tree.body if isinstance(n, ast.ClassDef)}
-    reaching = set(kernels)
-    bodies: dict[str, set[str]] = {name: _used_names(node) for name, node in (functions | classes).items()}
-    aliases = {
-        target.id: _used_names(node.value)
-        for node in tree.body
-        if isinstance(node, ast.Assign)
-        for target in node.targets
-        if isinstance(target, ast.Name)
-    }
-    bodies.update(aliases)
-    while more := {name for name, used in bodies.items() if used & reaching} - reaching:
-        reaching |= more
-    main = any(is_main_guard(n) and _used_names(n) & reaching for n in tree.body)
+    reaching = reached(names_used(tree.body), set(kernels))
+    main = any(is_main_guard(n) and used_names(n) & reaching for n in tree.body)
     statements = [
         n for n in tree.body if isinstance(n, (ast.Expr, ast.Assign, ast.For, ast.With, ast.Assert, ast.If))
     ]
@@ -99,10 +96,6 @@ def _called_by(statement: ast.stmt) -> set[str]:
         if not rest:
             rest += [defined.pop(name) for name in called & defined.keys()]
     return called
-
-
-def _used_names(node: ast.AST) -> set[str]:
-    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
 
 
 def _test_methods(node: ast.ClassDef) -> list[str]:

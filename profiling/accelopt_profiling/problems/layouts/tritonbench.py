@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
+from accelopt_profiling.problems.discovery.entry import reached
 from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch
 from accelopt_profiling.problems.layout import SCALE, ProblemLayout
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
@@ -95,10 +96,7 @@ def _reaching(statements: list[ast.stmt], kernels: set[str]) -> set[str]:
         for node in statements
         if isinstance(node, (ast.FunctionDef, ast.ClassDef))
     }
-    reaching = set(kernels)
-    while more := {name for name, names in used.items() if names & reaching} - reaching:
-        reaching |= more
-    return reaching
+    return reached(used, kernels)
 
 
 def _find(search: ProblemSearch) -> ProblemLookup | None:
