@@ -22,6 +22,8 @@ def test_a_challenge_lies_above_its_solutions_with_its_base(tmp_path: Path) -> N
     assert found.ref is not None
     assert (found.ref.kind, found.ref.path) == ("leetgpu", "easy/1_scale/challenge.py")
     assert found.files["easy/1_scale/solution/core/challenge_base.py"] == base
+    inside = tmp_path / "easy/1_scale/solution"
+    assert found_in(inside, {}, KERNEL, inside, name="solution.triton.py").ref is None
 
 
 def test_a_file_of_that_name_may_be_something_else(tmp_path: Path) -> None:

@@ -33,8 +33,10 @@ _BASE = """class ChallengeBase:
 
 
 def _find(search: ProblemSearch) -> ProblemLookup | None:
-    for folder in [search.path.parent, *search.path.parents][: _LEVELS + 1] if ENTRY in search.names else []:
+    for folder in search.path.parents[: _LEVELS + 1] if ENTRY in search.names else []:
         file = folder / "challenge.py"
+        if search.project_root and not file.is_relative_to(search.project_root):
+            break
         try:
             text = read_text(file)
         except UnreadableFileError:
