@@ -1,4 +1,4 @@
-"""The parts of the reference that follow from the code: commands, settings, rules and findings.
+"""The parts of the reference that follow from the code: commands, settings, rules, findings and probes.
 
 ``docs/conf.py`` joins them to the pages of the same names.
 """
@@ -9,13 +9,15 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from importlib.resources import files
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import click
 
 from accelopt_agent.rules.catalogue import Rule, rules
 from accelopt_lsp.cli.main import accelopt
 from accelopt_lsp.settings.schema import Setting, all_settings, environment_only
+from accelopt_profiling.gate.probes.registry import PROBES
+from accelopt_profiling.gate.probes.text import TEXT_PROBES
 from accelopt_profiling.problems.catalogue import LAYOUTS
 from accelopt_profiling.problems.layout import SCALE, ProblemLayout
 
@@ -128,10 +130,49 @@ def _layout(layout: ProblemLayout) -> str:
 _GROUPS = ("file", "problem", "run", "correctness", "cost", "settings", "host")
 
 #: The pages of the documentation that end with what the code generates.
+#: Of a probe that catches nothing alone, the share of a check that it may cost before it is named.
+_IDLE_SHARE = 5.0
+
+
+def probes() -> str:
+    """The gate's probes: what each catches and costs, and the attacks of the corpus that no other one refuses."""
+    measured = json.loads(PROBE_FIGURES.read_text(encoding="utf-8"))
+    attacks: dict[str, list[str]] = measured["attacks"]
+    lines = ["| probe | catches | attacks refused | by it alone | cost, % |", "|---|---|---|---|---|"]
+    idle: list[str] = []
+    for name, catches in {**{probe.name: probe.catches for probe in PROBES}, **TEXT_PROBES}.items():
+        share = 100 * measured["shares"].get(name, 0.0)
+        alone = [case for case, refusing in attacks.items() if refusing == [name]]
+        refused = sum(name in refusing for refusing in attacks.values())
+        lines.append(f"| {name} | {catches} | {refused} | {len(alone)} | {share:.1f} |")
+        if not alone and share > _IDLE_SHARE:
+            idle.append(f"{name} ({share:.1f} %)")
+    lines += [
+        "",
+        f"Measured on {len(attacks)} attacks and {measured['controls']} honest controls, {measured['date']}, "
+        f"{measured['commit']}, {measured['machine']}. A check of a control takes {measured['seconds']:.2f} s of "
+        "processor time (median), of which the rows say the mean share; what is in no row is the start of processes, "
+        "planning and the original.",
+        "",
+        f"Above {_IDLE_SHARE:g} % of a check without an attack of their own: {', '.join(idle) or 'none'}.",
+        "",
+        "## Attacks that one probe alone refuses",
+        "",
+    ]
+    for name in dict.fromkeys(refusing[0] for refusing in attacks.values() if len(refusing) == 1):
+        cases = sorted(case for case, refusing in attacks.items() if refusing == [name])
+        lines.append(f"- **{name}**: {', '.join(f'`{case}`' for case in cases)}")
+    return "\n".join(lines) + "\n"
+
+
+#: What ``accelopt bench gate --run-alone --probes`` wrote.
+PROBE_FIGURES = Path(__file__).parents[1] / "docs/results/gate-probes.json"
+
 PAGES: dict[str, Callable[[], str]] = {
     "reference/cli": commands,
     "reference/settings": settings,
     "reference/rules": catalogue,
     "reference/findings": findings,
     "reference/problems": problems,
+    "reference/probes": probes,
 }

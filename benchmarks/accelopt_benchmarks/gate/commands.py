@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 from contextlib import aclosing
 from pathlib import Path
@@ -42,6 +43,11 @@ if TYPE_CHECKING:
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     help="What an earlier run printed with --json: its cases, and the verdicts that differ.",
 )
+@click.option(
+    "--probes",
+    type=click.Path(path_type=Path, dir_okay=False, writable=True),
+    help="Write which probes refuse each case, and what they cost, to this file; with --run-alone.",
+)
 @json_option
 def gate(
     corpus: Path | None,
@@ -50,12 +56,14 @@ def gate(
     lot: int | None,
     load: int,
     against: Path | None,
+    probes: Path | None,
     as_json: bool,
 ) -> int:
     """Measure detection and false alarms of the gate. Exit code 1: a trick was accepted or an honest kernel refused."""
     from accelopt_benchmarks.gate.corpus import read_corpus
     from accelopt_benchmarks.gate.detection import busy_processes, compared, read_verdicts
     from accelopt_benchmarks.gate.detection import rows as table
+    from accelopt_benchmarks.gate.probe_figures import probe_figures
 
     folder = corpus or GATE_CORPUS
     try:
@@ -68,8 +76,12 @@ def gate(
     if lot is not None and lot < len(cases):
         chosen = set(random.sample([c.name for c in cases], lot))
         cases = [c for c in cases if c.name in chosen]
+    if probes is not None and not run_alone:
+        raise wrong_input("--probes goes with --run-alone: what reading refuses, no other probe sees.")
     with busy_processes(load):
         judged = asyncio.run(_judge_corpus(cases, not run_alone))
+    if probes is not None:
+        probes.write_text(json.dumps(probe_figures(judged), indent=1) + "\n", encoding="utf-8")
     rows = table(judged, reading=not run_alone)
     rows += [compared(judged, before, load)] if before else []
     if as_json:

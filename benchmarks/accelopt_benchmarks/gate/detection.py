@@ -11,10 +11,11 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from accelopt_benchmarks.gate.corpus import CorpusCase
 from accelopt_benchmarks.result import GoalResult
@@ -31,7 +32,8 @@ VERSIONS = ("attack", "honest")
 class CorpusVerdict:
     """One text of the corpus and what the gate said of it. ``right`` tells that it said what it should, and for the
     right reason; ``seconds`` is the whole check, ``reference_seconds`` the problem's own part of it, ``busy_seconds``
-    the processor time of both.
+    the processor time of both. ``probes`` names those that refuse it, of reading too where that is not let to;
+    ``costs`` are processor seconds by probe.
     """
 
     case: str
@@ -43,6 +45,8 @@ class CorpusVerdict:
     seconds: float = 0.0
     reference_seconds: float = 0.0
     busy_seconds: float = 0.0
+    probes: list[str] = field(default_factory=list)
+    costs: dict[str, float] = field(default_factory=dict)
 
     @property
     def attack(self) -> bool:
@@ -61,12 +65,12 @@ async def judge_corpus(
 async def judge(host: Host, case: CorpusCase, version: str, *, reading: bool = True) -> CorpusVerdict:
     """Check one text of a case, timing the check."""
     started, before = time.perf_counter(), processor_seconds()
-    steps: dict[str, float] = {}
+    body: dict[str, Any] = {}
     verdict = without_kernel(case.texts[version])
     if verdict is None:
         request = dataclasses.replace(case.request(version), options=CaseOptions(reading=reading))
         verdict, receipt = await check(host, request)
-        steps = receipt.body["steps"]
+        body = receipt.body
     seconds, busy = time.perf_counter() - started, processor_seconds() - before
     codes = [reason.code for reason in verdict.reasons]
     expected = set(case.refused_for)
@@ -74,8 +78,14 @@ async def judge(host: Host, case: CorpusCase, version: str, *, reading: bool = T
     said = verdict.reasons[0].message if verdict.reasons else ""
     return CorpusVerdict(
         case.name, version, verdict.accepted, right, list(dict.fromkeys(codes)), said, seconds,
-        steps.get("gate.reference", 0.0), busy,
+        body.get("steps", {}).get("gate.reference", 0.0), busy, _refusing(body), body.get("costs", {}),
     )  # fmt: skip
+
+
+def _refusing(body: Mapping[str, Any]) -> list[str]:
+    """Return the probes that refuse, from a receipt's ``body``; of a text without a kernel what sees that."""
+    readings = [f"reading: {f['code']}" for f in body.get("findings", ()) if f["certain"]]
+    return list(dict.fromkeys([*readings, *body.get("refused_by", [] if body else ["no kernel"])]))
 
 
 def processor_seconds() -> float:

@@ -17,7 +17,7 @@ from accelopt_profiling.gate.step_schemas import (
     ReferenceResult,
     RunResult,
 )
-from accelopt_profiling.gate.verdict import Reason
+from accelopt_profiling.gate.verdict import Refusal
 
 
 @dataclass
@@ -28,7 +28,7 @@ class Evidence:
     ``invalid_problem`` that the problem itself failed, ``unsettled`` why a case near the limit was not drawn again.
     """
 
-    reasons: list[Reason] = field(default_factory=list)
+    reasons: list[Refusal] = field(default_factory=list)
     findings: list[StaticFinding] = field(default_factory=list)
     limits: list[int] = field(default_factory=list)
     drawn: list[DrawnCase] = field(default_factory=list)

@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import math
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from accelopt_profiling.gate.candidate_files import (
@@ -16,7 +16,7 @@ from accelopt_profiling.gate.candidate_files import (
     unchanged_files,
     without_problem,
 )
-from accelopt_profiling.gate.decision import decide, failed_step, is_problem_fault
+from accelopt_profiling.gate.decision import decide
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
@@ -24,6 +24,7 @@ from accelopt_profiling.gate.probes.registry import SIZES
 from accelopt_profiling.gate.reading.read import limits_of_sizes, read, uses_files
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
+from accelopt_profiling.gate.step_failures import failed_step, is_problem_fault
 from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
     DeviceRunParams,
@@ -42,7 +43,7 @@ from accelopt_profiling.gate.step_schemas import (
     RunParams,
     RunResult,
 )
-from accelopt_profiling.gate.verdict import Reason, Verdict
+from accelopt_profiling.gate.verdict import Refusal, Verdict
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.kernels import find_kernels
@@ -52,15 +53,6 @@ from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.waiting import interruptible
-
-#: All cases of a candidate together get so many times what one gets.
-ALL_CASES = 5
-#: By the clock each step may take so many times longer: the machine may be busy. A case's own limit is processor time.
-BUSY = 4
-#: The problem's own steps get at least this long, whatever the candidate gets: a large reference on a busy machine.
-PROBLEM_SECONDS = 300.0
-#: A device compiles the kernel anew for each draw.
-DEVICE_SECONDS = 1200.0
 
 
 async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
@@ -84,13 +76,13 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
         return _conclude(request, facts, cases, evidence)
     seed = cases[0].seed
     await _run(host, await interruptible(_job, request, cases, facts, seed), cases, evidence)
-    near = near_cases(evidence, decide(evidence, _kernels(request))[1])
+    near = near_cases(evidence, decide(evidence, _kernels(request)).reasons)
     if near:
         again, further = Evidence(), further_draws(cases, near)
         await _run(host, await interruptible(_job, request, further, facts, seed, True), further, again)
-        right, reasons, _ = decide(again, _kernels(request))
-        other = next((r for r in reasons if r.code != "wrong-result"), None)
-        if right or other is None:
+        decision = decide(again, _kernels(request))
+        other = next((r for r in decision.reasons if r.code != "wrong-result"), None)
+        if decision.accepted or other is None:
             settle(evidence, near, cases, again)
         else:
             evidence.unsettled = other.message
@@ -112,11 +104,12 @@ async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence) -> N
     except JobFailedError as failed:
         if not evidence.reasons:
             evidence.invalid_problem = is_problem_fault(failed.step, failed.error)
-            evidence.reasons.append(
-                failed_step(failed.step, failed.error, _case_name(cases, evidence.running))
-            )
+            case = _case(cases, evidence.running)
+            reason = failed_step(failed.step, failed.error, case.name if case else "")
+            probe = (case.sizes or case.distribution) if case and failed.step == "gate.run" else ""
+            evidence.reasons.append(Refusal(reason.code, reason.message, probe))
     except ValueError as error:
-        evidence.reasons.append(Reason("bad-answer", f"The host's answer cannot be read: {error}."))
+        evidence.reasons.append(Refusal("bad-answer", f"The host's answer cannot be read: {error}."))
 
 
 def _whole(request: GateRequest) -> GateRequest:
@@ -127,18 +120,18 @@ def _whole(request: GateRequest) -> GateRequest:
     )
 
 
-def _refusals(request: GateRequest, evidence: Evidence) -> list[Reason]:
+def _refusals(request: GateRequest, evidence: Evidence) -> list[Refusal]:
     """Return the reasons to refuse a candidate before it is run."""
     discovery = find_kernels(request.candidate.files[request.candidate.kernel])
     broken = [f for f in discovery.findings if f.code == "syntax-error"]
     if broken:
-        return [Reason("does-not-parse", f"{broken[0].message} (line {broken[0].line})")]
+        return [Refusal("does-not-parse", f"{broken[0].message} (line {broken[0].line})")]
     if request.dialect != "numpy" and not _launchable(request):
         name = f" {request.kernel}" if request.kernel else ""
         message = f"The candidate has no {request.dialect} kernel{name}; it must rewrite it, not remove it."
-        return [Reason("no-kernel", message)]
+        return [Refusal("no-kernel", message)]
     certain = [f for f in evidence.findings if f.certain and request.options.reading]
-    return [Reason(f.code, f"{f.message} (line {f.line})") for f in certain]
+    return [Refusal(f.code, f"{f.message} (line {f.line})", f"reading: {f.code}") for f in certain]
 
 
 def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
@@ -150,7 +143,7 @@ def _hear(evidence: Evidence, value: dict[str, Any]) -> None:
         evidence.output_digests.setdefault((int(saved[0]), str(saved[1])), str(saved[2]))
     if isinstance(violation, dict):
         message = f"{violation.get('message')} It was ended there."
-        evidence.reasons.append(Reason(str(violation.get("code")), message))
+        evidence.reasons.append(Refusal(str(violation.get("code")), message, "sandbox"))
 
 
 def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> list[Step]:
@@ -161,8 +154,10 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
         or layout_of(request.problem).runs_itself
     ):
         return []
-    params = DeviceRunParams(request.target, len(cases))
-    limits = replace(request.limits, seconds=max(DEVICE_SECONDS, request.limits.seconds))
+    params = DeviceRunParams(request.target, len(cases), request.options.budget)
+    limits = replace(
+        request.limits, seconds=max(request.options.budget.device_seconds, request.limits.seconds)
+    )
     return [Step("gate.device", runtime_of(request), to_plain(params), limits, device=True)]
 
 
@@ -171,29 +166,24 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
     case, so that its own error is known."""
     candidate = without_problem(request)
     runtime = runtime_of(request)
-    whole = replace(request.limits, seconds=BUSY * ALL_CASES * request.limits.seconds)
-    own = replace(whole, seconds=max(whole.seconds, PROBLEM_SECONDS))
-    options = request.options
+    budget = request.options.budget
+    whole = replace(request.limits, seconds=budget.busy * budget.all_cases * request.limits.seconds)
+    own = replace(whole, seconds=max(whole.seconds, budget.problem_seconds))
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,
-        seed, options.shapes, options.large_bytes, options.input_bytes, options.result_bytes, _limits(request)
+        seed, request.options.shapes, budget, _limits(request),
     )  # fmt: skip
     running = RunParams(
         request.dialect, request.target, len(cases),
-        hidden_modules(request), neutralised_names(request), options.repeats, options.repeat_work,
-        options.interpret_work, request.limits.seconds, _derived_seed("loops", cases),
+        hidden_modules(request), neutralised_names(request), budget, request.limits.seconds,
+        _derived_seed("loops", cases),
         unchanged_files(request) if _rewritten(request) else [], _original_uses_files(request),
     )  # fmt: skip
     planning = PlanParams(
-        request.original,
-        request.dialect,
-        request.target,
-        len(cases),
-        _derived_seed("programs", cases),
-        options.interpret_work,
-    )
+        request.original, request.dialect, request.target, len(cases), _derived_seed("programs", cases), budget
+    )  # fmt: skip
     comparing = OriginalParams(
-        request.original, request.dialect, request.target, len(cases), not _rewritten(request), measured
+        request.original, request.dialect, request.target, len(cases), budget, not _rewritten(request), measured
     )  # fmt: skip
     answering = ReferenceParams(
         request.problem, request.original, request.dialect, request.target, len(cases)
@@ -215,7 +205,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
         Step("gate.judge", "numpy", to_plain(judging), own),
     ]
     if request.dialect != "numpy" and not measured:
-        launching = LaunchParams(request.dialect, request.target, len(cases), options.interpret_work)
+        launching = LaunchParams(request.dialect, request.target, len(cases), budget)
         steps.append(Step("gate.launch", runtime, to_plain(launching), whole))
     return Job(candidate, steps)
 
@@ -252,35 +242,29 @@ def _derived_seed(what: str, cases: list[Case]) -> int:
     return int.from_bytes(hashlib.sha256(f"{what} {cases[0].seed}".encode()).digest()[:8], "big")
 
 
+#: Where the evidence holds a step's answer, and its type.
+_ANSWERS: dict[str, tuple[str, Any]] = {
+    "gate.draw": ("drawn", list[DrawnCase]),
+    "gate.plan": ("plan", PlanResult),
+    "gate.run": ("run", RunResult),
+    "gate.device": ("device", DeviceRunResult),
+    "gate.original": ("original", OriginalResult),
+    "gate.reference": ("reference", ReferenceResult),
+    "gate.judge": ("verdicts", list[CaseVerdict]),
+    "gate.launch": ("launch", LaunchResult),
+}
+
+
 def _keep(evidence: Evidence, step: str, value: Any) -> None:
     """Store a step's result.
 
     Raises:
         ValueError: it does not have the form that the step returns.
     """
-    if step == "gate.draw":
-        evidence.drawn = from_plain(_Listed, {"drawn": value}).drawn
-    elif step == "gate.plan":
-        evidence.plan = from_plain(PlanResult, value)
-    elif step == "gate.run":
-        evidence.run = from_plain(RunResult, value)
-    elif step == "gate.device":
-        evidence.device = from_plain(DeviceRunResult, value)
-    elif step == "gate.original":
-        evidence.original = from_plain(OriginalResult, value)
-    elif step == "gate.reference":
-        evidence.reference = from_plain(ReferenceResult, value)
-    elif step == "gate.judge":
-        evidence.verdicts = from_plain(_Listed, {"judged": _infinities(value)}).judged
-        evidence.complete = True
-    elif step == "gate.launch":
-        evidence.launch = from_plain(LaunchResult, value)
-
-
-@dataclass(frozen=True)
-class _Listed:
-    drawn: list[DrawnCase] = field(default_factory=list)
-    judged: list[CaseVerdict] = field(default_factory=list)
+    name, answer = _ANSWERS[step]
+    judged = step == "gate.judge"
+    setattr(evidence, name, from_plain(answer, _infinities(value) if judged else value))
+    evidence.complete = evidence.complete or judged
 
 
 def _infinities(value: Any) -> Any:
@@ -297,18 +281,20 @@ def _infinities(value: Any) -> Any:
     return value
 
 
-def _case_name(cases: list[Case], index: Any) -> str:
-    return cases[index].name if isinstance(index, int) and 0 <= index < len(cases) else ""
+def _case(cases: list[Case], index: Any) -> Case | None:
+    return cases[index] if isinstance(index, int) and 0 <= index < len(cases) else None
 
 
 def _conclude(
     request: GateRequest, facts: HostFacts, cases: list[Case], evidence: Evidence
 ) -> tuple[Verdict, Receipt]:
-    accepted, reasons, checks = decide(evidence, _kernels(request))
+    decision = decide(evidence, _kernels(request))
     hashes = (_hash(request.candidate), _hash(request.original))
     launchable = evidence.launch.launchable if evidence.launch else Launchability(detail="not asked for")
-    verdict = Verdict(accepted, reasons, checks, None, evidence.invalid_problem, launchable)
-    receipt = receipt_of(request, hashes, facts, cases, evidence, verdict)
+    verdict = Verdict(
+        decision.accepted, decision.reasons, decision.checks, None, evidence.invalid_problem, launchable
+    )
+    receipt = receipt_of(request, hashes, facts, cases, evidence, verdict, decision.refused_by)
     return replace(verdict, receipt=receipt.id), receipt
 
 

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from accelopt_profiling.comparison.tolerance import rule
+from accelopt_profiling.gate.budget import GateBudget
+from accelopt_profiling.gate.costs import costs
 from accelopt_profiling.gate.evidence import Evidence
 from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
 from accelopt_profiling.gate.scope import scope
@@ -23,11 +25,11 @@ GATE_VERSION = 5
 
 def receipt_of(
     request: GateRequest, hashes: tuple[str, str], host: HostFacts, cases: list[Case], evidence: Evidence,
-    verdict: Verdict,
+    verdict: Verdict, refused_by: list[str],
 ) -> Receipt:  # fmt: skip
     """Return the receipt. The seeds are in it: the candidate has ended by now, and they make the draws
     repeatable. So are both sources with the problem's files; ``hashes`` are those of the candidate's and the
-    original's kernel file."""
+    original's kernel file; ``refused_by`` names the probes that refuse."""
     tolerance = evidence.reference.tolerance if evidence.reference else None
     run = evidence.run
     return Receipt(
@@ -68,6 +70,8 @@ def receipt_of(
             "scope": scope(verdict, request.dialect),
             "accepted": verdict.accepted,
             "reasons": to_plain(verdict.reasons),
+            "refused_by": refused_by,
+            "costs": costs(evidence),
         },
     )  # fmt: skip
 
@@ -93,9 +97,14 @@ def request_of(receipt: Receipt) -> GateRequest:
     layout_of(problem)  # raises where this version does not know it
     return GateRequest(
         candidate, original, problem, str(body["kernel"]), body["dialect"],
-        str(body["target"]), from_plain(Limits, body["limits"]), from_plain(CaseOptions, body["options"]),
+        str(body["target"]), from_plain(Limits, body["limits"]), _options(body["options"]),
         [_case(case) for case in body["cases"]],
     )  # fmt: skip
+
+
+def _options(body: dict[str, Any]) -> CaseOptions:
+    options = from_plain(CaseOptions, body)
+    return options if "budget" in body else replace(options, budget=from_plain(GateBudget, body))
 
 
 #: How receipts of September 2026 and before name the sizes of a case, and the probe of that name.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.jobs import Limits, Source
 from accelopt_profiling.problems.ref import ProblemRef
 
@@ -40,26 +41,14 @@ class CaseOptions:
     """Options of a check. ``distributions`` names the probes of values, None for all; the original values are always
     run. ``seeds`` counts fresh draws of them; ``shapes`` bounds how many of the problem's further shapes are tried.
 
-    Values are more than shapes can bring out at any size, so when the main inputs are larger than ``large_bytes`` the
-    other distributions and draws use the largest further shape that is not. ``input_bytes`` bounds the inputs of all
-    cases together, ``result_bytes`` what the reference returns for them, of which the steps keep four times as much in
-    files: later cases that would go beyond are left out, and the verdict says so.
-    ``interpret_work`` is what interpreting the first Triton case whole may take, in elements (see
-    ``interpreter.work``), before only some of its programs are; the others may take a quarter. ``repeats`` bounds the
-    further calls on data that was seen before, and ``repeat_work`` what they take in all, in interpreted elements;
-    three are made in any case. ``reading`` lets what the candidate's text says refuse it; the gate's own tests do
-    without, to see what the run finds by itself.
+    ``budget`` bounds what the check takes. ``reading`` lets what the candidate's text says refuse it; the gate's own
+    tests do without, to see what the run finds by itself.
     """
 
     distributions: Sequence[str] | None = None
     seeds: int = 2
     shapes: int = 4
-    large_bytes: int = 8 << 20
-    input_bytes: int = 512 << 20
-    result_bytes: int = 7 << 29
-    interpret_work: int = 4_000_000_000
-    repeats: int = 24
-    repeat_work: int = 100_000_000
+    budget: GateBudget = field(default_factory=GateBudget)
     reading: bool = True
 
 
@@ -67,8 +56,8 @@ class CaseOptions:
 class GateRequest:
     """``candidate`` and ``original`` are whole sources (see ``KernelFile.source``) with the same kernel path;
     the problem's functions come from ``original`` alone. ``kernel`` is the kernel that was rewritten. ``limits`` hold
-    for the candidate, their ``seconds`` for each of its cases; all cases together get ``ALL_CASES`` times as long,
-    the problem's own steps as long as that, and ``PROBLEM_SECONDS`` at least. ``kernel`` may be "":
+    for the candidate, their ``seconds`` for each of its cases; all cases together get ``GateBudget.all_cases`` times as
+    long, the problem's own steps as long as that, and ``GateBudget.problem_seconds`` at least. ``kernel`` may be "":
     then any kernel of the candidate will do. ``cases`` are those of an earlier check that is to be repeated.
     """
 

@@ -1,4 +1,7 @@
-"""Parameters and results of the steps that a check runs in sandbox processes, as plain data."""
+"""Parameters and results of the steps that a check runs in sandbox processes, as plain data.
+
+``busy`` are processor seconds of a process, of one case or by the names of probes; nothing is decided by them.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accelopt_profiling.comparison.elements import OutputComparison
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import Case, GateDialect
-from accelopt_profiling.gate.verdict import Reason
+from accelopt_profiling.gate.verdict import Reason, Refusal
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.measurement import Launchability
 from accelopt_profiling.problems.problem import Call, Tolerance
@@ -28,20 +32,19 @@ class DrawParams:
     cases: list[Case]
     seed: int
     shapes: int
-    large_bytes: int
-    input_bytes: int
-    result_bytes: int
+    budget: GateBudget
     limits: list[int] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class DrawnCase:
-    """A case as drawn. ``digests`` are of its saved files; ``left_out`` says why a case was not drawn. ``shapes`` and
-    ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs,
-    further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself, ``open`` that the
-    problem leaves such sizes open, ``fixed`` that it states its own as numbers. ``smaller`` says which sizes were made
-    smaller, ``reduced`` that the case stands for the main one where that cannot be interpreted. ``aliases`` are the
-    places of the reference's outputs that share memory with an argument, each with that argument's.
+    """A case as drawn. ``probe`` names the probe that it was drawn for. ``digests`` are of its saved files;
+    ``left_out`` says why a case was not drawn, ``beyond_budget`` that it would have gone beyond what the check may
+    take. ``shapes`` and ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice``
+    asks for two runs, further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself,
+    ``open`` that the problem leaves such sizes open, ``fixed`` that it states its own as numbers. ``smaller`` says
+    which sizes were made smaller, ``reduced`` that the case stands for the main one where that cannot be interpreted.
+    ``aliases`` are the places of the reference's outputs that share memory with an argument, each with that argument's.
     """
 
     index: int
@@ -61,6 +64,9 @@ class DrawnCase:
     reduced: bool = False
     notes: list[str] = field(default_factory=list)
     aliases: list[list[str]] = field(default_factory=list)
+    probe: str = ""
+    beyond_budget: bool = False
+    busy: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -83,8 +89,7 @@ class CaseCall:
 @dataclass(frozen=True)
 class PlanParams:
     """``source`` is the original's, with the problem's files. ``seed`` is of the programs that are drawn where not all
-    are interpreted; no other seed follows from it. ``interpret_work`` is what the first case may take to be interpreted
-    whole, in elements.
+    are interpreted; no other seed follows from it.
     """
 
     source: Source
@@ -92,7 +97,7 @@ class PlanParams:
     target: str
     cases: int
     seed: int
-    interpret_work: int
+    budget: GateBudget
 
 
 @dataclass(frozen=True)
@@ -123,8 +128,7 @@ class PlanResult:
 class RunParams:
     """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
-    ``repeats`` and ``repeat_work`` bound the further calls on data seen before, ``case_seconds`` each case.
-    ``interpret_work`` is as for ``PlanParams``; ``loop_order`` draws the order of the iterations of NKI's loops that
+    ``case_seconds`` bounds each case; ``loop_order`` draws the order of the iterations of NKI's loops that
     promise to take any. ``unchanged`` are the job's files that the original has too, ``uses_files`` tells that it reads
     or writes files.
     """
@@ -134,22 +138,11 @@ class RunParams:
     cases: int
     hidden: list[str] = field(default_factory=list)
     neutralised: list[str] = field(default_factory=list)
-    repeats: int = 24
-    repeat_work: int = 0
-    interpret_work: int = 0
+    budget: GateBudget = field(default_factory=GateBudget)
     case_seconds: float = 60.0
     loop_order: int = 0
     unchanged: list[str] = field(default_factory=list)
     uses_files: bool = False
-
-
-#: Circumstances that a call is repeated under, by the folder of its outputs, in words.
-LATER = {
-    "gradients": "With gradients turned on or off",
-    "week": "A week later",
-    "often": "Thousands of calls later",
-    "calls": "A million calls later",
-}
 
 
 @dataclass(frozen=True)
@@ -157,7 +150,7 @@ class RunCase:
     """``inputs_changed`` tells which arguments the candidate changed, ``aliases`` which outputs shared memory with an
     argument (as in ``DrawnCase``), ``reused`` that it gave the same memory out twice. ``launched`` names the kernels in
     the order of their launches, ``again`` those of a second call on the same data, ``later`` those of calls under
-    other circumstances (``LATER``), by circumstance; None
+    other circumstances (``probes.circumstances``), by circumstance; None
     where launches cannot be observed. ``complete`` is False when only a sample of some launch's programs was run.
     ``raised`` is how a call failed at a shape, or on values, that the gate chose itself; ``silent`` tells that a device
     would not have raised, ``unjudged`` that it takes too much work there. ``work`` is what its launches took to
@@ -179,6 +172,7 @@ class RunCase:
     unjudged: bool = False
     work: int | None = None
     initial: bool = False
+    busy: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -211,16 +205,17 @@ class RunResult:
     keeps: list[str] = field(default_factory=list)
     changed: list[str] = field(default_factory=list)
     returns_one: bool | None = None
+    busy: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
 class LaunchParams:
-    """``cases`` is the number of cases that may have been drawn. ``interpret_work`` is as for ``PlanParams``."""
+    """``cases`` is the number of cases that may have been drawn."""
 
     dialect: GateDialect
     target: str
     cases: int
-    interpret_work: int
+    budget: GateBudget
 
 
 @dataclass(frozen=True)
@@ -230,6 +225,7 @@ class LaunchResult:
 
     launchable: Launchability
     refusals: list[Reason] = field(default_factory=list)
+    busy: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -238,6 +234,7 @@ class DeviceRunParams:
 
     target: str
     cases: int
+    budget: GateBudget = field(default_factory=GateBudget)
     seconds: float = 180.0
 
 
@@ -262,6 +259,7 @@ class OriginalParams:
     dialect: GateDialect
     target: str
     cases: int
+    budget: GateBudget
     same: bool = False
     measured: bool = False
 
@@ -308,6 +306,7 @@ class ReferenceCase:
     note: str = ""
     layout_fault: str = ""
     unusable: str = ""
+    busy: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -371,7 +370,7 @@ class CaseVerdict:
     """
 
     index: int
-    reasons: list[Reason] = field(default_factory=list)
+    reasons: list[Refusal] = field(default_factory=list)
     notes: list[Reason] = field(default_factory=list)
     outputs: list[OutputVerdict] = field(default_factory=list)
     skipped: str = ""
@@ -382,6 +381,7 @@ class CaseVerdict:
     idle: float | None = None
     original_right: bool | None = None
     given: bool | None = None
+    busy: dict[str, float] = field(default_factory=dict)
 
     @property
     def checked(self) -> float:

@@ -17,6 +17,13 @@ class Reason:
 
 
 @dataclass(frozen=True)
+class Refusal(Reason):
+    """A reason for a refusal with the name of the probe that found it."""
+
+    probe: str = ""
+
+
+@dataclass(frozen=True)
 class Verdict:
     """The gate's decision. ``checks`` lists each check with its outcome and worst error; ``receipt`` is its
     evidence. ``launchable`` says whether the target can launch what it launches for the problem's own inputs.

@@ -45,7 +45,7 @@ def run(tmp_path, monkeypatch, kernel, installed, function="kernel"):
         save_values(case / "outputs", [2 * x])
     told = []
     context = context_of(folder, {"kernel.py": kernel}, "kernel.py", told.append)
-    result = run_on_device(context, DeviceRunParams("trn1", CASES, 30.0), tmp_path / "dev")
+    result = run_on_device(context, DeviceRunParams("trn1", CASES, seconds=30.0), tmp_path / "dev")
     return result, folder, told
 
 
@@ -90,8 +90,8 @@ def test_host_code_cannot_be_run_on_the_device_alone(tmp_path, monkeypatch):
     ],
 )
 def test_the_decision_tells_what_the_device_said(device, code):
-    _, reasons, _ = decide(Evidence(device=device, complete=True), CandidateKernels(["kernel"]))
-    kinds = [r.code for r in reasons]
+    decision = decide(Evidence(device=device, complete=True), CandidateKernels(["kernel"]))
+    kinds = [r.code for r in decision.reasons]
     assert (code in kinds) == (code == "failed-on-device")  # the rest is told of accepted candidates alone
 
 

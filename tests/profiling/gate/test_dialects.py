@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from support.gate_checker import Checker, codes
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import CaseOptions
 
 #: Each case is a whole check by the gate and takes more than a second.
@@ -164,7 +165,9 @@ def test_a_large_triton_case_is_sampled_and_says_how_much_was_checked(
     path = tmp_path / "scale.py"
     path.write_text(TRITON)
     (tmp_path / "scale_problem.py").write_text(TRITON_PROBLEM.replace("rows=24", "rows=4000"))
-    options = CaseOptions(distributions=["original"], interpret_work=2_000_000, large_bytes=1 << 16)
+    options = CaseOptions(
+        distributions=["original"], budget=GateBudget(interpret_work=2_000_000, large_bytes=1 << 16)
+    )
     verdict, _ = checker.file(path, TRITON, "h100", options)
     assert verdict.accepted, verdict.reasons
     main, shape, *_ = verdict.checks

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.inputs.draw import draw
 from accelopt_profiling.gate.near_limit import further_draws
@@ -59,8 +60,16 @@ def _drawn(folder: Path, problem: str, cases: Sequence[Case], large: int) -> dic
     folder.mkdir(parents=True, exist_ok=True)
     files = {"k.py": "def kernel(*arguments): ...\n", "problem_of_k.py": problem}
     ref = ProblemRef("module", "problem_of_k.py", "kernel")
+    budget = GateBudget(large_bytes=large, input_bytes=1 << 30, result_bytes=1 << 30)
     params = DrawParams(
-        ref, Source("k.py", files), "numpy", "trn1", list(cases), SEED, 2, large, 1 << 30, 1 << 30
+        ref,
+        Source("k.py", files),
+        "numpy",
+        "trn1",
+        list(cases),
+        SEED,
+        2,
+        budget,
     )
     context = StepContext(folder, params.source, lambda value: None)
 

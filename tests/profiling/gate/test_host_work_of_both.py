@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
+from accelopt_profiling.gate.probes.conduct import HostComputing
+from accelopt_profiling.gate.probes.probe import AnsweredCheck
 from accelopt_profiling.gate.step_schemas import ReferenceResult, RunResult
-from accelopt_profiling.gate.violations import run_violations
 from accelopt_profiling.problems.problem import Tolerance
 
 
@@ -22,7 +23,8 @@ from accelopt_profiling.problems.problem import Tolerance
 def test_what_the_original_leaves_to_host_code_may_stay_there(
     mine: dict[str, int], reference: dict[str, int], runs_itself: bool, refused: bool
 ) -> None:
-    evidence = Evidence(run=RunResult(host_work=mine), reference=ReferenceResult(Tolerance(), work=reference))
-    reasons, notes = run_violations(evidence, CandidateKernels(["kernel"], runs_itself=runs_itself), {})
-    assert ("framework-compute" in {r.code for r in reasons}) is refused
-    assert not notes or refused
+    evidence = Evidence(reference=ReferenceResult(Tolerance(), work=reference))
+    subject = CandidateKernels(["kernel"], runs_itself=runs_itself)
+    check = AnsweredCheck(evidence, subject, RunResult(host_work=mine), {})
+    assert [r.code for r in HostComputing().of_run(check)] == ["framework-compute"] * refused
+    assert refused or not list(HostComputing().notes(check))

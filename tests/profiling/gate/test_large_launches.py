@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.gate_checker import Checker
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import CaseOptions
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
@@ -49,7 +50,9 @@ WRITTEN = "tl.store(out + at, y, mask=(at < n) & (tl.program_id(0) != 777))"
 BEYOND = "tl.store(out + at + (tl.program_id(0) == 1001) * 200000, y, mask=at < n)"
 HALF = "[(blocks // 2,)]"
 #: So little that 3000 programs are too many.
-OPTIONS = CaseOptions(["original", "small"], interpret_work=400_000, large_bytes=1 << 30, reading=False)
+OPTIONS = CaseOptions(
+    ["original", "small"], budget=GateBudget(interpret_work=400_000, large_bytes=1 << 30), reading=False
+)
 
 CANDIDATES = {
     "larger blocks": ([("B=64", "B=128"), ("numel(), 64", "numel(), 128")], ""),

@@ -9,6 +9,7 @@ import pytest
 from support.gate_checker import Checker, codes
 from support.nki_kernels import sums_in_banks
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.gate.steps import launch
 from accelopt_profiling.jobs import StepError
@@ -111,8 +112,8 @@ def execution(kind: int) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("kinds", "ended", "status", "detail"),
     [
-        (launch.MOST_COMPILED, "", "yes", ""),
-        (launch.MOST_COMPILED + 1, "", "not checked", "only 16 of its 17 kinds of launches were compiled"),
+        (GateBudget().compiled, "", "yes", ""),
+        (GateBudget().compiled + 1, "", "not checked", "only 16 of its 17 kinds of launches were compiled"),
         (1, "No.", "not checked", "its call did not come to its end there (No)"),
         (0, "", "not checked", "it launched nothing where it was compiled"),
     ],
@@ -124,5 +125,7 @@ def test_what_was_not_looked_at_is_not_said_to_fit(
 
     monkeypatch.setattr(compilation, "compile_launch", lambda *_: CompiledFacts("h100", "sm_90"))
     failed = StepFailedError(StepError("user-error", ended)) if ended else None
-    answer = launch._compiled([execution(n) for n in range(kinds)], load_gpu("h100"), failed)
+    answer = launch._compiled(
+        [execution(n) for n in range(kinds)], load_gpu("h100"), GateBudget().compiled, failed
+    )
     assert (answer.launchable.status, answer.launchable.detail) == (status, detail)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import pytest
 from support.gate_checker import ORIGINAL, PROBLEM, Checker, codes
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.jobs import Limits
 
@@ -42,14 +43,11 @@ PROBLEMS = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
-def test_a_broken_problem_is_not_the_candidates_fault(
-    checker: Checker, name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_broken_problem_is_not_the_candidates_fault(checker: Checker, name: str) -> None:
     text, code, said = PROBLEMS[name]
     seconds = 2.0 if code == "problem-timeout" else 60.0
-    monkeypatch.setattr("accelopt_profiling.gate.gate.PROBLEM_SECONDS", seconds)
-    monkeypatch.setattr("accelopt_profiling.gate.gate.ALL_CASES", 1)
-    verdict, _ = checker.numpy(ORIGINAL, text, ORIGINAL, limits=Limits(seconds=seconds))
+    options = CaseOptions(budget=GateBudget(problem_seconds=seconds, all_cases=1))
+    verdict, _ = checker.numpy(ORIGINAL, text, ORIGINAL, options, Limits(seconds=seconds))
     assert not verdict.accepted
     assert [r.code for r in verdict.reasons] == [code], verdict.reasons
     assert said in verdict.reasons[0].message
@@ -110,7 +108,10 @@ def reference(x):
     assert codes(verdict)[0] == "missed-not-finite"
 
 
-@pytest.mark.parametrize("options", [CaseOptions(input_bytes=20_000), CaseOptions(result_bytes=20_000)])
+@pytest.mark.parametrize(
+    "options",
+    [CaseOptions(budget=GateBudget(input_bytes=20_000)), CaseOptions(budget=GateBudget(result_bytes=20_000))],
+)
 def test_large_inputs_and_results_leave_cases_out_and_say_so(checker: Checker, options: CaseOptions) -> None:
     verdict, _ = checker.numpy(ORIGINAL, PROBLEM, ORIGINAL, options)
     assert verdict.accepted

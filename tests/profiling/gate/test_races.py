@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.gate_checker import Checker, codes
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import CaseOptions
 
 pytestmark = pytest.mark.triton
@@ -69,7 +70,7 @@ def test_where_a_sum_comes_from(checker: Checker, line: str, tmp_path: Path) -> 
     path = tmp_path / "total.py"
     path.write_text(text)
     (tmp_path / "total_problem.py").write_text(PROBLEM)
-    options = CaseOptions(distributions=["original"], shapes=0, repeats=3, reading=False)
+    options = CaseOptions(distributions=["original"], shapes=0, budget=GateBudget(repeats=3), reading=False)
     verdict, _ = checker.file(path, text, "h100", options)
     assert verdict.accepted is (not expected), verdict.reasons
     assert expected <= set(codes(verdict)), verdict.reasons

@@ -10,6 +10,7 @@ import torch
 from support.drawn_values import values_of
 from support.gate_checker import Checker
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.inputs import cases
 from accelopt_profiling.gate.request import CaseOptions
 
@@ -107,7 +108,7 @@ def test_terms_that_cancel_at_far_elements_are_not_held_against_an_order_of_sums
     checker: Checker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(cases, "_seed", lambda: 0)
-    options = CaseOptions(["original", "far elements"], repeats=0, seeds=1)
+    options = CaseOptions(["original", "far elements"], budget=GateBudget(repeats=0), seeds=1)
     verdict, _ = checker.numpy(SOFTMAX, SOFTMAX_PROBLEM, SOFTMAX, options)
     assert verdict.accepted, verdict.reasons
     overflowing = SOFTMAX.replace("z - z.max(axis=1, keepdims=True)", "z")

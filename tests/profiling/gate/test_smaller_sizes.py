@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from support.gate_checker import Checker, codes
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import CaseOptions
 
 pytestmark = [pytest.mark.triton, pytest.mark.slow]
@@ -78,7 +79,9 @@ def told(
 def test_inputs_that_are_too_large_are_made_smaller(
     checker: Checker, tmp_path: Path, edits: tuple[tuple[str, str], ...]
 ) -> None:
-    few = CaseOptions(["original"], input_bytes=500_000, large_bytes=300_000, reading=False)
+    few = CaseOptions(
+        ["original"], budget=GateBudget(input_bytes=500_000, large_bytes=300_000), reading=False
+    )
     accepted, reasons = told(checker, tmp_path, few, *edits)
     assert accepted is (not edits), reasons
     if not edits:
@@ -92,7 +95,9 @@ def test_inputs_that_are_too_large_are_made_smaller(
 def test_smaller_sizes_stand_for_launches_that_read_what_others_left(
     checker: Checker, tmp_path: Path, edits: tuple[tuple[str, str], ...]
 ) -> None:
-    little = CaseOptions(["original"], interpret_work=1_000_000, large_bytes=100_000, reading=False)
+    little = CaseOptions(
+        ["original"], budget=GateBudget(interpret_work=1_000_000, large_bytes=100_000), reading=False
+    )
     accepted, reasons = told(checker, tmp_path, little, *edits)
     assert accepted is (not edits), reasons
     if not edits:

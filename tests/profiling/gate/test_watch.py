@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 from support.gate_checker import Checker, codes
 
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.receipts import differences, request_of
 from accelopt_profiling.gate.request import CaseOptions
 
@@ -20,7 +21,7 @@ def reference(x):
     return x * 2
 """
 KERNEL = "import numpy as np\n\ndef kernel(x):\n    HERE\n    return x * np.float32(2)\n"
-QUICK = CaseOptions(["original", "integers", "same sums"], repeats=4, reading=False)
+QUICK = CaseOptions(["original", "integers", "same sums"], budget=GateBudget(repeats=4), reading=False)
 
 TRICKS = {
     "import subprocess; subprocess.run(['true'])": "background-work",
@@ -52,6 +53,8 @@ TRICKS = {
     "import time\n    if time.monotonic() > kernel.__dict__.setdefault('end', time.monotonic() + 3600): x = x * 0":
         "mode-branch",
     "kernel.calls = 1 + getattr(kernel, 'calls', 0)\n    if kernel.calls > 400: x = x * 0": "mode-branch",
+    "import sys\n    for probe in sys.modules['accelopt_profiling.gate.probes.registry'].PROBES: probe.runs = print"
+    "\n    kernel.calls = 1 + getattr(kernel, 'calls', 0)\n    if kernel.calls > 400: x = x * 0": "mode-branch",
     "x[0] = 0; x = x.copy()": "inputs-changed",
     "return (x * 2).view(Sub)\n\nclass Sub(np.ndarray): pass\n\ndef rest(x):": "wrong-type",
     "return SEEN.setdefault((x.shape, x.sum(), x[0, 0], x[-1, -1]), x * 2).copy()\n\nSEEN = {}\n\ndef rest(x):":

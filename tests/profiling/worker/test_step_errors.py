@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from accelopt_profiling.gate.decision import failed_step, is_problem_fault
+from accelopt_profiling.gate.step_failures import failed_step, is_problem_fault
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.measurement import HOST_FAULTS, finding_codes
 from accelopt_profiling.worker.step_context import step_error

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from functools import cached_property
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,13 @@ def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
         problem_errors(own, "drawing inputs: "),
     ):
         drawing = _Drawing(context, load_problem(own, params.problem, None), params)
-        return [drawn for index in range(len(params.cases)) if (drawn := drawing.case(index)) is not None]
+        cases: list[DrawnCase] = []
+        for index in range(len(params.cases)):
+            started = process_time()
+            drawn = drawing.case(index)
+            if drawn is not None:
+                cases.append(replace(drawn, busy=process_time() - started))
+        return cases
 
 
 class _Drawing:
@@ -55,7 +62,7 @@ class _Drawing:
     def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
         self.context, self.problem, self.params = context, problem, params
         self.dialect, self.target, self.limits = params.dialect, params.target, params.limits
-        self.large_bytes = params.large_bytes
+        self.budget, self.large_bytes = params.budget, params.budget.large_bytes
         self.shapes = list(problem.shapes)
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.result_sizes: dict[int | None, int] = {}  # bytes of what the reference returns
@@ -63,7 +70,7 @@ class _Drawing:
         self.doubled = False
         self.main = ProblemSizes(problem)
         if params.dialect == "triton":
-            fit(self.main, params.target, params.input_bytes, params.large_bytes)
+            fit(self.main, params.target, self.budget.input_bytes, self.large_bytes)
         self.own_reference = problem.own_reference  # not the original kernel
         with self.main.applied():
             self.first = self._inputs(params.seed, None)
@@ -114,7 +121,7 @@ class _Drawing:
         drawn = DrawnCase(
             index, case.name, case.distribution, shape=dict(shape), derived=True,
             open=probe.leaves_open(self, shape), fixed=sizes.fixed and not probe.stands_in, reduced=probe.stands_in,
-            smaller=str(sizes.at(shape)) if probe.stands_in else "",
+            smaller=str(sizes.at(shape)) if probe.stands_in else "", probe=probe.name,
         )  # fmt: skip
         left_out = probe.too_large(self)
         try:
@@ -148,11 +155,18 @@ class _Drawing:
         if case.movable:
             at = self.home
         smaller = "" if at is not None else str(self.main)
-        drawn = DrawnCase(index, case.name, case.distribution, shape=self._shape(at), smaller=smaller)
-        if index and self.used + self.sizes.get(at, 0) > self.params.input_bytes:
-            return replace(drawn, left_out="the inputs of earlier cases are large")
-        if index and self.results + self.result_sizes.get(at, 0) > self.params.result_bytes:
-            return replace(drawn, left_out="the results of earlier cases are large")
+        drawn = DrawnCase(
+            index,
+            case.name,
+            case.distribution,
+            shape=self._shape(at),
+            smaller=smaller,
+            probe=case.distribution,
+        )
+        if index and self.used + self.sizes.get(at, 0) > self.budget.input_bytes:
+            return replace(drawn, left_out="the inputs of earlier cases are large", beyond_budget=True)
+        if index and self.results + self.result_sizes.get(at, 0) > self.budget.result_bytes:
+            return replace(drawn, left_out="the results of earlier cases are large", beyond_budget=True)
         probe = VALUES[case.distribution]
         inputs = self._inputs(case.seed if case.alters is None else case.alters, at)
         notes: list[str] = []

@@ -7,42 +7,29 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.observe.emulation import Seen
 from accelopt_profiling.gate.step_schemas import PlanResult
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan, ProgramDraw
 
-#: Work that one call may take, in elements (see ``interpreter.work``): a candidate may need so much more than the
-#: original. Some forty seconds on two cores. Our choice.
-MOST_WORK = 16_000_000_000
-#: The same, in what a whole first case may take by default.
-MOST_TIMES = 4
-#: Of the work up to which a case is interpreted whole: a launch of no more is, also where the case is not.
-_SMALL = 1 / 40
 #: Of the planned share of the output, so much must be checked: what the programs write differs in size.
 ENOUGH = 0.5
 
 
-def case_work(index: int, first: int) -> int:
-    """Return the work up to which a case is interpreted whole: ``first`` for the first one, a quarter for the others,
-    of which there are some twenty calls.
-    """
-    return first if index == 0 else first // 4
-
-
-def whole() -> InterpretationPlan:
+def whole(budget: GateBudget) -> InterpretationPlan:
     """Return the plan of a case of which every program is interpreted."""
-    return InterpretationPlan(ProgramDraw(), MOST_WORK)
+    return InterpretationPlan(ProgramDraw(), budget.most_work)
 
 
-def of_case(plan: PlanResult | None, index: int, first: int) -> InterpretationPlan:
-    """Return how much of a case is interpreted, ``first`` being what a whole first case may take. Where no original was
-    asked (``plan`` is None), what the launches themselves take decides.
+def of_case(plan: PlanResult | None, index: int, budget: GateBudget) -> InterpretationPlan:
+    """Return how much of a case is interpreted. Where no original was asked (``plan`` is None), what the launches
+    themselves take decides.
     """
-    small = int(_SMALL * first)
+    most, small = budget.most_work, budget.small_work
     if plan is None:
-        return InterpretationPlan(ProgramDraw(0.0, 0, index), MOST_WORK, small, case_work(index, first))
+        return InterpretationPlan(ProgramDraw(0.0, 0, index), most, small, budget.case_work(index))
     share = planned_share(plan, index)
-    return InterpretationPlan(ProgramDraw(share, plan.seed, index), MOST_WORK, small if share < 1.0 else 0)
+    return InterpretationPlan(ProgramDraw(share, plan.seed, index), most, small if share < 1.0 else 0)
 
 
 def planned_share(plan: PlanResult | None, index: int) -> float:

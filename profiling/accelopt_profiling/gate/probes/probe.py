@@ -6,7 +6,8 @@ passed where no user code runs. A module of probes therefore imports nothing tha
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 import numpy as np
@@ -17,7 +18,10 @@ from accelopt_profiling.gate.request import Case, GateDialect
 from accelopt_profiling.gate.verdict import Reason
 
 if TYPE_CHECKING:
-    from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
+    from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
+    from accelopt_profiling.gate.judge.judged_case import JudgedCase
+    from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase, RunResult
+    from accelopt_profiling.gate.steps.candidate_run import CandidateRun
     from accelopt_profiling.problems.loading.sizes import ProblemSizes
     from accelopt_profiling.problems.problem import Problem
 
@@ -34,17 +38,43 @@ def mixed(seed: int) -> int:
 
 
 class Probe:
-    """``name`` stands in receipts; ``catches`` says in a sentence which candidates it is for."""
+    """``name`` stands in receipts; ``catches`` says in a sentence which candidates it is for.
+
+    A probe of inputs (below) makes cases; any other one looks at what a candidate does with them: it makes further
+    calls in the candidate's process, judges their outputs in the judge's, and decides from the evidence of all steps.
+    """
 
     name: ClassVar[str]
     catches: ClassVar[str]
+    #: Whether its reasons stand before those of all others.
+    leads: ClassVar[bool] = False
+    #: Names of the folders that its calls' outputs are saved in, beside a case's ``outputs``.
+    folders: ClassVar[tuple[str, ...]] = ()
+
+    def runs(self, run: CandidateRun) -> None:
+        """Make further calls, in the candidate's process."""
+
+    def judge(self, case: JudgedCase, actual: list[Leaf]) -> None:
+        """Judge the outputs of such calls; ``actual`` are those of the case's first one."""
+
+    def of_case(self, case: AnsweredCase) -> Iterator[Reason]:
+        """Yield what speaks against the candidate in one case, besides its outputs."""
+        yield from ()
+
+    def of_run(self, check: AnsweredCheck) -> Iterator[Reason]:
+        """Yield what speaks against the candidate in the run as a whole."""
+        yield from ()
+
+    def notes(self, check: AnsweredCheck) -> Iterator[Reason]:
+        """Yield what is worth telling about a candidate that is accepted."""
+        yield from ()
 
 
 class Drawing(Protocol):
-    """What the drawing process knows of the problem. ``first`` are the inputs at the main shape, ``size`` their bytes,
-    ``large_bytes`` those up to which inputs are small; ``main`` are the sizes there, smaller than the problem's own
-    where those do not fit. ``own_reference`` tells that the reference is not the original kernel, ``limits`` are the
-    numbers that the candidate compares sizes with.
+    """What the drawing process knows of the problem (``inputs.draw``). ``first`` are the inputs at the main shape,
+    ``size`` their bytes, ``large_bytes`` those up to which inputs are small; ``main`` are the sizes there, smaller than
+    the problem's own where those do not fit. ``own_reference`` tells that the reference is not the original kernel,
+    ``limits`` are the numbers that the candidate compares sizes with.
     """
 
     problem: Problem
@@ -65,17 +95,36 @@ class Drawing(Protocol):
         """Check whether the reference takes ``inputs``, and gives numbers."""
 
 
-class JudgedCase(Protocol):
-    """A case while it is judged. ``alone`` tells that there is no original besides the candidate, ``replaces`` that
-    what the candidate replaces is the reference itself.
+@dataclass(frozen=True)
+class AnsweredCheck:
+    """The evidence of a check whose candidate ran: ``run`` is the answer of its process, ``verdicts`` the judge's by
+    case.
     """
 
-    answers: SavedOutputs
-    alone: bool
-    replaces: bool
+    evidence: Evidence
+    subject: CandidateKernels
+    run: RunResult
+    verdicts: Mapping[int, CaseVerdict]
 
-    def original_right(self) -> bool | None:
-        """Check whether the original kernel is right on this case; None where it did not run."""
+    @property
+    def launched(self) -> set[str]:
+        """The names of the kernels that were launched in any case."""
+        return {name for case in self.run.cases for name in case.launched or []}
+
+    @property
+    def looked(self) -> bool:
+        """Whether launches were observed."""
+        return any(case.launched is not None for case in self.run.cases)
+
+
+@dataclass(frozen=True)
+class AnsweredCase:
+    """One case of a check: as it was drawn, run and judged."""
+
+    check: AnsweredCheck
+    drawn: DrawnCase
+    run: RunCase
+    verdict: CaseVerdict
 
 
 class ValueProbe(Probe):

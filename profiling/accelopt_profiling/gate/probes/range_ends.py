@@ -5,14 +5,14 @@ bear, where exponentials and narrow sums overflow. A candidate has to get right 
 from __future__ import annotations
 
 import sys
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from accelopt_profiling.comparison.elements import OutputComparison
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.outputs import difference
-from accelopt_profiling.gate.probes.probe import Array, Change, Drawing, JudgedCase, ValueProbe, mixed
+from accelopt_profiling.gate.probes.probe import Array, Change, Drawing, ValueProbe, mixed
 from accelopt_profiling.gate.probes.rewriting import (
     Rewriting,
     both_signs,
@@ -23,6 +23,9 @@ from accelopt_profiling.gate.probes.rewriting import (
 )
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.verdict import Reason
+
+if TYPE_CHECKING:
+    from accelopt_profiling.gate.judge.judged_case import JudgedCase
 
 #: Where digits cancel, an error of so many times what is allowed tells one algorithm from another.
 _CANCELLED = 4.0

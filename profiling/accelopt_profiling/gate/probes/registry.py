@@ -1,7 +1,28 @@
-"""All probes of values and of sizes, in the order of what they find per second spent."""
+"""All probes: of values and of sizes in the order of what they find per second spent, then those of conduct."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from accelopt_profiling.gate.probes.circumstances import (
+    Configurations,
+    FurtherCalls,
+    Kept,
+    Later,
+    LateWrites,
+    OnDevice,
+    Reordered,
+    WithoutKernels,
+)
+from accelopt_profiling.gate.probes.conduct import (
+    CallersState,
+    HostComputing,
+    Inputs,
+    Launches,
+    LaunchOnTarget,
+    Precision,
+    Races,
+)
 from accelopt_profiling.gate.probes.integers import Integers, SameRest, SameSums
 from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows
 from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
@@ -10,8 +31,9 @@ from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, 
 from accelopt_profiling.gate.probes.rows import Rows
 from accelopt_profiling.gate.probes.scales import Large, Original, Small
 from accelopt_profiling.gate.probes.sizes import BeyondLimits, DerivedShapes, SmallerSizes
+from accelopt_profiling.gate.steps.case_files import CONFIGURATION
 
-#: The cases of a check are planned in this order.
+#: Cases are planned, further calls made and reasons given in this order.
 PROBES: tuple[Probe, ...] = (
     Original(),
     Large(),
@@ -31,6 +53,29 @@ PROBES: tuple[Probe, ...] = (
     SmallerSizes(),
     DerivedShapes(),
     BeyondLimits(),
+    Launches(),
+    CallersState(),
+    Races(),
+    FurtherCalls(),
+    Later(),
+    Inputs(),
+    Reordered(),
+    OnDevice(),
+    Configurations(),
+    LateWrites(),
+    Kept(),
+    WithoutKernels(),
+    HostComputing(),
+    Precision(),
+    LaunchOnTarget(),
 )
 VALUES = {probe.name: probe for probe in PROBES if isinstance(probe, ValueProbe)}
 SIZES = {probe.name: probe for probe in PROBES if isinstance(probe, SizeProbe)}
+#: Folders of outputs, besides those of further configurations.
+_RAW = ("outputs", *(folder for probe in PROBES for folder in probe.folders), "original")
+
+
+def raw_folders(folder: Path) -> list[str]:
+    """Return the names of the folders in a case's ``folder`` that hold outputs as they were returned."""
+    further = sorted(p.name for p in folder.glob(f"{CONFIGURATION} *"))
+    return [*(name for name in _RAW if (folder / name).is_dir()), *further]

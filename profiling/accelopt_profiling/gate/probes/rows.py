@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accelopt_profiling.comparison.leaves import Leaf
-from accelopt_profiling.gate.probes.probe import Array, Change, Drawing, JudgedCase, ValueProbe, mixed
+from accelopt_profiling.gate.probes.probe import Array, Change, Drawing, ValueProbe, mixed
 from accelopt_profiling.gate.probes.rewriting import Rewriting, least_size, smallest
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.verdict import Reason
+
+if TYPE_CHECKING:
+    from accelopt_profiling.gate.judge.judged_case import JudgedCase
 
 #: The reference's own runs have to agree by this, and what a kernel gives may be off by the other, both relative.
 _AGREED, _OFF = 1e-3, 0.5

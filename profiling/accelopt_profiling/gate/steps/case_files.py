@@ -11,7 +11,7 @@ from typing import Any
 
 from accelopt_profiling.comparison.saved_values import load_values
 from accelopt_profiling.folder_tree import empty_tree, remove_tree
-from accelopt_profiling.gate.step_schemas import LATER, CaseCall
+from accelopt_profiling.gate.step_schemas import CaseCall
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import ProblemError
@@ -29,8 +29,6 @@ PLAN_FILE = "plan.json"
 INITIAL_FILE = "initial"
 #: The parameters and buffers of the reference's model.
 PARAMETERS = "parameters"
-#: Folders of the candidate's outputs, besides those of further configurations.
-_RAW = ("outputs", "again", "late", *LATER, "reordered", "device", "idle", "original")
 #: The first part of the names of folders with outputs in a further configuration of an autotuner.
 CONFIGURATION = "configuration"
 #: Where a folder of outputs has a text about the run.
@@ -62,12 +60,6 @@ def own_check_of(context: StepContext, count: int) -> str:
 def saved_arguments(folder: Path) -> list[Any]:
     """Load the arguments of the case of that ``folder`` into new memory."""
     return load_values(folder / ("arguments" if (folder / "arguments").is_dir() else "inputs"))
-
-
-def raw_folders(folder: Path) -> list[str]:
-    """Return the names of the folders in a case's ``folder`` that hold outputs as they were returned."""
-    further = sorted(p.name for p in folder.glob(f"{CONFIGURATION} *"))
-    return [*(name for name in _RAW if (folder / name).is_dir()), *further]
 
 
 def finished(raw: str) -> str:

@@ -27,9 +27,6 @@ from accelopt_profiling.trainium.tools import DeviceError
 from accelopt_profiling.worker.project_modules import leave_project
 from accelopt_profiling.worker.step_context import StepContext
 
-#: So many draws are run, each with a seed of its own; the kernel is compiled anew for each.
-DRAWS = 6
-
 
 def run_on_device(
     context: StepContext, params: DeviceRunParams, device_folder: Path = Path("/dev")
@@ -43,7 +40,7 @@ def run_on_device(
     ran: list[int] = []
     for index in drawn_cases(context, params.cases):
         folder, case_call = case_folder(context, index), saved_call(context, index)
-        if len(ran) == DRAWS:
+        if len(ran) == params.budget.device_draws:
             break
         if case_call.derived or case_call.altered or not (folder / "outputs").is_dir():
             continue

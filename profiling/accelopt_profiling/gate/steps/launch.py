@@ -5,7 +5,9 @@ problem's own inputs. It comes last: the candidate's code runs once more, when n
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
+from os import times
 from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
@@ -19,9 +21,6 @@ from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
-
-#: So many kinds of launches are compiled, and so many configurations of an autotuner until one can be launched.
-MOST_COMPILED = 16
 
 #: Makes the call; returns what ended it early, None where nothing did.
 _Call = Callable[[], StepFailedError | None]
@@ -46,19 +45,28 @@ def launch(context: StepContext, params: LaunchParams) -> LaunchResult:
             return failed
         return None
 
-    return (_nki if params.dialect == "nki" else _triton)(params, call)
+    started = _processor_seconds()
+    result = (_nki if params.dialect == "nki" else _triton)(params, call)
+    return replace(result, busy=_processor_seconds() - started)
+
+
+def _processor_seconds() -> float:
+    """Return what this process and the compilers that it waited for have taken."""
+    return sum(times()[:4])
 
 
 def _triton(params: LaunchParams, call: _Call) -> LaunchResult:
-    plan = of_case(None, 0, params.interpret_work)
+    plan = of_case(None, 0, params.budget)
     with emulation(params.dialect, params.target, plan) as seen:
         assert isinstance(seen, TritonSeen)
         failed = call()
-        return _compiled(seen.session.executions, seen.session.target, failed)
+        return _compiled(seen.session.executions, seen.session.target, params.budget.compiled, failed)
 
 
-def _compiled(executions: Sequence[Any], target: Any, failed: StepFailedError | None) -> LaunchResult:
-    """Compile each kind of launch; of what was autotuned one configuration has to do, as the others are passed over."""
+def _compiled(
+    executions: Sequence[Any], target: Any, most: int, failed: StepFailedError | None
+) -> LaunchResult:
+    """Compile each kind of launch, up to ``most``; of what was autotuned one configuration has to do."""
     from accelopt_profiling.triton.compilation.compile import compile_launch
     from accelopt_profiling.triton.estimation.autotune import tried_for
     from accelopt_profiling.triton.findings import problem_finding
@@ -70,11 +78,11 @@ def _compiled(executions: Sequence[Any], target: Any, failed: StepFailedError | 
             kinds.setdefault("; ".join(map(_kind, ways)), (execution.launch.line, ways))
     findings: list[Finding] = []
     unknown = "" if kinds else "it launched nothing where it was compiled"
-    if len(kinds) > MOST_COMPILED:
-        unknown = f"only {MOST_COMPILED} of its {len(kinds)} kinds of launches were compiled"
-    for line, ways in list(kinds.values())[:MOST_COMPILED]:
+    if len(kinds) > most:
+        unknown = f"only {most} of its {len(kinds)} kinds of launches were compiled"
+    for line, ways in list(kinds.values())[:most]:
         problems = []
-        for way in ways[:MOST_COMPILED]:
+        for way in ways[:most]:
             problem = compile_launch(way, target).problem
             if problem is None:
                 break

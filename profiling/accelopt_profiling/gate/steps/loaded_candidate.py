@@ -49,11 +49,6 @@ from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
-#: So many calls are made whose launches do nothing, in so many seconds of processor time: host code may take long.
-_OFTEN, _OFTEN_SECONDS = 2000, 0.1
-#: So many large cases may be interpreted whole though only a part was planned.
-_WHOLE_CASES = 6
-
 
 class TooLittleKnownError(Exception):
     """The programs that were interpreted leave too little of the outputs known: all have to be."""
@@ -105,9 +100,9 @@ class LoadedCandidate:
     def interpretation(self, index: int) -> InterpretationPlan:
         """Return which programs of a case's launches are interpreted."""
         if index in self.whole:
-            return whole()
+            return whole(self.params.budget)
         if index not in self._plans:
-            self._plans[index] = of_case(self.plan, index, self.params.interpret_work)
+            self._plans[index] = of_case(self.plan, index, self.params.budget)
         return self._plans[index]
 
     def interpret_whole(self, index: int) -> None:
@@ -116,7 +111,7 @@ class LoadedCandidate:
         Raises:
             StepFailedError: too many cases would be.
         """
-        if len(self.whole) >= _WHOLE_CASES:
+        if len(self.whole) >= self.params.budget.whole_cases:
             message = (
                 "too little of the output can be checked by interpreting some of its programs, and all take too long; "
                 "smaller `shapes` of the problem help."
@@ -202,13 +197,14 @@ class LoadedCandidate:
         there.
         """
         call, file = self.case_call(index).call, self.context.source.kernel
-        ends = time.process_time() + _OFTEN_SECONDS
+        budget = self.params.budget
+        ends = time.process_time() + budget.often_seconds
         with (
             contextlib.suppress(Exception),
-            empty_launches(self.params.dialect, self.params.target, most * _OFTEN),
+            empty_launches(self.params.dialect, self.params.target, most * budget.often),
             poisoned_memory(),
         ):
-            for _ in range(_OFTEN):
+            for _ in range(budget.often):
                 call_entry(self.module, call, arguments, file, built)
                 if time.process_time() > ends:
                     break

@@ -5,6 +5,7 @@ candidate's process has ended. A candidate has to do there what the original doe
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -42,6 +43,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
     if params.same:
         return OriginalResult()
     work, caller = HostWork(), CallerState()
+    least = replace(params.budget, interpret_work=0)
     one: bool | None = None
     repeatable: bool | None = None
     changed: set[int] = set()
@@ -68,7 +70,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                 with (
                     contextlib.suppress(StepFailedError, NotCarriedError),
-                    emulation(params.dialect, params.target, whole()) as seen,
+                    emulation(params.dialect, params.target, whole(params.budget)) as seen,
                     poisoned_memory(),
                     user_errors(own),
                 ):
@@ -86,7 +88,12 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     repeatable = _repeatable(own, params, module, case_call, folder)
                 with (
                     contextlib.suppress(StepFailedError),
-                    neutralised(params.dialect, params.target, of_case(None, index, 0), work.pausing),
+                    neutralised(
+                        params.dialect,
+                        params.target,
+                        of_case(None, index, least),
+                        work.pausing,
+                    ),
                     poisoned_memory(),
                     work.counting(),
                     user_errors(own),
@@ -118,7 +125,7 @@ def _repeatable(
     with contextlib.suppress(StepFailedError):
         for _ in range(2):
             with (
-                emulation(params.dialect, params.target, whole()) as seen,
+                emulation(params.dialect, params.target, whole(params.budget)) as seen,
                 poisoned_memory(),
                 user_errors(own),
             ):

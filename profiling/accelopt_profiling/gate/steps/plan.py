@@ -12,9 +12,6 @@ from accelopt_profiling.folder_tree import remove_tree
 from accelopt_profiling.gate.observe.emulation import emulation, estimated_work
 from accelopt_profiling.gate.observe.interpretation import (
     ENOUGH,
-    MOST_TIMES,
-    MOST_WORK,
-    case_work,
     known_share,
     of_case,
     planned_share,
@@ -42,6 +39,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
     Raises:
         StepFailedError: the original cannot even be loaded.
     """
+    budget = params.budget
     cases: list[CasePlan] = []
     lanes: list[str] = []
     with problem_files(context, params.source) as own:
@@ -55,7 +53,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
                 arguments = saved_arguments(folder)
             alike = str([getattr(a, "shape", a) for a in arguments])
             if alike not in known:
-                with estimated_work(params.target, MOST_WORK) as (work, seen):
+                with estimated_work(params.target, budget.most_work) as (work, seen):
                     try:
                         with user_errors(own):
                             perform(module, case_call.call, arguments, own.source.kernel)
@@ -63,12 +61,16 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
                         work.clear()
                     lanes += seen.lanes()
                 known[alike] = sum(work)
-            most = case_work(index, params.interpret_work)
+            most = budget.case_work(index)
             if known[alike] > most and not case_call.derived:
                 cases.append(CasePlan(index, known[alike], most / known[alike]))
         made = PlanResult(params.seed, cases, sorted(set(lanes)))
-        most = MOST_TIMES * params.interpret_work
-        if cases and cases[0].index == 0 and cases[0].work > most and _stand_ins(context, params):
+        if (
+            cases
+            and cases[0].index == 0
+            and cases[0].work > budget.shared_work
+            and _stand_ins(context, params)
+        ):
             left_out = [0] if _too_little_known(context, params, own, module, made) else []
             made = replace(made, left_out=left_out)
     unneeded = made.left_out or _stand_ins(context, params)
@@ -94,7 +96,7 @@ def _too_little_known(
         arguments = saved_arguments(folder)
     try:
         with (
-            emulation(params.dialect, params.target, of_case(made, 0, params.interpret_work)) as seen,
+            emulation(params.dialect, params.target, of_case(made, 0, params.budget)) as seen,
             user_errors(own),
         ):
             outputs = perform(module, case_call.call, arguments, own.source.kernel)

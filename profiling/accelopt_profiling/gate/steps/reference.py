@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import replace
+from time import process_time
 from typing import Any
 
 from accelopt_profiling.comparison.outputs import narrowly_refused
@@ -20,6 +21,7 @@ from accelopt_profiling.gate.inputs.draw import case_digests
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
 from accelopt_profiling.gate.observe.process_state import CallerState
+from accelopt_profiling.gate.probes.registry import raw_folders
 from accelopt_profiling.gate.step_schemas import (
     CaseCall,
     ReferenceCase,
@@ -35,7 +37,6 @@ from accelopt_profiling.gate.steps.case_files import (
     finished,
     problem_errors,
     problem_files,
-    raw_folders,
     saved_call,
 )
 from accelopt_profiling.jobs import StepError
@@ -72,7 +73,9 @@ def reference(context: StepContext, params: ReferenceParams) -> ReferenceResult:
         cases: list[ReferenceCase] = []
         for index in range(params.cases):
             if (case_folder(context, index) / "inputs").is_dir():
-                cases.append(_one(context, own, problem, index, work, precision))
+                started = process_time()
+                case = _one(context, own, problem, index, work, precision)
+                cases.append(replace(case, busy=process_time() - started))
         file = context.folder / "gate" / TOLERANCE_FILE
         file.unlink(missing_ok=True)
         # topk and sort may name any of equal elements; an argmax that takes the first is documented to

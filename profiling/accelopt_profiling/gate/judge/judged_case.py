@@ -1,0 +1,104 @@
+"""One case while it is judged: its saved outputs against the expected ones, and what speaks against them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from accelopt_profiling.comparison.elements import Array, OutputComparison
+from accelopt_profiling.comparison.leaves import Leaf
+from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
+from accelopt_profiling.gate.step_schemas import JudgeParams
+from accelopt_profiling.gate.verdict import Refusal
+
+#: An error may be so many times that of the original kernel in the same case.
+AS_FAR = 2.0
+
+
+class JudgedCase:
+    """A case while it is judged. ``alone`` tells that there is no original besides the candidate, ``replaces`` that
+    what the candidate replaces is the reference itself; ``known`` are masks of the elements of outputs that are known.
+    """
+
+    def __init__(self, answers: SavedOutputs, params: JudgeParams) -> None:
+        self.answers = answers
+        self.dialect, self.alone, self.replaces = params.dialect, params.alone, params.replaces
+        self.reasons: list[Refusal] = []
+        self.known: dict[int, Array] = {}
+        self.repeatable: bool | None = None
+        self.idle: float | None = None
+
+    def has_form(self, probe: str, actual: list[Leaf]) -> bool:
+        """Compare count, types, shapes, dtypes and layouts of the outputs; each difference is a reason of ``probe``."""
+        expected = self.answers.expected
+        if len(actual) != len(expected):
+            message = f"It returned {len(actual)} outputs, the reference {len(expected)}."
+            self.fail(probe, "wrong-count", message)
+            return False
+        for mine, theirs in zip(actual, self.answers.native, strict=True):
+            if self.dialect == "triton" and theirs.library == "torch" and mine.library != "torch":
+                self.fail(probe, "wrong-type", f"{mine.where} is no torch tensor.")
+            elif mine.type_name not in ("", "Tensor", theirs.type_name):
+                message = f"{mine.where} is a {mine.type_name}, a kind of tensor of its own."
+                self.fail(probe, "wrong-type", message)
+            elif mine.shape != theirs.shape:
+                message = f"{mine.where} has the shape {mine.shape}, the reference {theirs.shape}."
+                self.fail(probe, "wrong-shape", message)
+            elif mine.dtype not in self._dtypes(theirs):
+                message = f"{mine.where} has the dtype {mine.dtype}, the reference {theirs.dtype}."
+                self.fail(probe, "wrong-dtype", message)
+            elif theirs.contiguous and not mine.contiguous:
+                message = f"{mine.where} is a view that skips about in memory; the reference's is not."
+                self.fail(probe, "wrong-layout", message)
+        return not self.reasons
+
+    def _dtypes(self, theirs: Leaf) -> set[str]:
+        """Return the dtypes an output may have. A NumPy reference that slipped into float64 (through a Python
+        number, say) does not ask that of a kernel whose inputs hold no float64."""
+        floats = {leaf.dtype for leaf in self.answers.inputs if leaf.floating and leaf.library != "number"}
+        if theirs.library == "number":
+            return {theirs.dtype, *floats}
+        if theirs.library == "numpy" and theirs.dtype == "float64" and floats and "float64" not in floats:
+            return {"float64", *floats}
+        return {theirs.dtype}
+
+    def further(
+        self, probe: str, actual: list[Leaf], folder: str, code: str, which: str
+    ) -> list[Leaf] | None:
+        """Read a further call's outputs; None, with a reason, unless they have the shapes of the first call's."""
+        again = self.answers.read(folder)
+        if isinstance(again, str):
+            self.fail(probe, "wrong-output", again)
+            return None
+        if len(again) != len(actual) or any(a.shape != b.shape for a, b in zip(again, actual, strict=True)):
+            self.fail(probe, code, f"{which} returned outputs of other shapes.")
+            return None
+        return again
+
+    def beside_the_original(self, number: int, comparison: OutputComparison) -> OutputComparison:
+        """Return a comparison without its fault where the original kernel is about as far off in the same
+        case."""
+        if comparison.fault != "wrong-result" or not self.answers.has("original"):
+            return comparison
+        leaves, expected = self.answers.read("original"), self.answers.expected
+        if isinstance(leaves, str) or len(leaves) != len(expected):
+            return comparison
+        theirs = leaves[number]
+        if theirs.shape != expected[number].shape:
+            return comparison
+        own = self.answers.compare(theirs.values, number, self.answers.allowed(theirs, number))
+        as_far = own.fault in ("", "wrong-result") and comparison.worst <= AS_FAR * min(own.worst, 1.0)
+        return replace(comparison, fault="", detail="") if as_far else comparison
+
+    def original_right(self) -> bool | None:
+        """Check whether the original kernel is right on this case."""
+        if not self.answers.has("original"):
+            return None
+        leaves, expected = self.answers.read("original"), self.answers.expected
+        if isinstance(leaves, str) or len(leaves) != len(expected):
+            return False
+        if any(mine.shape != theirs.shape for mine, theirs in zip(leaves, expected, strict=True)):
+            return False
+        return self.answers.first_fault(leaves) is None
+
+    def fail(self, probe: str, code: str, message: str) -> None:
+        self.reasons.append(Refusal(code, message, probe))
