@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -17,10 +17,13 @@ def values_of(
     seed: int = 1,
     work: Collection[str] = (),
     usable: Callable[[list[Any]], bool] = lambda inputs: True,
+    numbers: Sequence[float] = (),
 ) -> Change:
     """Return ``inputs`` as the probe of values changes them, and whether it does. The reference does the kinds of
-    ``work``, and is finite on ``usable`` inputs.
+    ``work``, and is finite on ``usable`` inputs; ``numbers`` are those of the candidate's text.
     """
-    drawing = SimpleNamespace(own_reference=False, kinds=frozenset(work), is_finite=usable)
+    drawing = SimpleNamespace(
+        own_reference=False, kinds=frozenset(work), is_finite=usable, numbers=list(numbers)
+    )
     case = Case(probe, seed, probe, alters=seed if VALUES[probe].rearranges else None)
     return VALUES[probe].inputs(cast(Drawing, drawing), inputs, case)

@@ -21,7 +21,7 @@ from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
 from accelopt_profiling.gate.probes.registry import SIZES
-from accelopt_profiling.gate.reading.read import limits_of_sizes, read, uses_files
+from accelopt_profiling.gate.reading.read import limits_of_sizes, named_values, read, uses_files
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
 from accelopt_profiling.gate.step_failures import failed_step, is_problem_fault
@@ -171,7 +171,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
     own = replace(whole, seconds=max(whole.seconds, budget.problem_seconds))
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,
-        seed, request.options.shapes, budget, _limits(request),
+        seed, request.options.shapes, budget, limits_of_sizes(*_texts(request)), named_values(*_texts(request)),
     )  # fmt: skip
     running = RunParams(
         request.dialect, request.target, len(cases),
@@ -210,9 +210,10 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
     return Job(candidate, steps)
 
 
-def _limits(request: GateRequest) -> list[int]:
-    files = (request.candidate.files, request.original.files)
-    return limits_of_sizes(*(f[request.candidate.kernel] for f in files))
+def _texts(request: GateRequest) -> tuple[str, str]:
+    """Return the texts of the candidate and of the original."""
+    name = request.candidate.kernel
+    return request.candidate.files[name], request.original.files[name]
 
 
 def _planned(request: GateRequest) -> bool:

@@ -21,8 +21,9 @@ from accelopt_profiling.problems.ref import ProblemRef
 @dataclass(frozen=True)
 class DrawParams:
     """``source`` holds the original kernel file and the problem's files: never anything of a candidate but for
-    ``limits``, the numbers that it compares sizes with. ``seed`` is that of the check's first case, ``shapes`` bounds
-    the further shapes that are tried: each case follows from these and itself, whatever ``cases`` are drawn with it.
+    ``limits``, the numbers that it compares sizes with, and ``numbers``, values of its text. ``seed`` is that of the
+    check's first case, ``shapes`` bounds the further shapes that are tried: each case follows from these and itself,
+    whatever ``cases`` are drawn with it.
     """
 
     problem: ProblemRef
@@ -34,6 +35,7 @@ class DrawParams:
     shapes: int
     budget: GateBudget
     limits: list[int] = field(default_factory=list)
+    numbers: list[float] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,8 @@ class _Drawing:
 
     def __init__(self, context: StepContext, problem: Problem, params: DrawParams) -> None:
         self.context, self.problem, self.params = context, problem, params
-        self.dialect, self.target, self.limits = params.dialect, params.target, params.limits
+        self.dialect, self.target = params.dialect, params.target
+        self.limits, self.numbers = params.limits, params.numbers
         self.budget, self.large_bytes = params.budget, params.budget.large_bytes
         self.shapes = list(problem.shapes)
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index

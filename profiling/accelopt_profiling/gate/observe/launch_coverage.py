@@ -2,8 +2,8 @@
 
 The emulation runs programs one after another, so that a kernel in which programs read what others wrote, write what
 others still have to read, or store other values where others stored, is right here and wrong, at times, on a device.
-Atomic operations may put programs in order: what one accessed before such an operation may be accessed by those that
-did one at the same place later. Whether they waited for it is not looked at.
+Atomic operations may put programs in order: what one accessed before such an operation that releases may be accessed by
+those that did one at the same place later that acquires. Whether they waited for it is not looked at.
 
 Within a program an element that one lane accessed is another lane's to read or store after a barrier only, unless the
 program is a single warp.
@@ -89,7 +89,7 @@ class RaceCoverage(SampleCoverage):
         if kind not in ("load", "store"):
             if (last := self._last.get(region.base)) is not None:
                 self._note_race(last, "load", region, last.items(region, addresses))
-            self._order.synchronise(self._program_number, region, addresses)
+            self._order.synchronise(self._program_number, region, addresses, *self.orders)
             self.barrier()
             return
         if kind == "load":
@@ -280,15 +280,20 @@ class _Order:
     def tick(self) -> None:
         self.now += 1
 
-    def synchronise(self, program: int, region: Region, addresses: Array) -> None:
-        """An atomic operation: the program learns what the places know, and leaves there what it knows."""
+    def synchronise(
+        self, program: int, region: Region, addresses: Array, acquires: bool, releases: bool
+    ) -> None:
+        """An atomic operation: a program that ``acquires`` learns what the places know, one that ``releases`` leaves
+        there what it knows."""
         places = [int(a) for a in addresses.reshape(-1)] if addresses.size <= _PLACES else [region.base]
         known = self._programs.setdefault(program, {})
-        for place in places:
+        for place in places if acquires else ():
             _learn(known, self._places.get(place, {}))
         known[program] = self.now
         for place in places:
-            _learn(self._places.setdefault(place, {}), known)
+            left = self._places.setdefault(place, {})
+            if releases:
+                _learn(left, known)
 
     def acquire(self, program: int, addresses: Array) -> None:
         """A plain load: of a place of atomic operations, as of a flag that one waits for, it lets the program know."""

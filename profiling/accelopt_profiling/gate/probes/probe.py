@@ -74,7 +74,7 @@ class Drawing(Protocol):
     """What the drawing process knows of the problem (``inputs.draw``). ``first`` are the inputs at the main shape,
     ``size`` their bytes, ``large_bytes`` those up to which inputs are small; ``main`` are the sizes there, smaller than
     the problem's own where those do not fit. ``own_reference`` tells that the reference is not the original kernel,
-    ``limits`` are the numbers that the candidate compares sizes with.
+    ``limits`` are the numbers that the candidate compares sizes with, ``numbers`` values that it may compare data with.
     """
 
     problem: Problem
@@ -84,6 +84,7 @@ class Drawing(Protocol):
     large_bytes: int
     own_reference: bool
     limits: list[int]
+    numbers: list[float]
     dialect: GateDialect
     target: str
 

@@ -46,7 +46,9 @@ _MANY, _KINDS = 16, 4
 _AT_END = 0.875
 
 
-class _Unpromised(ValueProbe):
+class Unpromised(ValueProbe):
+    """Inputs on which a candidate is excused where the original is wrong too."""
+
     fits_some = True
     held_by_original = True
     #: Where digits cancel, in words; "" where they do not.
@@ -73,7 +75,7 @@ class _Unpromised(ValueProbe):
         return f"{mine.where}: digits cancel where {self.cancelling}: {comparison.detail}."
 
 
-class Offset(_Unpromised):
+class Offset(Unpromised):
     """The largest float array, of both signs, with a mean a thousand times its root mean square, where all floats are
     float32 and the reference may take a mean off: the mean of squares less the square of the mean says nothing there.
     Where it may square differences of arrays, all matrices with rows as long as the largest's are moved alike: squares
@@ -127,7 +129,7 @@ class _Offset(Rewriting):
         return moved
 
 
-class FarElements(_Unpromised):
+class FarElements(Unpromised):
     """Float arrays of both signs (or the largest one, if there is none) with two elements in each row at a hundred, one
     with each sign, where the reference may take exponentials; nearer where it is not finite itself.
     """
@@ -162,7 +164,7 @@ class _Far(Rewriting):
         return moved
 
 
-class IntegerEnds(_Unpromised):
+class IntegerEnds(Unpromised):
     """Arrays of int8, uint8 and int16 that were drawn at random, with most of their elements at an end of the type's
     range (one end in one array, the other in the next). Codes of fewer bits, which fill the range of those, stay within
     it.

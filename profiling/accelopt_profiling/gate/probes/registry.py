@@ -30,6 +30,7 @@ from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
 from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, Offset
 from accelopt_profiling.gate.probes.rows import Rows
 from accelopt_profiling.gate.probes.scales import Large, Original, Small
+from accelopt_profiling.gate.probes.single_elements import NamedValues, SingleElements
 from accelopt_profiling.gate.probes.sizes import BeyondLimits, DerivedShapes, SmallerSizes
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION
 
@@ -47,6 +48,8 @@ PROBES: tuple[Probe, ...] = (
     Offset(),
     FarElements(),
     IntegerEnds(),
+    SingleElements(),
+    NamedValues(),
     Integers(),
     SameSums(),
     SameRest(),

@@ -13,6 +13,7 @@ from accelopt_profiling.gate.reading.forbidden_names import TF32, low_precision,
 from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding
 from accelopt_profiling.gate.reading.obfuscation import obfuscation
 from accelopt_profiling.gate.reading.patching import patching
+from accelopt_profiling.gate.reading.rare_values import rare_values
 from accelopt_profiling.gate.reading.shape_special_cases import size_limits, special_shapes
 from accelopt_profiling.source_text import is_main_guard, parse_python
 
@@ -87,6 +88,21 @@ def limits_of_sizes(text: str, original: str = "") -> list[int]:
 def _limits(text: str) -> list[int]:
     written = ast.Module(_of_kernels(parse_python(text)), [])
     return list(size_limits(ResolvedNames(text, written)))
+
+
+def named_values(text: str, original: str = "") -> list[float]:
+    """Return values that a rewrite's kernels may compare data with and the ``original``'s do not. Of a text without
+    another original all of them."""
+    try:
+        own, before = (_values(t) for t in (text, "" if original == text else original))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    return [value for value in own if value not in before]
+
+
+def _values(text: str) -> list[float]:
+    written = ast.Module(_of_kernels(parse_python(text)), [])
+    return rare_values(ResolvedNames(text, plain_spelling(written)))
 
 
 def _lowered_products(found: list[StaticFinding], before: set[tuple[str, str]]) -> list[StaticFinding]:

@@ -44,6 +44,7 @@ class SampleCoverage:
     _storages: dict[int, _Knowledge] = field(default_factory=dict)
     sampled: bool = False  # some launch ran only a sample
     asks_what_is_stored: ClassVar[bool] = False
+    orders: tuple[bool, bool] = (True, True)  # whether the atomic operation under way acquires, and releases
     stored: Mapping[int, WrittenItems] | None = None  # what a launch writes, where somebody asked
     _regions: dict[int, Region] = field(default_factory=dict)
     _written: list[tuple[int, Array]] = field(default_factory=list)
@@ -80,6 +81,10 @@ class SampleCoverage:
 
     def barrier(self) -> None:
         """Lanes that wait for one another tell nothing about what is known."""
+
+    def atomic_order(self, acquires: bool, releases: bool) -> None:
+        """Note how the atomic operation that comes orders the accesses of several programs."""
+        self.orders = acquires, releases
 
     def access(
         self, kind: str, region: Region, addresses: Array, itemsize: int, active: Array | None = None

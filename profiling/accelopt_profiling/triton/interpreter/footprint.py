@@ -46,6 +46,9 @@ class Footprint:
         """Note a load."""
         self.reads.add(region.base)
 
+    def atomic_order(self, acquires: bool, releases: bool) -> None:
+        """In whatever order programs run, they write the same."""
+
     def barrier(self) -> None:
         """Lanes that wait for one another write no more for it."""
 

@@ -41,6 +41,9 @@ class AccessListener(Protocol):
     def barrier(self) -> None:
         """Take note that the lanes of a program waited for one another."""
 
+    def atomic_order(self, acquires: bool, releases: bool) -> None:
+        """Take note of how the atomic operation that comes orders the accesses of several programs."""
+
     @property
     def asks_what_changes(self) -> bool: ...
 
@@ -204,12 +207,24 @@ class MemoryBuilder(LockstepBuilder):
         self, op: Any, ptr: Handle, val: Handle, mask: Handle, sem: Any, scope: Any
     ) -> Handle:
         self._not_twice("an atomic operation")
+        self._note_order(sem, scope)
         active, _ = self._access("atomic", ptr, mask)
         name = val.dtype.scalar.name
         if name in ("bf16", "fp16"):
             return self._half_atomic_add(op, ptr, val, active)
         checked = TensorHandle(active, tl.int1)
         return super().create_atomic_rmw(op, ptr, val, checked, sem, scope)
+
+    def _note_order(self, sem: Any, scope: Any) -> None:
+        """Say which way the next atomic operation orders accesses of several programs (PTX ISA, "Memory Consistency
+        Model")."""
+        if self.coverage is not None:
+            alone = scope == enums.MEM_SYNC_SCOPE.CTA
+            both = sem == enums.MEM_SEMANTIC.ACQUIRE_RELEASE
+            acquires, releases = (
+                sem == way or both for way in (enums.MEM_SEMANTIC.ACQUIRE, enums.MEM_SEMANTIC.RELEASE)
+            )
+            self.coverage.atomic_order(acquires and not alone, releases and not alone)
 
     def _half_atomic_add(self, op: Any, ptr: Handle, val: Handle, active: Any) -> Handle:
         """``atomic_add`` on 16-bit floats: lanes in order, each sum rounded, as a device does one at a time."""
@@ -231,6 +246,7 @@ class MemoryBuilder(LockstepBuilder):
 
     def create_atomic_cas(self, ptr: Handle, cmp: Handle, val: Handle, sem: Any, scope: Any) -> Handle:
         self._not_twice("an atomic operation")
+        self._note_order(sem, scope)
         active, _ = self._access("exchange", ptr, TensorHandle(np.ones_like(ptr.data, np.bool_), tl.int1))
         if not active.all():
             return TensorHandle(cmp.data.copy(), cmp.dtype.scalar)  # as if it succeeded: a lock must not hang

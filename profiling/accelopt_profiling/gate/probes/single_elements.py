@@ -1,0 +1,98 @@
+"""Single elements that are drawn once in a million times: far above the others, near zero, or of a value that the
+candidate's own text names.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from accelopt_profiling.gate.probes.probe import Array, Change, Drawing, ValueProbe, mixed
+from accelopt_profiling.gate.probes.range_ends import Unpromised
+from accelopt_profiling.gate.probes.rewriting import (
+    Rewriting,
+    both_signs,
+    largest_positive,
+    least_size,
+    smallest,
+)
+from accelopt_profiling.gate.request import Case
+
+#: Above what bounds a value is cut at; less where the reference itself is not finite there.
+_ABOVE = (10_000.0, 1_000.0, 300.0)
+_NEAR_ZERO, _QUIET = 1e-5, 1e-4
+#: One element in so many is changed; of the values that a text names, one is put to at most a quarter of an array.
+_ONE_IN, _NAMED_ONE_IN = 97, 4
+
+
+class SingleElements(Unpromised):
+    """Float arrays of both signs (or the largest one, if there is none) with one element in a hundred at ten thousand,
+    of its own sign, nearer where the reference is not finite, and another at a hundred thousandth. One row in five,
+    without such elements, is a ten thousandth of what it was.
+    """
+
+    name = "single elements"
+    catches = (
+        "Values that are cut at a bound above all that is drawn, or taken for zero below one; rows as well."
+    )
+    cancelling = "some elements are far larger than the others"
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        for size in _ABOVE:
+            values, changed = _Single(mixed(case.seed), size, largest_positive(inputs)).of(inputs)
+            if not changed or drawing.is_finite(values):
+                return values, changed
+        return inputs, False
+
+
+class _Single(Rewriting):
+    def __init__(self, seed: int, size: float, positive: tuple[int, ...] | None) -> None:
+        super().__init__()
+        self.generator, self.size, self.positive = np.random.default_rng(seed), size, positive
+
+    def rule(self, array: Array) -> Array | None:
+        if not (array.shape == self.positive or both_signs(array)):
+            return None
+        flat = array.reshape(-1).copy()
+        loud = np.arange(flat.size)
+        if array.ndim > 1 and smallest(array) < 0:
+            quiet = loud // array.shape[-1] % 5 == 3
+            flat[quiet] *= _QUIET
+            loud = loud[~quiet]
+        places = self.generator.permutation(loud)[: 2 * max(1, flat.size // _ONE_IN)]
+        signs = np.where(flat[places] < 0, -1.0, 1.0)
+        flat[places[::2]] = self.size * signs[::2]
+        flat[places[1::2]] = _NEAR_ZERO * signs[1::2]
+        changed: Array = flat.reshape(array.shape)
+        return changed
+
+
+class NamedValues(ValueProbe):
+    """Float arrays in which single elements have values that the candidate's text compares with (``reading``): within
+    what else the array holds, of the signs that it has.
+    """
+
+    name = "named values"
+    catches = "Another result for one value, or bit pattern, in a million, that the candidate's text names."
+    fits_some = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        return _Named(mixed(case.seed), drawing.numbers).of(inputs) if drawing.numbers else (inputs, False)
+
+
+class _Named(Rewriting):
+    def __init__(self, seed: int, numbers: list[float]) -> None:
+        super().__init__()
+        self.generator, self.numbers = np.random.default_rng(seed), np.asarray(numbers)
+
+    def rule(self, array: Array) -> Array | None:
+        values = self.numbers if smallest(array) < 0 else np.abs(self.numbers)
+        if smallest(array) >= 0 and np.nanmax(array) <= 1:  # probabilities
+            values = values[values <= 1]
+        values = values[np.abs(values) >= least_size(array)] if smallest(array) > 0 else values
+        places = self.generator.permutation(array.size)[: min(values.size, array.size // _NAMED_ONE_IN)]
+        flat = array.reshape(-1).copy()
+        flat[places] = values[: places.size]
+        changed: Array = flat.reshape(array.shape)
+        return changed if places.size else None
