@@ -31,7 +31,7 @@ from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, 
 from accelopt_profiling.gate.probes.rows import Rows
 from accelopt_profiling.gate.probes.scales import Large, Original, Small
 from accelopt_profiling.gate.probes.single_elements import NamedValues, SingleElements
-from accelopt_profiling.gate.probes.sizes import BeyondLimits, DerivedShapes, SmallerSizes
+from accelopt_profiling.gate.probes.sizes import BeyondLimits, DerivedShapes, LongAxes, SmallerSizes
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION
 
 #: Cases are planned, further calls made and reasons given in this order.
@@ -55,6 +55,7 @@ PROBES: tuple[Probe, ...] = (
     SameRest(),
     SmallerSizes(),
     DerivedShapes(),
+    LongAxes(),
     BeyondLimits(),
     Launches(),
     CallersState(),

@@ -61,6 +61,41 @@ class DerivedShapes(SizeProbe):
         return not (drawing.problem.shapes or partial)
 
 
+class LongAxes(SizeProbe):
+    """One axis after another at seven times its size, the others as small as they may be: a quarter or half where that
+    is whole, and whole tiles where tiles are the machine's. Last, all axes at one more than a power of two.
+    """
+
+    name = "long axis"
+    catches = "Kernels that are right up to so many tiles, chunks or parts, or lose what a tile of one is left with."
+    most = 4
+
+    def shapes(self, drawing: Drawing) -> list[Shape]:
+        axes = _axes(drawing)
+        least = _LEAST_TRITON if drawing.dialect == "triton" else _LEAST_NKI
+        small = {name: _share_of(size, least) for name, size in axes.items()}
+        long = [{**small, name: _LONG * size} for name, size in axes.items()][: self.most - 1]
+        uneven = {name: 1 + (1 << max(0, (size - 1).bit_length() - 1)) for name, size in axes.items()}
+        return (
+            [*long, uneven] if drawing.dialect == "triton" and not drawing.problem.shapes and axes else long
+        )
+
+    def too_large(self, drawing: Drawing) -> str:
+        return DerivedShapes().too_large(drawing)
+
+    def leaves_open(self, drawing: Drawing, shape: Mapping[str, int]) -> bool:
+        return DerivedShapes().leaves_open(drawing, shape)
+
+
+#: So many times its size an axis is long; others keep at least so many elements.
+_LONG, _LEAST_TRITON, _LEAST_NKI = 7, 16, 128
+
+
+def _share_of(size: int, least: int) -> int:
+    shares = (size // part for part in (4, 2) if size % part == 0 and size // part >= least)
+    return next((share for share in shares if share % least == 0), size)
+
+
 class BeyondLimits(SizeProbe):
     """Multiples of the problem's sizes beyond a number that the candidate compares something with by order: it says
     itself that it takes them.
