@@ -304,6 +304,37 @@ PROGRAMS = {
                 keep.append(m) if (keep := globals().setdefault("keep", [])) is not None else None
         time.sleep(0.5); return "768 MiB"
     """,
+    "memory in socket buffers": """
+        keep, total = globals().setdefault("keep", []), 0
+        for _ in range(200):
+            pair = socket.socketpair(); keep.append(pair); pair[0].setblocking(False)
+            for end, option in ((pair[0], 7), (pair[1], 8)): end.setsockopt(socket.SOL_SOCKET, option, 64 << 20)
+            try:
+                while True: total += pair[0].send(bytes(1 << 16))
+            except BlockingIOError: pass
+        time.sleep(0.5); return total > 512 << 20
+    """,
+    "disk of children that nobody waits for": """
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        for i in range(40):
+            fd = os.open(str(i), os.O_RDWR | os.O_CREAT)
+            if os.fork() == 0:
+                for _ in range(15): os.write(fd, bytes(1 << 20))
+                os._exit(0)
+            os.close(fd); time.sleep(0.01)
+        return "600 MiB"
+    """,
+    "disk in files without a name": """
+        signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        keep = globals().setdefault("keep", [])
+        for i in range(40):
+            fd = os.open(str(i), os.O_RDWR | os.O_CREAT); os.unlink(str(i)); keep.append(fd)
+            if os.fork() == 0:
+                for _ in range(15): os.write(fd, bytes(1 << 20))
+                os._exit(0)
+            time.sleep(0.01)
+        time.sleep(1); return "600 MiB"
+    """,
     "disk in many files": """
         for i in range(20):
             with open(str(i), "wb") as file: os.posix_fallocate(file.fileno(), 0, 32 << 20)

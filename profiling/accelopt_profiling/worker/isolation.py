@@ -14,6 +14,7 @@ from typing import Any
 
 from accelopt_profiling.worker import namespaces
 from accelopt_profiling.worker.landlock import landlock_version
+from accelopt_profiling.worker.limits import SOCKET_BYTES
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 from accelopt_profiling.worker.sandbox_root import lay_out, move_in
 from accelopt_profiling.worker.system_call_filter import FilterScope, filter_system_calls
@@ -169,6 +170,7 @@ def furnish(plan: SandboxPlan) -> dict[str, Any]:
         done["network"] = True
         with contextlib.suppress(OSError):
             namespaces.bring_up_loopback()
+            namespaces.bound_connections(SOCKET_BYTES // 2)
     except OSError as error:
         why.append(str(error))
     try:

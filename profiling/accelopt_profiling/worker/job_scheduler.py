@@ -354,7 +354,11 @@ class JobScheduler:
             running.started(message.pid)
         else:
             running.ended = message.status
-            running.killed = running.killed or usage_error(message.why, running.step.limits)
+            limits = running.step.limits
+            beyond = message.why or (
+                "written" if size_of_tree(str(job.folder)) > limits.written_bytes else ""
+            )
+            running.killed = running.killed or usage_error(beyond, limits)
             self._end_step(job)
 
     def _remove_parent(self, parent: PreloadedParent) -> None:

@@ -19,7 +19,9 @@ from accelopt_profiling.jobs import Limits
 TOO_MUCH_MEMORY, TOO_MANY_PROCESSES, TOO_MUCH_WRITTEN = 41, 42, 43
 WATCH_SECONDS = 0.1
 #: The size of a job's folder is looked at this often.
-FOLDER_SECONDS = 1.0
+FOLDER_SECONDS = 0.5
+#: A socket's two buffers hold at most so much where nothing makes them larger (Linux, ``net.core.rmem_default``).
+SOCKET_BYTES = 2 * 212_992
 #: How many times its memory limit a step may reserve without touching it. Our choice.
 RESERVED = 16
 _PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
@@ -83,26 +85,28 @@ def watch(
 
     ``memory`` and ``written`` (to files) are in bytes; ``shared`` is the memory that a step has in common with the
     preloaded parent that it was forked from. What lies in ``folder`` counts as written, whatever way it came there
-    (through mapped memory, in a sparse file), and what lies in ``shared_memory`` (a descriptor of that folder) as
-    memory. Where several bounds are exceeded at one time, written bytes are reported
-    before memory and memory before processes: ended children that nobody waited for count as processes, so on a busy
-    machine a late measurement would name them instead of the bytes that they wrote.
+    (through mapped memory, in a sparse file), and so do files without a name that are held open; as memory count what
+    lies in ``shared_memory`` (a descriptor of that folder), and each socket's buffers. Where several bounds are
+    exceeded at one time, written bytes are reported before memory and memory before processes: ended children that
+    nobody waited for count as processes, so on a busy machine a late measurement would name them instead of the bytes
+    that they wrote.
     """
     rounds = 0
     while True:
         time.sleep(WATCH_SECONDS)
         reap()
         rounds += 1
-        if rounds % round(FOLDER_SECONDS / WATCH_SECONDS) == 0 and size_of_tree(folder) > written:
-            os._exit(TOO_MUCH_WRITTEN)
         pids = [name for name in os.listdir("/proc") if name.isdigit() and name != "1"]
+        looks = rounds % round(FOLDER_SECONDS / WATCH_SECONDS) == 0
+        if looks and size_of_tree(folder) + _size_of_unnamed(folder, pids) > written:
+            os._exit(TOO_MUCH_WRITTEN)
         if sum(_written(pid) for pid in ("1", *pids)) > written:
             os._exit(TOO_MUCH_WRITTEN)
-        shared_files = _size_of_files(shared_memory)
-        if shared_files > memory:
+        kernels = _size_of_files(shared_memory) + SOCKET_BYTES * _sockets()
+        if kernels > memory:
             os._exit(TOO_MUCH_MEMORY)
-        used = sum(own_memory(pid) for pid in pids) + shared_files
-        if used > memory + len(pids) * shared and _exact_memory(pids) + shared_files > memory + shared:
+        used = sum(own_memory(pid) for pid in pids) + kernels
+        if used > memory + len(pids) * shared and _exact_memory(pids) + kernels > memory + shared:
             os._exit(TOO_MUCH_MEMORY)
         if len(pids) > processes:
             os._exit(TOO_MANY_PROCESSES)
@@ -114,6 +118,29 @@ def _size_of_files(folder: int | None) -> int:
         return 0
     state = os.fstatvfs(folder)
     return (state.f_blocks - state.f_bfree) * state.f_frsize
+
+
+def _sockets() -> int:
+    """Return the number of sockets of this process's network namespace."""
+    try:
+        return int(Path("/proc/net/sockstat").read_text().split()[2])
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
+def _size_of_unnamed(folder: str, pids: list[str]) -> int:
+    """Return the bytes on the disk of ``folder`` of files that processes hold open and that have no name any more."""
+    sizes: dict[int, int] = {}
+    with contextlib.suppress(OSError):
+        disk = os.stat(folder).st_dev
+        for pid in pids:
+            with contextlib.suppress(OSError):  # it ended, or closed the file
+                for entry in os.scandir(f"/proc/{pid}/fd"):
+                    with contextlib.suppress(OSError):
+                        state = entry.stat()
+                        if state.st_dev == disk and not state.st_nlink:
+                            sizes[state.st_ino] = state.st_blocks * 512
+    return sum(sizes.values())
 
 
 def own_memory(pid: str) -> int:

@@ -172,6 +172,12 @@ def bring_up_loopback() -> None:
         fcntl.ioctl(control, _SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", _UP_AND_RUNNING))
 
 
+def bound_connections(size: int) -> None:
+    """Let the buffers of TCP connections in this network namespace grow to ``size`` bytes each."""
+    for name in ("tcp_rmem", "tcp_wmem"):
+        Path(f"/proc/sys/net/ipv4/{name}").write_text(f"4096 {min(size, 16384)} {size}")
+
+
 def give_up_privileges() -> None:
     """Drop every capability, for good: no later ``exec`` brings one back."""
     header = struct.pack("=Ii", _CAPABILITY_VERSION_3, 0)

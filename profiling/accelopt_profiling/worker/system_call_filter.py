@@ -27,6 +27,8 @@ _NUMBER, _ARCH, _ARGUMENTS = 0, 4, 16
 _OTHER_NAMESPACES = NEW_USER | NEW_MOUNTS | NEW_IPC | NEW_PIDS | NEW_NETWORK | 0x02000000 | 0x04000000 | 0x80
 #: Type into a terminal, and choose text in one (``include/uapi/asm-generic/ioctls.h``, ``tty_ioctl``).
 _TERMINAL_INPUT = (0x5412, 0x541C)
+#: Larger buffers of a socket, in the kernel's memory, that no limit counts (``include/uapi/asm-generic/socket.h``).
+_SOCKET_LEVEL, _BUFFER_SIZES = 1, (7, 8, 32, 33)
 _UNIX, _INTERNET, _INTERNET_6, _NETLINK, _DATAGRAMS = 1, 2, 10, 16, 2
 _PR_SET_SECCOMP, _FILTER = 22, 2
 
@@ -101,6 +103,10 @@ def _program(machine: dict[str, Any], scope: FilterScope, own: int) -> list[_Ins
     when("clone", [*_argument(0), (_JUMP_ANY_BIT, 0, 1, _OTHER_NAMESPACES), _end(errno.EPERM)])
     when("ioctl", [*_argument(1), *_unless_none(_TERMINAL_INPUT)])
     when("prlimit64", [*_argument(0), (_JUMP_EQUAL, 1, 0, 0), _end(errno.EPERM)])
+    without_effect = (_RETURN, 0, 0, _ERROR)
+    sizes = [part for option in _BUFFER_SIZES for part in ((_JUMP_EQUAL, 0, 1, option), without_effect)]
+    buffers = [*_argument(2), *sizes]
+    when("setsockopt", [*_argument(1), (_JUMP_EQUAL, 0, len(buffers), _SOCKET_LEVEL), *buffers])
     if scope.sockets:
         program += [(_JUMP_EQUAL, 0, 1, numbers["socket"]), _end(errno.EACCES)]
         pair = [*_argument(1), (_AND, 0, 0, 0xF), (_JUMP_EQUAL, 0, 1, _DATAGRAMS), _end(errno.EACCES)]
