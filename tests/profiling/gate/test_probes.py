@@ -9,6 +9,7 @@ import pytest
 
 from accelopt_profiling.gate import probes
 from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
+from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.probes.registry import PROBES
 from accelopt_profiling.gate.probes.text import TEXT_PROBES
 from accelopt_profiling.gate.receipts import _case
@@ -31,6 +32,7 @@ def test_every_probe_is_in_the_list_once() -> None:
         Probe,
         ValueProbe,
         SizeProbe,
+        Unpromised,
     }
     assert len(listed) == len(set(listed))
     assert len(NAMED) == len(PROBES) + len(TEXT_PROBES)
