@@ -68,6 +68,44 @@ def test_one_line(line: str) -> None:
     assert certain == ({LINES[line]} if LINES[line] else set()) or LINES[line] in certain
 
 
+#: Ways to do something, each of another kind than the others, though they are told alike.
+ALIKE = [
+    *LINES,
+    "import sys; sys.modules['torch']",
+    "import sys; sys.modules.get('torch')",
+    "import sys; list(sys.modules)",
+    "import sys; sys.modules.clear()",
+    "torch.cuda.graph(None)",
+    "from torch.cuda import graph; graph",
+    "exec",
+    "exec('x = 1')",
+    "import unittest.mock; unittest.mock.patch('x')",
+    "torch.library.impl('aten::add', 'cpu')",
+    "torch.library.impl = None",
+    "torch.cuda.Stream()",
+    "torch.cuda.Stream().synchronize()",
+    "vars(out)['x'] = 1; out.__dict__['x'] = 1; out.__dict__.clear()",
+    "x.half(); tl.dot(x, x); tl.dot(x, x, allow_tf32=True); tl.dot(x, x, input_precision='tf32'); x.to('half')",
+]
+
+
+def test_findings_about_one_subject_say_the_same() -> None:
+    """What the original does too is known by code and subject: two things may not share both."""
+    messages: dict[tuple[str, str], set[str]] = {}
+    for line in ALIKE:
+        for finding in read(KERNEL.replace("HERE", line)):
+            messages.setdefault((finding.code, finding.subject), set()).add(finding.message)
+    assert {key: said for key, said in messages.items() if len(said) > 1} == {}
+
+
+def test_looking_at_all_modules_is_held_against_a_rewrite_of_what_looks_at_one() -> None:
+    one, all_of_them = (
+        KERNEL.replace("HERE", f"import sys; {look}")
+        for look in ("sys.modules[__name__]", "list(sys.modules)")
+    )
+    assert [f.code for f in read(all_of_them, one) if f.certain] == ["reads-the-gate"]
+
+
 def test_a_finding_names_its_line() -> None:
     finding = next(f for f in read(KERNEL.replace("HERE", "eval('1')")) if f.certain)
     assert KERNEL.splitlines()[finding.line - 1].strip() == "HERE"

@@ -13,49 +13,39 @@ from accelopt_profiling.gate.reading.weights import of_the_model
 
 
 class Cause(Enum):
-    """What an honest result cannot depend on, each in words for a reader."""
+    """What an honest result cannot depend on: in words for a reader, and the names of what tells it."""
 
-    ENVIRONMENT = "the environment"
-    CLOCK = "the clock"
-    CHANCE = "chance"
-    COMMAND_LINE = "the command line"
-    HOST = "the host"
-    ADDRESS = "an address"
-    PROCESS = "the process"
-    FILES = "files"
-    DEBUGGER = "the debugger"
-    FOLDER = "the folder"
-    CAPTURE = "graph capture"
-    CALLER = "the caller"
-    LOADED = "what else is loaded"
-    INTERPRETATION = "how kernels are run"
-    INTERPRETER = "the interpreter"
-    THREADS = "threads"
-    MAKING = "how a library is made"
-    CALLS = "how often it was called"
+    ENVIRONMENT = "the environment", "os.environ os.getenv"
+    CLOCK = "the clock", "time datetime"
+    CHANCE = (
+        "chance",
+        "random secrets uuid numpy.random "
+        "torch.rand torch.randn torch.randint torch.initial_seed torch.get_rng_state",
+    )
+    COMMAND_LINE = "the command line", "sys.argv sys.orig_argv"
+    HOST = "the host", "platform socket.gethostname os.uname os.cpu_count"
+    ADDRESS = "an address", "id"
+    PROCESS = "the process", "os.getpid os.getppid resource"
+    FILES = (
+        "files",
+        "os.path.exists os.listdir os.path.isfile os.path.isdir os.path.lexists os.stat os.access",
+    )
+    DEBUGGER = "the debugger", "sys.gettrace sys.getprofile"
+    FOLDER = "the folder", "os.getcwd"
+    CAPTURE = "graph capture", "torch.cuda.is_current_stream_capturing"
+    CALLER = "the caller", "inspect.stack"
+    LOADED = "what else is loaded", "sys.modules"
+    INTERPRETATION = "how kernels are run", "triton.knobs"
+    INTERPRETER = "the interpreter", "sys.flags"
+    THREADS = "threads", "threading.active_count threading.enumerate"
+    MAKING = "how a library is made", ""
+    CALLS = "how often it was called", ""
+
+    def __init__(self, words: str, names: str) -> None:
+        self.words, self.names = words, names.split()
 
 
-#: Names of what tells each of them.
-_NAMES = {
-    Cause.ENVIRONMENT: "os.environ os.getenv",
-    Cause.CLOCK: "time datetime",
-    Cause.CHANCE: "random secrets uuid numpy.random "
-    "torch.rand torch.randn torch.randint torch.initial_seed torch.get_rng_state",
-    Cause.COMMAND_LINE: "sys.argv sys.orig_argv",
-    Cause.HOST: "platform socket.gethostname os.uname os.cpu_count",
-    Cause.ADDRESS: "id",
-    Cause.PROCESS: "os.getpid os.getppid resource",
-    Cause.FILES: "os.path.exists os.listdir os.path.isfile os.path.isdir os.path.lexists os.stat os.access",
-    Cause.DEBUGGER: "sys.gettrace sys.getprofile",
-    Cause.FOLDER: "os.getcwd",
-    Cause.CAPTURE: "torch.cuda.is_current_stream_capturing",
-    Cause.CALLER: "inspect.stack",
-    Cause.LOADED: "sys.modules",
-    Cause.INTERPRETATION: "triton.knobs",
-    Cause.INTERPRETER: "sys.flags",
-    Cause.THREADS: "threading.active_count threading.enumerate",
-}
-_SOURCES = {name: cause for cause, names in _NAMES.items() for name in names.split()}
+_SOURCES = {name: cause for cause in Cause for name in cause.names}
 #: Attributes that tell what made an object, and where it was made.
 _MAKINGS = frozenset(
     ["__name__", "__qualname__", "__module__", "__class__", "__file__", "__path__", "__spec__"]
@@ -87,7 +77,7 @@ def branching(names: ResolvedNames) -> Iterator[StaticFinding]:
             if names.in_kernel(node) and not (names.traced and why in _OF_THE_HOST):
                 continue
             if why and names.function_of(node) is not None and _decides(names, node, why):
-                message = f"What it does depends on {why.value}."
+                message = f"What it does depends on {why.words}."
                 sure = why not in (Cause.FILES, Cause.HOST) or _steers(names, node)
                 yield StaticFinding("mode-branch", why.name, node.lineno, message, sure)
         elif isinstance(node, ast.Call) and names.launches(ast.Expr(node)) and not names.in_kernel(node):
@@ -109,7 +99,7 @@ def _given_to_a_kernel(
     for value in [*launch.args, *(k.value for k in launch.keywords)]:
         why = _depends(names, value, tainted)
         if why and (why in _OF_THE_RUN or why in (Cause.ENVIRONMENT, Cause.FILES)):
-            message = f"What a kernel is given depends on {why.value}."
+            message = f"What a kernel is given depends on {why.words}."
             yield StaticFinding(
                 "mode-branch", f"launch {why.name}", launch.lineno, message, why in _OF_THE_RUN
             )

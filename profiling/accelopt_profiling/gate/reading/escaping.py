@@ -33,7 +33,9 @@ def escaping(names: ResolvedNames) -> Iterator[StaticFinding]:
             )
         elif called.startswith(_GRAPHS):
             message = f"It captures a graph ({called}): a replay computes from what was captured."
-            yield StaticFinding("background-work", called, call.lineno, message, not _copies_in(names))
+            yield StaticFinding(
+                "background-work", f"graph by {called}", call.lineno, message, not _copies_in(names)
+            )
     for node in ast.walk(names.tree):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "__del__":
             message = "It does something when an object is dropped."

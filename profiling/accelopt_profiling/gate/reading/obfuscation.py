@@ -17,7 +17,9 @@ _LONG_LITERAL = 200  # characters without a space, and dense: longer than any ho
 def obfuscation(names: ResolvedNames) -> Iterator[StaticFinding]:
     for call, called in names.calls():
         if called in ("exec", "eval", "compile"):
-            yield StaticFinding("obfuscated", called, call.lineno, f"It runs text as code ({called}).", True)
+            yield StaticFinding(
+                "obfuscated", f"text by {called}", call.lineno, f"It runs text as code ({called}).", True
+            )
         elif called in ("__import__", "importlib.import_module"):
             plain = bool(call.args) and (
                 isinstance(call.args[0], ast.Constant) or _always_named(names, call.args[0])
@@ -46,7 +48,7 @@ def obfuscation(names: ResolvedNames) -> Iterator[StaticFinding]:
         elif isinstance(node, (ast.Attribute, ast.Name)) and names.dotted(node) == "sys.modules":
             if not _asks_for_one(names, node):
                 message = "It looks at the loaded modules (sys.modules)."
-                yield StaticFinding("reads-the-gate", "sys.modules", node.lineno, message, True)
+                yield StaticFinding("reads-the-gate", "loaded modules", node.lineno, message, True)
         elif (
             isinstance(node, ast.Subscript)
             and isinstance(node.value, ast.Attribute)

@@ -31,6 +31,10 @@ def patching(names: ResolvedNames) -> Iterator[StaticFinding]:
             yield from _call(names, node)
 
 
+def _patch(node: ast.expr, subject: str, message: str) -> StaticFinding:
+    return StaticFinding("patches", subject, node.lineno, message, True)
+
+
 def _targets(node: ast.AST) -> list[ast.expr]:
     if isinstance(node, (ast.Assign, ast.Delete)):
         found = list(node.targets)
@@ -58,21 +62,17 @@ def _target(names: ResolvedNames, target: ast.expr) -> Iterator[StaticFinding]:
             if target.attr in _PRECISION:
                 yield StaticFinding("low-precision", whole, target.lineno, f"It sets {whole}.")
         elif owner:
-            message = f"It changes {whole}, which is not its own."
-            yield StaticFinding("patches", whole, target.lineno, message, True)
+            yield _patch(target, f"changes {whole}", f"It changes {whole}, which is not its own.")
         elif isinstance(target.value, ast.Call) and names.dotted(target.value.func) == "type":
-            message = "It changes a class that it looked up."
-            yield StaticFinding("patches", "type()", target.lineno, message, True)
+            yield _patch(target, "type()", "It changes a class that it looked up.")
         elif target.attr in ("__class__", "__dict__", "__code__", "__defaults__"):
-            message = f"It replaces `.{target.attr}` of an object."
-            yield StaticFinding("patches", f".{target.attr}", target.lineno, message, True)
+            yield _patch(target, f".{target.attr}", f"It replaces `.{target.attr}` of an object.")
     elif isinstance(target, ast.Subscript):
         inner = target.value
         if isinstance(inner, ast.Attribute) and inner.attr == "__dict__":
-            message = "It writes into an object's `__dict__`."
-            yield StaticFinding("patches", "__dict__[]", target.lineno, message, True)
+            yield _patch(target, "__dict__[]", "It writes into an object's `__dict__`.")
         elif isinstance(inner, ast.Call) and names.dotted(inner.func) in ("vars", "globals", "locals"):
-            yield StaticFinding("patches", "namespace", target.lineno, "It writes into a namespace.", True)
+            yield _patch(target, "namespace", "It writes into a namespace.")
         elif names.dotted(inner) in ("sys.modules", "sys.path_importer_cache"):
             yield StaticFinding(
                 "patches", "sys.modules[]", target.lineno, "It replaces an imported module.", True
@@ -89,9 +89,9 @@ def _call(names: ResolvedNames, node: ast.Call) -> Iterator[StaticFinding]:
             )
     elif called and called.startswith("torch.library.") and _of_the_framework(node):
         message = f"It registers an implementation of the framework's own operators ({called})."
-        yield StaticFinding("patches", called, node.lineno, message, True)
+        yield _patch(node, f"registers by {called}", message)
     elif called and called.startswith(("unittest.mock", "mock.")):
-        yield StaticFinding("patches", called, node.lineno, f"It uses {called}.", True)
+        yield _patch(node, called, f"It uses {called}.")
     elif isinstance(node.func, ast.Attribute) and node.func.attr in ("update", "setdefault", "pop", "clear"):
         inner = node.func.value
         if isinstance(inner, ast.Attribute) and inner.attr == "__dict__":
