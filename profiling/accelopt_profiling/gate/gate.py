@@ -32,7 +32,6 @@ from accelopt_profiling.gate.step_schemas import (
     DrawnCase,
     DrawParams,
     JudgeParams,
-    LaunchParams,
     LaunchResult,
     OriginalParams,
     OriginalResult,
@@ -42,6 +41,7 @@ from accelopt_profiling.gate.step_schemas import (
     ReferenceResult,
     RunParams,
     RunResult,
+    StepParams,
 )
 from accelopt_profiling.gate.verdict import Refusal, Verdict
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
@@ -154,7 +154,7 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
         or layout_of(request.problem).runs_itself
     ):
         return []
-    params = DeviceRunParams(request.target, len(cases), request.options.budget)
+    params = DeviceRunParams(request.dialect, request.target, len(cases), request.options.budget)
     limits = replace(
         request.limits, seconds=max(request.options.budget.device_seconds, request.limits.seconds)
     )
@@ -173,21 +173,15 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
         request.problem, request.original, request.dialect, request.target, cases,
         seed, request.options.shapes, budget, limits_of_sizes(*_texts(request)), named_values(*_texts(request)),
     )  # fmt: skip
+    common = (request.dialect, request.target, len(cases), budget)
     running = RunParams(
-        request.dialect, request.target, len(cases),
-        hidden_modules(request), neutralised_names(request), budget, request.limits.seconds,
+        *common, hidden_modules(request), neutralised_names(request), request.limits.seconds,
         _derived_seed("loops", cases),
         unchanged_files(request) if _rewritten(request) else [], _original_uses_files(request),
     )  # fmt: skip
-    planning = PlanParams(
-        request.original, request.dialect, request.target, len(cases), _derived_seed("programs", cases), budget
-    )  # fmt: skip
-    comparing = OriginalParams(
-        request.original, request.dialect, request.target, len(cases), budget, not _rewritten(request), measured
-    )  # fmt: skip
-    answering = ReferenceParams(
-        request.problem, request.original, request.dialect, request.target, len(cases)
-    )
+    planning = PlanParams(*common, request.original, _derived_seed("programs", cases))
+    comparing = OriginalParams(*common, request.original, not _rewritten(request), measured)
+    answering = ReferenceParams(*common, request.problem, request.original)
     judging = JudgeParams(
         request.dialect,
         [case.distribution for case in cases],
@@ -205,8 +199,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
         Step("gate.judge", "numpy", to_plain(judging), own),
     ]
     if request.dialect != "numpy" and not measured:
-        launching = LaunchParams(request.dialect, request.target, len(cases), budget)
-        steps.append(Step("gate.launch", runtime, to_plain(launching), whole))
+        steps.append(Step("gate.launch", runtime, to_plain(StepParams(*common)), whole))
     return Job(candidate, steps)
 
 

@@ -19,6 +19,16 @@ from accelopt_profiling.problems.ref import ProblemRef
 
 
 @dataclass(frozen=True)
+class StepParams:
+    """``cases`` is the number of cases that may have been drawn; ``budget`` bounds what they take."""
+
+    dialect: GateDialect
+    target: str
+    cases: int
+    budget: GateBudget
+
+
+@dataclass(frozen=True)
 class DrawParams:
     """``source`` holds the original kernel file and the problem's files: never anything of a candidate but for
     ``limits``, the numbers that it compares sizes with, and ``numbers``, values of its text. ``seed`` is that of the
@@ -89,17 +99,13 @@ class CaseCall:
 
 
 @dataclass(frozen=True)
-class PlanParams:
+class PlanParams(StepParams):
     """``source`` is the original's, with the problem's files. ``seed`` is of the programs that are drawn where not all
     are interpreted; no other seed follows from it.
     """
 
     source: Source
-    dialect: GateDialect
-    target: str
-    cases: int
     seed: int
-    budget: GateBudget
 
 
 @dataclass(frozen=True)
@@ -127,20 +133,16 @@ class PlanResult:
 
 
 @dataclass(frozen=True)
-class RunParams:
-    """``cases`` is the number of cases that may have been drawn. ``hidden`` are module names that the candidate may
+class RunParams(StepParams):
+    """``hidden`` are module names that the candidate may
     not import (the problem's), ``neutralised`` names of its own that must not help it (a reference in its file).
     ``case_seconds`` bounds each case; ``loop_order`` draws the order of the iterations of NKI's loops that
     promise to take any. ``unchanged`` are the job's files that the original has too, ``uses_files`` tells that it reads
     or writes files.
     """
 
-    dialect: GateDialect
-    target: str
-    cases: int
     hidden: list[str] = field(default_factory=list)
     neutralised: list[str] = field(default_factory=list)
-    budget: GateBudget = field(default_factory=GateBudget)
     case_seconds: float = 60.0
     loop_order: int = 0
     unchanged: list[str] = field(default_factory=list)
@@ -211,16 +213,6 @@ class RunResult:
 
 
 @dataclass(frozen=True)
-class LaunchParams:
-    """``cases`` is the number of cases that may have been drawn."""
-
-    dialect: GateDialect
-    target: str
-    cases: int
-    budget: GateBudget
-
-
-@dataclass(frozen=True)
 class LaunchResult:
     """Whether the target can launch what the candidate launches for the problem's own inputs; ``refusals`` say why
     not."""
@@ -231,12 +223,9 @@ class LaunchResult:
 
 
 @dataclass(frozen=True)
-class DeviceRunParams:
-    """``cases`` is the number of cases that may have been drawn; ``seconds`` bounds each program that is started."""
+class DeviceRunParams(StepParams):
+    """``seconds`` bounds each program that is started."""
 
-    target: str
-    cases: int
-    budget: GateBudget = field(default_factory=GateBudget)
     seconds: float = 180.0
 
 
@@ -252,16 +241,12 @@ class DeviceRunResult:
 
 
 @dataclass(frozen=True)
-class OriginalParams:
+class OriginalParams(StepParams):
     """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original,
     ``measured`` that its own error is wanted in every case.
     """
 
     source: Source
-    dialect: GateDialect
-    target: str
-    cases: int
-    budget: GateBudget
     same: bool = False
     measured: bool = False
 
@@ -283,14 +268,11 @@ class OriginalResult:
 
 
 @dataclass(frozen=True)
-class ReferenceParams:
+class ReferenceParams(StepParams):
     """``source`` holds the original kernel file and the problem's files, as for ``draw``."""
 
     problem: ProblemRef
     source: Source
-    dialect: GateDialect
-    target: str
-    cases: int
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from support.problem_files import context_of
 from support.trainium_stand_ins import BETA1_KERNEL, CURRENT_KERNEL, neuron_host
 
 from accelopt_profiling.comparison.saved_values import load_values, save_values
+from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.decision import decide
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.gate import _job
@@ -45,7 +46,9 @@ def run(tmp_path, monkeypatch, kernel, installed, function="kernel"):
         save_values(case / "outputs", [2 * x])
     told = []
     context = context_of(folder, {"kernel.py": kernel}, "kernel.py", told.append)
-    result = run_on_device(context, DeviceRunParams("trn1", CASES, seconds=30.0), tmp_path / "dev")
+    result = run_on_device(
+        context, DeviceRunParams("nki", "trn1", CASES, GateBudget(), 30.0), tmp_path / "dev"
+    )
     return result, folder, told
 
 

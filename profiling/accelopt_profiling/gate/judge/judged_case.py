@@ -74,6 +74,13 @@ class JudgedCase:
             return None
         return again
 
+    def wrong_in(
+        self, probe: str, actual: list[Leaf], folder: str, code: str, which: str
+    ) -> OutputComparison | None:
+        """Return what is wrong in a further call's outputs; None where nothing is, or they have other shapes."""
+        outputs = self.further(probe, actual, folder, code, which)
+        return None if outputs is None else self.answers.first_fault(outputs, self.answers.masks(folder))
+
     def beside_the_original(self, number: int, comparison: OutputComparison) -> OutputComparison:
         """Return a comparison without its fault where the original kernel is about as far off in the same
         case."""

@@ -152,9 +152,7 @@ class Later(Probe):
     def judge(self, case: JudgedCase, actual: list[Leaf]) -> None:
         for folder, when in self.circumstances.items():
             if case.answers.has(folder) and not case.reasons:
-                later = case.further(self.name, actual, folder, "mode-branch", f"{when} it")
-                masks = case.answers.masks(folder)
-                wrong = case.answers.first_fault(later, masks) if later is not None else None
+                wrong = case.wrong_in(self.name, actual, folder, "mode-branch", f"{when} it")
                 if wrong is not None:
                     case.fail(
                         self.name, "mode-branch", f"{when} it is wrong on the same inputs: {wrong.detail}."
@@ -207,11 +205,10 @@ class OnDevice(Probe):
     def judge(self, case: JudgedCase, actual: list[Leaf]) -> None:
         if not case.answers.has("device"):
             return
-        other = case.further(self.name, actual, "device", "wrong-on-device", "On the device the kernel")
-        wrong = case.answers.first_fault(other) if other is not None else None
+        which = "On the device the kernel"
+        wrong = case.wrong_in(self.name, actual, "device", "wrong-on-device", which)
         if wrong is not None:
-            message = f"On the device the kernel gives another result: {wrong.detail}."
-            case.fail(self.name, "wrong-on-device", message)
+            case.fail(self.name, "wrong-on-device", f"{which} gives another result: {wrong.detail}.")
 
     def of_run(self, check: AnsweredCheck) -> Iterator[Reason]:
         device = check.evidence.device
@@ -282,9 +279,7 @@ class Configurations(Probe):
         for path in sorted(case.answers.folder.glob(f"{CONFIGURATION} *")):
             about = (path / ABOUT).read_text(encoding="utf-8", errors="replace")[:300]
             which = f"In the configuration {about}, which a device may choose, it"
-            further = case.further(self.name, actual, path.name, "wrong-shape", which)
-            masks = case.answers.masks(path.name)
-            wrong = case.answers.first_fault(further, masks) if further is not None else None
+            wrong = case.wrong_in(self.name, actual, path.name, "wrong-shape", which)
             if wrong is not None:
                 case.fail(self.name, wrong.fault, f"{which} is wrong: {wrong.detail}.")
 

@@ -23,13 +23,11 @@ from accelopt_profiling.gate.probes.conduct import (
     Precision,
     Races,
 )
-from accelopt_profiling.gate.probes.integers import Integers, SameRest, SameSums
 from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows
 from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
+from accelopt_profiling.gate.probes.ordinary import Integers, Large, Original, Rows, SameRest, SameSums, Small
 from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
 from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, Offset
-from accelopt_profiling.gate.probes.rows import Rows
-from accelopt_profiling.gate.probes.scales import Large, Original, Small
 from accelopt_profiling.gate.probes.single_elements import NamedValues, SingleElements
 from accelopt_profiling.gate.probes.sizes import BeyondLimits, DerivedShapes, LongAxes, SmallerSizes
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION

@@ -13,7 +13,7 @@ from typing import Any
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.gate.observe.emulation import TritonSeen, emulation
 from accelopt_profiling.gate.observe.interpretation import of_case
-from accelopt_profiling.gate.step_schemas import LaunchParams, LaunchResult
+from accelopt_profiling.gate.step_schemas import LaunchResult, StepParams
 from accelopt_profiling.gate.steps.case_files import case_folder, own_check_of, saved_arguments, saved_call
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.measurement import Finding, Launchability
@@ -26,7 +26,7 @@ from accelopt_profiling.worker.usercode import load_module, user_errors
 _Call = Callable[[], StepFailedError | None]
 
 
-def launch(context: StepContext, params: LaunchParams) -> LaunchResult:
+def launch(context: StepContext, params: StepParams) -> LaunchResult:
     """Make the first case's call once more, and ask the target's compiler or an emulation of its limits."""
     folder = case_folder(context, 0)
     if not (folder / "call").is_dir():
@@ -55,7 +55,7 @@ def _processor_seconds() -> float:
     return sum(times()[:4])
 
 
-def _triton(params: LaunchParams, call: _Call) -> LaunchResult:
+def _triton(params: StepParams, call: _Call) -> LaunchResult:
     plan = of_case(None, 0, params.budget)
     with emulation(params.dialect, params.target, plan) as seen:
         assert isinstance(seen, TritonSeen)
@@ -102,7 +102,7 @@ def _kind(launch: Any) -> str:
     return repr((launch.line, launch.name, launch.constants, launch.signature, launch.attrs, launch.options))
 
 
-def _nki(params: LaunchParams, call: _Call) -> LaunchResult:
+def _nki(params: StepParams, call: _Call) -> LaunchResult:
     from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
     from accelopt_profiling.nki.install import emulated
     from accelopt_profiling.nki.report import crowded_banks

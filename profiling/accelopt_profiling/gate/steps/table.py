@@ -11,11 +11,11 @@ from accelopt_profiling.gate.step_schemas import (
     DeviceRunParams,
     DrawParams,
     JudgeParams,
-    LaunchParams,
     OriginalParams,
     PlanParams,
     ReferenceParams,
     RunParams,
+    StepParams,
 )
 from accelopt_profiling.gate.steps.device import run_on_device
 from accelopt_profiling.gate.steps.launch import launch
@@ -32,5 +32,5 @@ STEPS: dict[str, tuple[Callable[..., Any], type[Any]]] = {
     "gate.original": (original, OriginalParams),
     "gate.reference": (reference, ReferenceParams),
     "gate.judge": (judge, JudgeParams),
-    "gate.launch": (launch, LaunchParams),
+    "gate.launch": (launch, StepParams),
 }
