@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.memory import fingerprint, overlapping, same_bits
+from accelopt_profiling.comparison.memory import fingerprint, overlapping, same_bits, with_gaps
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import ProblemError
 
@@ -37,12 +37,12 @@ def effects_of(
 
 
 def changed_inputs(before: Sequence[bytes], arguments: Sequence[Any], written: Sequence[int]) -> set[int]:
-    """Return the positions of arguments whose fingerprint is not that ``before``, leaving out those ``written``, which
-    are outputs."""
+    """Return the positions of arguments whose fingerprint, gaps included, is not that ``before``, leaving out those
+    ``written``, which are outputs."""
     return {
         n
         for n, (a, old) in enumerate(zip(arguments, before, strict=True))
-        if n - len(arguments) not in written and fingerprint(a) != old
+        if n - len(arguments) not in written and fingerprint(with_gaps(a)) != old
     }
 
 

@@ -222,6 +222,29 @@ def fingerprint(value: Any) -> bytes:
     return state.digest()
 
 
+def with_gaps(value: Any) -> Any:
+    """Return a tensor's memory from its first element to its last, of a list or tuple that of each; all else as it
+    is."""
+    torch = sys.modules.get("torch")
+    if type(value) in (list, tuple):
+        return type(value)(with_gaps(v) for v in value)
+    if torch is None or not isinstance(value, torch.Tensor) or value.is_contiguous() or not value.numel():
+        return value
+    low, high = span(value)
+    return torch.as_strided(
+        value.detach(), ((high - low) // value.element_size(),), (1,), value.storage_offset()
+    )
+
+
+def empty_alike(value: Any) -> Any:
+    """Return new memory for a tensor, in its layout, gaps included."""
+    torch = sys.modules["torch"]
+    whole = with_gaps(value)
+    if whole is value or any(s == 0 for s in value.stride()):
+        return torch.empty_like(value)
+    return torch.as_strided(whole.clone(), value.shape, value.stride())
+
+
 def _feed(value: Any, update: Callable[[Any], None]) -> None:
     torch = sys.modules.get("torch")
     if type(value) in (list, tuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.comparison.memory import arrays_of, empty_alike
 from accelopt_profiling.gate.probes.probe import Array, Change
 
 #: An array is bounded away from zero, as divisors are, where nothing in it is below so many root mean squares.
@@ -60,7 +60,7 @@ class Rewriting(ABC):
         if changed is None:
             return value
         with torch.no_grad():
-            result = torch.empty_like(value)
+            result = empty_alike(value)
             result.copy_(torch.from_numpy(np.ascontiguousarray(changed)))
         return result.requires_grad_(value.requires_grad)
 

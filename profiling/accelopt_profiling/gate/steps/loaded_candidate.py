@@ -21,6 +21,7 @@ from accelopt_profiling.comparison.memory import (
     overlapping,
     poisoned_memory,
     same_layout,
+    with_gaps,
 )
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, link_values, save_values
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
@@ -133,7 +134,7 @@ class LoadedCandidate:
 
         ``built`` keeps a KernelBench model between calls (see ``problems.call.perform``).
         """
-        before = [fingerprint(a) for a in arguments]
+        before = [fingerprint(with_gaps(a)) for a in arguments]
         movement = name == "again"
         with self.emulated(index, movement) as seen, poisoned_memory(), poisoned_tensors():
             shared = SharedObjects()

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import changed_inputs, with_inplace_outputs
-from accelopt_profiling.comparison.memory import fingerprint, overlapping, poisoned_memory
+from accelopt_profiling.comparison.memory import fingerprint, overlapping, poisoned_memory, with_gaps
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
@@ -74,7 +74,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     poisoned_memory(),
                     user_errors(own),
                 ):
-                    before = [fingerprint(a) for a in arguments]
+                    before = [fingerprint(with_gaps(a)) for a in arguments]
                     outputs = with_inplace_outputs(
                         partial(perform, module, case_call.call, arguments, own.source.kernel),
                         arguments,
@@ -98,7 +98,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     work.counting(),
                     user_errors(own),
                 ):
-                    before = [fingerprint(a) for a in arguments]
+                    before = [fingerprint(with_gaps(a)) for a in arguments]
                     result = call_entry(
                         module,
                         case_call.call,

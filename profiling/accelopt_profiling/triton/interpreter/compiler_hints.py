@@ -57,14 +57,20 @@ CHECKS: Mapping[str, Callable[[Array, int, Sequence[int]], str]] = {
 }
 
 
-def check_hint(name: str, values: Array, rank: int, numbers: Any) -> None:
-    """Check the hint ``name`` of whole numbers or flags.
+#: Memory begins at multiples of at least so many bytes here, and of more on a device.
+_ALIGNED = 64
+
+
+def check_hint(name: str, values: Array, rank: int, numbers: Any, addresses: bool = False) -> None:
+    """Check the hint ``name`` of whole numbers or flags; of ``addresses``, what bytes they are multiples of.
 
     Raises:
         FalseHintError: it does not hold.
     """
     listed: list[Any] = list(numbers) if isinstance(numbers, (list, tuple)) else [numbers]
     plain = [int(n.value if hasattr(n, "value") else n) for n in listed]
+    if addresses:
+        plain = [min(n, _ALIGNED) for n in plain if n & (n - 1) == 0 and name == "multiple_of"]
     if values.dtype.kind in "biu" and values.size and plain and plain[0]:
         reason = CHECKS[name](values, rank, plain)
         if reason:

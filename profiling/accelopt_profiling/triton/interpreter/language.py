@@ -59,9 +59,9 @@ class Language:
         return InterpretedRange(self._builder, *bounds, 1 if step is None else step)
 
     def _hint(self, name: str, input: Any, values: Any, **_: Any) -> Any:
-        """Check a hint to the compiler, which changes no value; of pointers, whose addresses are made up, none."""
-        if isinstance(input, tl.tensor) and not input.dtype.is_ptr() and self._builder.checks_hints:
-            check_hint(name, input.handle.data, len(input.shape), values)
+        """Check a hint to the compiler, which changes no value."""
+        if isinstance(input, tl.tensor) and self._builder.checks_hints:
+            check_hint(name, input.handle.data, len(input.shape), values, input.dtype.is_ptr())
         return input
 
     def _libdevice(self, name: str) -> Callable[..., Any]:
