@@ -142,7 +142,7 @@ def _insides(names: ResolvedNames, node: ast.Attribute) -> Iterator[StaticFindin
 
 
 #: Subjects of products that are taken in TF32.
-TF32 = frozenset(["TF32 by input_precision", "TF32 by allow_tf32", "TF32 by default"])
+TF32 = frozenset(["TF32 by input_precision", "TF32 by allow_tf32", "TF32 by default", "TF32 by name"])
 LOW = ("float16", "bfloat16", "half", "tfloat32", "float8e4", "float8e5", "float8_e4m3", "float8_e5m2",
        "float8_e4m3fn", "float8e4nv", "float8e4b15", "float8_e5m2fnuz", "fp16", "bf16")  # fmt: skip
 
@@ -150,6 +150,12 @@ LOW = ("float16", "bfloat16", "half", "tfloat32", "float8e4", "float8e5", "float
 def _in_single_precision(dot: ast.Call) -> bool:
     given = {k.arg: k.value.value for k in dot.keywords if isinstance(k.value, ast.Constant)}
     return given.get("input_precision") == "ieee" or given.get("allow_tf32") is False
+
+
+def _of_a_product(names: ResolvedNames, node: ast.Constant) -> bool:
+    """Check whether a constant stands at the product itself, and not where a launch or a parameter has it."""
+    keyword = names.parents.get(node)
+    return isinstance(keyword, ast.keyword) and keyword.arg == "input_precision"
 
 
 def low_precision(names: ResolvedNames) -> Iterator[StaticFinding]:
@@ -169,5 +175,13 @@ def low_precision(names: ResolvedNames) -> Iterator[StaticFinding]:
                 yield StaticFinding(
                     "full-precision", "tl.dot", node.lineno, "tl.dot multiplies float32 as it is."
                 )
+        elif (
+            isinstance(node, ast.Constant)
+            and node.value in ("tf32", "ieee")
+            and not _of_a_product(names, node)
+        ):
+            low = node.value == "tf32"
+            code, subject = ("low-precision", "TF32 by name") if low else ("full-precision", "by name")
+            yield StaticFinding(code, subject, node.lineno, f"It names the precision {node.value}.")
         elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value in LOW:
             yield StaticFinding("low-precision", node.value, node.lineno, f"It names {node.value}.")
