@@ -86,27 +86,6 @@ async def asked(host: Host, path: Path, target: str, model: ModelSettings, candi
     return [e async for e in optimize(request, host, None, model=model)]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", REDESIGNS)
-async def test_a_redesign_is_checked_and_can_be_applied(shared_host: Host, name: str, tmp_path: Path) -> None:
-    target, least, kernels = REDESIGNS[name]
-    events = await searched(shared_host, name, target, tmp_path)
-    suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
-    assert suggestions, [
-        (e.outcome, e.latency, e.detail) for e in events if isinstance(e, CandidateTried)
-    ] or events
-    best = suggestions[0]
-    print(f"{name}: {best.slow.us:.4g} -> {best.fast.us:.4g} us, {best.speedup.value:.3g}x")
-    assert best.speedup.value >= least
-    assert best.gate.accepted
-    assert [k.name for k in find_kernels(best.text).kernels] == kernels
-    edits = edits_for(best.base_text, best)
-    assert isinstance(edits, list), edits
-    applied = apply_to_text(best.base_text, edits)
-    assert holds(applied, best.base_text, best.text)
-    assert [e.outcome for e in events if isinstance(e, CandidateTried)] == ["faster"]
-
-
 LOOP = "we load the tile and then " * 400
 FAILS = '{"error": {"message": "out of memory"}}'
 LINE = says("LINES 14\nLoad the tile once.")
@@ -151,6 +130,32 @@ BAD: dict[str, list[tuple[list[Reply], str]]] = {
 }  # fmt: skip
 
 
+def redesign(name: str, events: list[Event]) -> None:
+    """Assert that the last version tried is the redesign, and that what is offered can be applied."""
+    _, least, kernels = REDESIGNS[name]
+    suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    tried = [e for e in events if isinstance(e, CandidateTried)]
+    assert suggestions, [(e.outcome, e.latency, e.detail) for e in tried] or events
+    best = suggestions[0]
+    print(f"{name}: {best.slow.us:.4g} -> {best.fast.us:.4g} us, {best.speedup.value:.3g}x")
+    assert best.speedup.value >= least
+    assert best.gate.accepted
+    assert [k.name for k in find_kernels(best.text).kernels] == kernels
+    edits = edits_for(best.base_text, best)
+    assert isinstance(edits, list), edits
+    applied = apply_to_text(best.base_text, edits)
+    assert holds(applied, best.base_text, best.text)
+    assert [e.outcome for e in tried] == ["failed"] * (len(tried) - 1) + ["faster"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in REDESIGNS if name not in BAD])
+async def test_a_redesign_is_checked_and_can_be_applied(shared_host: Host, name: str, tmp_path: Path) -> None:
+    events = await searched(shared_host, name, REDESIGNS[name][0], tmp_path)
+    redesign(name, events)
+    assert len([e for e in events if isinstance(e, CandidateTried)]) == 1
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", BAD)
 async def test_a_redesign_comes_through_after_every_kind_of_bad_answer(
@@ -173,8 +178,7 @@ async def test_a_redesign_comes_through_after_every_kind_of_bad_answer(
     told = [e.text for e in events if isinstance(e, ProgressText)]
     for _, words in BAD[name]:
         assert sum(words in line for line in told if "answered" not in line) >= 1, (words, told)
-    tried = [e for e in events if isinstance(e, CandidateTried)]
+    redesign(name, events)
     if name == "layer_norm":
+        tried = [e for e in events if isinstance(e, CandidateTried)]
         assert "root_mean_square" in tried[0].detail
-    assert [e.outcome for e in tried] == ["failed"] * (len(tried) - 1) + ["faster"]
-    assert any(isinstance(e, SuggestionFound) for e in events)

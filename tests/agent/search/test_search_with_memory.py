@@ -49,7 +49,7 @@ def gated(a, b):
 
 
 def get_inputs():
-    return [np.random.standard_normal((512, 4096)).astype(np.float32) for _ in range(2)]
+    return [np.random.standard_normal((256, 2048)).astype(np.float32) for _ in range(2)]
 
 
 def reference(a, b):
@@ -81,7 +81,7 @@ async def test_an_accepted_pair_leads_to_a_suggestion_on_another_kernel_sooner(
     shared_host: Host, tmp_path: Path
 ) -> None:
     example = tmp_path / "nki_silu.py"
-    example.write_text(EXAMPLE.read_text().replace("m=4096, n=7168", "m=512, n=4096"))
+    example.write_text(EXAMPLE.read_text().replace("m=4096, n=7168", "m=256, n=2048"))
     other = tmp_path / "gated.py"
     other.write_text(GATED)
 
