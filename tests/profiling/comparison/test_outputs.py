@@ -9,7 +9,6 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from accelopt_profiling.comparison import reference as reference_module
 from accelopt_profiling.comparison.outputs import check_outputs, narrowly_refused
 from accelopt_profiling.comparison.reference import ReferenceRuns, widen
 from accelopt_profiling.problems.problem import Call, Problem, ProblemError, as_they_are, no_reference
@@ -202,12 +201,9 @@ def test_one_run_nearby_does_not_decide_about_thousands_of_badly_conditioned_row
         assert correctness.status == status, correctness.detail
 
 
-def test_of_large_inputs_a_run_nearby_is_made_for_what_is_narrowly_refused_alone(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reference_module, "_NEARBY_BYTES", 1 << 20)
+def test_of_large_inputs_a_run_nearby_is_made_for_what_is_narrowly_refused_alone() -> None:
     generator = np.random.default_rng(1)
-    a = (30 * generator.standard_normal((16384, 64))).astype(np.float32)
+    a = (30 * generator.standard_normal((36864, 64))).astype(np.float32)
     b = (4 * generator.standard_normal((64, 16))).astype(np.float32)
     honest = np.zeros((len(a), 16), np.float32)
     for k in range(64):

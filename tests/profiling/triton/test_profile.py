@@ -416,21 +416,19 @@ def test_large_convolutions_and_their_gradients_are_not_computed_on_zeros(monkey
         assert computed == left_out
 
 
-def test_a_large_tensor_of_a_hollow_run_keeps_that_it_wants_a_gradient(monkeypatch):
+def test_a_large_tensor_of_a_hollow_run_keeps_that_it_wants_a_gradient():
     torch = pytest.importorskip("torch")
     from accelopt_profiling.targets import load_gpu
-    from accelopt_profiling.triton.capture import hollow_tensors
     from accelopt_profiling.triton.capture.torch_device import gpu_on_cpu
 
-    monkeypatch.setattr(hollow_tensors, "_LARGE", 1 << 10)
     with gpu_on_cpu(load_gpu("h100"), hollow=True):
-        x = torch.zeros(32, 64, device="cuda").requires_grad_()
+        x = torch.zeros(4096, 8192, device="cuda").requires_grad_()
         drawn = torch.rand_like(x, requires_grad=True)
-        turned = torch.zeros(32, 64, device="cuda").t_()
-        left = torch.zeros(32, 64, device="cuda").add_(1)
+        turned = torch.zeros(4096, 8192, device="cuda").t_()
+        left = torch.zeros(4096, 8192, device="cuda").add_(1)
     assert x.requires_grad
     assert drawn.requires_grad
-    assert turned.shape == (64, 32)
+    assert turned.shape == (8192, 4096)
     assert left.sum() == 0
 
 
