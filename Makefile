@@ -42,18 +42,18 @@ format: setup
 
 # Three workers on two cores: a quarter of its time a test waits for a process. What else a target needs goes beside.
 PYTEST := $(BIN)/pytest -q -n 3 --dist worksteal
-BESIDE := $(MAKE) --no-print-directory --jobs=3 --output-sync=line
+BESIDE := --no-print-directory --jobs=3 --output-sync=line
 
 check: setup
-	$(BESIDE) lint fast
+	$(MAKE) $(BESIDE) lint fast
 
 test: setup
-	$(BESIDE) lint whole
+	$(MAKE) $(BESIDE) lint whole
 
 # The programs of the system, which tests of hosts and editors need, are fetched beside the fast tests.
 test-all: setup
-	$(BESIDE) lint fast tools client
-	$(BESIDE) slow editors
+	$(MAKE) $(BESIDE) lint fast tools client
+	$(MAKE) $(BESIDE) slow editors
 
 lint: setup
 	$(BIN)/ruff format --check .
