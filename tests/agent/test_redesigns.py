@@ -149,7 +149,14 @@ def redesign(name: str, events: list[Event]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in REDESIGNS if name not in BAD])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.long] if name.startswith(("attention", "mamba")) else [])
+        for name in REDESIGNS
+        if name not in BAD
+    ],
+)
 async def test_a_redesign_is_checked_and_can_be_applied(shared_host: Host, name: str, tmp_path: Path) -> None:
     events = await searched(shared_host, name, REDESIGNS[name][0], tmp_path)
     redesign(name, events)
