@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import lsprotocol.types as t
 import pytest
-from support.editor import CLIENTS, Editor, apply_edits
+from support.editor import CLIENTS, Editor
 from support.nki_kernels import SILU
 from support.scripted_kernels import KERNELS, decided, optimized, recorded
 
@@ -295,11 +295,6 @@ def _argument(action: t.CodeAction | t.Command) -> dict[str, Any]:
     command = action if isinstance(action, t.Command) else action.command
     assert command is not None
     return dict((command.arguments or [{}])[0])
-
-
-def test_edits_of_the_test_editor() -> None:
-    edit = t.TextEdit(t.Range(t.Position(1, 0), t.Position(1, 1)), "B")
-    assert apply_edits("a\nb\nc", [edit]) == "a\nB\nc"
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from lsprotocol import types as t
-from support.editor import apply_edits
 
+from accelopt_lsp.demo.editor import edited_text
 from accelopt_lsp.server.convert import text_changes
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_measurement
 from accelopt_profiling.measurement import Finding, KernelMeasurement, LineCost
@@ -32,13 +32,13 @@ def edits(draw: st.DrawFn) -> tuple[str, list[t.TextDocumentContentChangePartial
         new = draw(st.sampled_from(["", "x", "\n", "x\n", "x\ny\n", "x\ny"]))
         edit = change((first, column), (last, end), new)
         changes.append(edit)
-        now = apply_edits(now, [t.TextEdit(edit.range, new)])
+        now = edited_text(now, [t.TextEdit(edit.range, new)])
     return text, changes
 
 
 def after(text: str, changes: list[t.TextDocumentContentChangePartial]) -> str:
     for edit in changes:
-        text = apply_edits(text, [t.TextEdit(edit.range, edit.text)])
+        text = edited_text(text, [t.TextEdit(edit.range, edit.text)])
     return text
 
 

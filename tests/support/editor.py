@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 
 import lsprotocol.types as t
 from pytest_lsp import LanguageClient, client_capabilities
-from pytest_lsp.client import default_converter, register_lsp_features
+from pytest_lsp.client import register_lsp_features
 
+from accelopt_lsp.demo.editor import client_converter, edited_text
 from support.waiting import PATIENCE, until
 
 T = TypeVar("T")
@@ -28,28 +29,15 @@ def capabilities(name: str) -> t.ClientCapabilities:
         return t.ClientCapabilities()
     if name == "vscode":
         said = json.loads((Path(__file__).parent / "vscode_languageclient_11.json").read_text())
-        return _converter().structure(said["capabilities"], t.ClientCapabilities)
+        return client_converter().structure(said["capabilities"], t.ClientCapabilities)
     return client_capabilities(name)
-
-
-def _converter() -> Any:
-    """lsprotocol takes every code action with a command for a bare command; a command's ``command`` is a string."""
-    converter = default_converter()
-
-    def structure(value: Any, _: Any) -> Any:
-        bare = isinstance(value.get("command"), str)
-        return converter.structure(value, t.Command if bare else t.CodeAction)
-
-    for union in (t.Command | t.CodeAction, t.CodeAction | t.Command):
-        converter.register_structure_hook(union, structure)
-    return converter
 
 
 class Editor(LanguageClient):
     """Applies edits only when they are for the version it has, as VS Code, Helix and Emacs do."""
 
     def __init__(self) -> None:
-        super().__init__(converter_factory=_converter)
+        super().__init__(converter_factory=client_converter)
         register_lsp_features(self)
         self.registers_nothing = False
         self.registrations: list[t.Registration] = []
@@ -179,7 +167,7 @@ class Editor(LanguageClient):
             changes.append((change.text_document.uri, list(change.edits)))  # type: ignore[arg-type]
         changes += [(uri, list(edits)) for uri, edits in (edit.changes or {}).items()]
         for uri, edits in changes:
-            self.set_text(uri, apply_edits(self.texts[uri], edits))
+            self.set_text(uri, edited_text(self.texts[uri], edits))
         return True
 
     async def titles(self, uri: str) -> list[str]:
@@ -252,19 +240,6 @@ def path_of(uri: str) -> Path:
     path = to_fs_path(uri)
     assert path is not None
     return Path(path)
-
-
-def apply_edits(text: str, edits: list[t.TextEdit]) -> str:
-    spans = sorted((_offset(text, e.range.start), _offset(text, e.range.end), e.new_text) for e in edits)
-    for start, end, new in reversed(spans):
-        text = text[:start] + new + text[end:]
-    return text
-
-
-def _offset(text: str, position: t.Position) -> int:
-    """Where a position in UTF-16 units is in ``text``; in the plane these tests use, units are characters."""
-    lines = text.split("\n")
-    return sum(len(line) + 1 for line in lines[: position.line]) + position.character
 
 
 def _position(text: str, offset: int) -> t.Position:

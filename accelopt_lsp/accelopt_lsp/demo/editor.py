@@ -37,7 +37,7 @@ CAPABILITIES = types.ClientCapabilities(
 )
 
 
-def _converter() -> Any:
+def client_converter() -> Any:
     """pygls' converter, reading an action that has a command as the action it is: lsprotocol 2025.0.0 takes every
     object with the key ``command`` for a bare command."""
     converter: Any = default_converter()  # type: ignore[no-untyped-call]  # pygls'
@@ -65,7 +65,7 @@ class Editor:
         self._texts: dict[str, str] = {}
         self._versions: dict[str, int] = {}
         self._environment = {**os.environ, "ACCELOPT_DB": str(database)}
-        self._client = LanguageClient("accelopt-demo", __version__, converter_factory=_converter)
+        self._client = LanguageClient("accelopt-demo", __version__, converter_factory=client_converter)
         self._listen()
 
     def _listen(self) -> None:
@@ -147,7 +147,7 @@ class Editor:
                     f"The edit is for version {version} of {uri}, this is {self._versions[uri]}."
                 )
             edits = [e for e in change.edits if isinstance(e, types.TextEdit)]
-            self.edit(uri, _edited(self._texts[uri], edits))
+            self.edit(uri, edited_text(self._texts[uri], edits))
 
     # What an editor shows
 
@@ -213,7 +213,8 @@ class Editor:
             await asyncio.sleep(0.05)
 
 
-def _edited(text: str, edits: list[types.TextEdit]) -> str:
+def edited_text(text: str, edits: list[types.TextEdit]) -> str:
+    """Return the text after edits, whose positions are in UTF-16 units of the text before."""
     document = TextDocument("file:///demo", text)
     spans = [
         (document.offset_at_position(e.range.start), document.offset_at_position(e.range.end), e.new_text)
