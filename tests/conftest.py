@@ -49,7 +49,7 @@ def pytest_collection() -> Generator[None, Any, Any]:
 
 
 #: Seconds of the tests that took more than ``LONG`` of them when they last ran with ``--note-durations``.
-DURATIONS, LONG = Path(__file__).with_name("durations.json"), 10.0
+DURATIONS, LONG = Path(__file__).with_name("durations.json"), 20.0
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

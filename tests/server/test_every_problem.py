@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import lsprotocol.types as t
 import pytest
-import pytest_asyncio
 from support.editor import Editor
 from support.problem_kinds import AT_A_FRONT_END, KINDS, NOTHING
 
 pytestmark = pytest.mark.slow
-
-
-@pytest_asyncio.fixture
-async def real(environment: dict[str, str]) -> AsyncIterator[Editor]:
-    client = Editor()
-    client.patience = 120.0
-    await client.start_io(str(Path(sys.executable).with_name("accelopt-lsp")), env=environment)
-    yield client
-    await client.end()
 
 
 async def hover_with(editor: Editor, uri: str, line: int, words: str) -> None:

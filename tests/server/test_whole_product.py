@@ -4,25 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import lsprotocol.types as t
 import pytest
-import pytest_asyncio
 from support.editor import Editor
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-
-
-@pytest_asyncio.fixture
-async def real(environment: dict[str, str]) -> AsyncIterator[Editor]:
-    """An editor connected to the server that users start."""
-    client = Editor()
-    client.patience = 90.0
-    await client.start_io(str(Path(sys.executable).with_name("accelopt-lsp")), env=environment)
-    yield client
-    await client.end()
 
 
 @pytest.mark.slow

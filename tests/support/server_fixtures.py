@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -46,5 +47,15 @@ async def editor(environment: dict[str, str], imported: Parent) -> AsyncIterator
     """An editor connected to the scripted server; the test calls ``begin``. The server must end by itself."""
     client = Editor()
     await client.start_io(*imported.command("support.scripted_server"), env=environment)
+    yield client
+    await client.end()
+
+
+@pytest_asyncio.fixture
+async def real(environment: dict[str, str]) -> AsyncIterator[Editor]:
+    """An editor connected to the server that users start."""
+    client = Editor()
+    client.patience = 120.0
+    await client.start_io(str(Path(sys.executable).with_name("accelopt-lsp")), env=environment)
     yield client
     await client.end()

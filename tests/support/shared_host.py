@@ -6,7 +6,7 @@ import asyncio
 import os
 import threading
 from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any, TypeVar
 
 from accelopt_profiling.hosts.host import HostActivity, HostFacts, JobMessage
@@ -77,28 +77,28 @@ class SharedHost:
         return await self._use(self._host.activity())
 
     async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
-        messages: asyncio.Queue[JobMessage] = asyncio.Queue()
-        loop = asyncio.get_running_loop()
+        loop, messages = asyncio.get_running_loop(), asyncio.Queue[JobMessage | None]()
+
+        def put(message: JobMessage | None) -> None:
+            with suppress(RuntimeError):  # the command, and its loop, may have ended
+                loop.call_soon_threadsafe(messages.put_nowait, message)
 
         async def pass_on() -> None:
-            async with aclosing(self._host.run(job)) as answers:
-                async for message in answers:
-                    loop.call_soon_threadsafe(messages.put_nowait, message)
+            try:
+                async with aclosing(self._host.run(job)) as answers:
+                    async for message in answers:
+                        put(message)
+            finally:
+                put(None)
 
         working = asyncio.ensure_future(self._use(pass_on()))
-        waiting: asyncio.Task[JobMessage] | None = None
         try:
-            while not (working.done() and messages.empty()):
-                waiting = waiting or asyncio.ensure_future(messages.get())
-                await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
-                if waiting.done():
-                    message, waiting = waiting.result(), None
-                    yield message
+            while (message := await messages.get()) is not None:
+                yield message
             await working
         finally:
-            for task in filter(None, (working, waiting)):
-                task.cancel()
-            await asyncio.gather(*filter(None, (working, waiting)), return_exceptions=True)
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
 
     async def close(self) -> None:
         """Leave the worker to the next command."""
