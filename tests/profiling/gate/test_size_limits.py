@@ -51,6 +51,21 @@ def test_what_the_original_compares_too_is_no_limit_of_its_rewrite() -> None:
     assert limits_of_sizes("def broken(") == []
 
 
+@pytest.mark.parametrize(
+    ("line", "limits"),
+    [
+        ("at = (tl.program_id(0) * 64 + tl.arange(0, 64)).to(tl.int16)", [32767]),
+        ("at = tl.arange(0, 64)\n    at = at.to(tl.uint8)", [255]),
+        ("at = tl.cast(n, tl.uint16)", [65535]),
+        ("at = tl.load(x + tl.arange(0, 64)).to(tl.int8)", []),
+        ("at = tl.arange(0, 64).to(tl.int64)", []),
+    ],
+)
+def test_places_in_narrow_integers_have_a_limit(line: str, limits: list[int]) -> None:
+    text = f"import triton\nimport triton.language as tl\n\n@triton.jit\ndef kernel(x, n):\n    {line}\n"
+    assert limits_of_sizes(text) == limits
+
+
 def test_sizes_beyond_a_limit_are_multiples_and_the_nearest_come_first() -> None:
     assert shapes_beyond({"rows": 20, "columns": 150}, [1000]) == [
         ({"columns": 1050}, 7),

@@ -125,10 +125,15 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
 _ORDER = (ast.Gt, ast.GtE, ast.Lt, ast.LtE)
 
 
+#: The largest numbers of the integers that a place may be cut to.
+_NARROW = {"int8": 127, "uint8": 255, "int16": 32767, "uint16": 65535}
+
+
 def size_limits(names: ResolvedNames) -> Iterator[int]:
     """Yield the whole numbers that anything is compared with by order, in host code, heuristics and kernels, but for
-    what only raises.
+    what only raises, and the largest ones of the types that kernels cut places to.
     """
+    yield from _narrow_places(names)
     constants = _constants(names.tree)
     for node in ast.walk(names.tree):
         if not isinstance(node, ast.Compare) or not any(isinstance(op, _ORDER) for op in node.ops):
@@ -139,6 +144,31 @@ def size_limits(names: ResolvedNames) -> Iterator[int]:
         values = [_value(side, constants) for side in (node.left, *node.comparators)]
         if None in values:  # the other side is what is looked at
             yield from (v for v in values if v is not None and _LEAST <= v <= _MOST)
+
+
+def _narrow_places(names: ResolvedNames) -> Iterator[int]:
+    for kernel in ast.walk(names.tree):
+        if (
+            not isinstance(kernel, (ast.FunctionDef, ast.AsyncFunctionDef))
+            or kernel.name not in names.kernels
+        ):
+            continue
+        places = _places(names, kernel)
+        for call, called in names.calls(kernel):
+            method = isinstance(call.func, ast.Attribute) and call.func.attr == "to"
+            if not call.args or not (method or called == "triton.language.cast"):
+                continue
+            source: ast.expr = call.args[0] if called else getattr(call.func, "value", call)
+            name = (names.dotted(call.args[-1] if called else call.args[0]) or "").rpartition(".")[2]
+            if name in _NARROW and _follows_place(names, source, places):
+                yield _NARROW[name]
+
+
+def _follows_place(names: ResolvedNames, source: ast.expr, places: set[str]) -> bool:
+    """Check whether an expression is computed from where a program is, and from no data."""
+    parts = {called.rpartition(".")[2] for _, called in names.calls(source)}
+    inner = any(isinstance(n, ast.expr) and _is_place(n, places) for n in ast.walk(source))
+    return "load" not in parts and (inner or bool(parts & {"program_id", "arange"}))
 
 
 def _only_raises(node: ast.If) -> bool:
