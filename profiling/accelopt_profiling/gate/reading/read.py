@@ -19,7 +19,15 @@ from accelopt_profiling.source_text import is_main_guard, parse_python
 
 #: What no rewrite has a reason to do where the original does not: told of a kernel by itself, it refuses a rewrite.
 _HOST_MATTERS = frozenset(
-    ["background-work", "fallback", "mode-branch", "reads-environment", "reads-files", "reads-the-gate"]
+    [
+        "background-work",
+        "fallback",
+        "mode-branch",
+        "reads-clock",
+        "reads-environment",
+        "reads-files",
+        "reads-the-gate",
+    ]
 )
 _READERS = (reaching, patching, fallbacks, branching, escaping, low_precision, special_shapes)
 #: How functions are called that belong to a problem, a test or a benchmark in the kernel's own file.
