@@ -103,7 +103,7 @@ OTHER_TEXTS = {
     "nkibench/nkibench/journal.py", "nkibench/nkibench/kernel_sets/flashinfer_output.py",
     "nkibench/nkibench/kernel_sets/tasks.py", "profiling/accelopt_profiling/hosts/ray_bridge.py",
     "profiling/accelopt_profiling/hosts/worker_connection.py",
-    "profiling/accelopt_profiling/problems/discovery/gpumode.py",
+    "profiling/accelopt_profiling/problems/layouts/gpumode.py",
     "profiling/accelopt_profiling/recording/call_log.py", "profiling/accelopt_profiling/trainium/tools.py",
     "profiling/accelopt_profiling/triton/compilation/assembly.py",
     "profiling/accelopt_profiling/triton/compilation/compile.py",

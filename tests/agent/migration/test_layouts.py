@@ -187,7 +187,7 @@ def bound(text: str) -> set[str]:
 def test_a_layout_moves_whole(data: Any, name: str) -> None:
     layout = Layout(data.draw)
     text = layout.text(KERNELS[name])
-    ref = ProblemRef("python", None, "kernel")
+    ref = ProblemRef("module", None, "kernel")
     with tempfile.TemporaryDirectory() as folder:
         facts = tile_facts(context_of(Path(folder, "facts"), text), FactsParams(ref, "trn2"))
         assert facts.stopped == ""
@@ -238,6 +238,6 @@ def reference(x):
 
 
 def test_what_no_case_reaches_is_named(tmp_path: Path) -> None:
-    ref = ProblemRef("python", None, "kernel")
+    ref = ProblemRef("module", None, "kernel")
     facts = tile_facts(context_of(tmp_path / "facts", HOST), FactsParams(ref, "trn2"))
     assert migrate_text(HOST, facts.facts).not_run == [10]

@@ -153,7 +153,7 @@ def context_of(tmp_path: Path, text: str) -> StepContext:
 
 def moved(tmp_path: Path, text: str) -> tuple[FileMigration, list[CaseComparison]]:
     """Move ``text`` and compare both, as the steps of the worker do it, in this process."""
-    ref = ProblemRef("python", None, "kernel")
+    ref = ProblemRef("module", None, "kernel")
     facts = tile_facts(context_of(tmp_path / "facts", text), FactsParams(ref, "trn2"))
     assert facts.stopped == ""
     result = migrate_text(text, facts.facts)
@@ -201,7 +201,7 @@ def test_what_cannot_be_moved_is_marked_with_its_reason_and_compared_as_it_is(tm
 def test_a_difference_says_where(tmp_path: Path) -> None:
     body = textwrap.indent(textwrap.dedent(BODIES["indices and a store"][0]), "    ")
     text = HEAD + body + TAIL
-    ref = ProblemRef("python", None, "kernel")
+    ref = ProblemRef("module", None, "kernel")
     facts = tile_facts(context_of(tmp_path / "facts", text), FactsParams(ref, "trn2"))
     wrong = migrate_text(text, facts.facts).text.replace("src=tile)", "src=nl.multiply(tile, 1.5))")
     cases = compare_dialects(context_of(tmp_path / "compare", text), CompareParams(ref, wrong, "trn2")).cases

@@ -17,7 +17,7 @@ from accelopt_agent.suggestions.versions import MeasuredVersions, measured_versi
 from accelopt_lsp.explain import Explanation, explanations
 from accelopt_lsp.features.explanation import ModelExplanation, explanation
 from accelopt_memory.memory import Memory
-from accelopt_profiling.gate import violations as conduct
+from accelopt_profiling.gate.probes import conduct
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.quantity import executed, measured
 
