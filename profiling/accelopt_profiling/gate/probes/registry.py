@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from accelopt_profiling.gate.probes.circumstances import (
-    Configurations,
-    FurtherCalls,
-    Kept,
-    Later,
-    LateWrites,
-    OnDevice,
-    Reordered,
-    WithoutKernels,
-)
+from accelopt_profiling.gate.probes.circumstances import FurtherCalls, Kept, Later, LateWrites
 from accelopt_profiling.gate.probes.conduct import (
     CallersState,
     HostComputing,
@@ -26,6 +17,7 @@ from accelopt_profiling.gate.probes.conduct import (
 from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows
 from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
 from accelopt_profiling.gate.probes.ordinary import Integers, Large, Original, Rows, SameRest, SameSums, Small
+from accelopt_profiling.gate.probes.other_ways import Configurations, OnDevice, Reordered, WithoutKernels
 from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
 from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, Offset
 from accelopt_profiling.gate.probes.single_elements import NamedValues, SingleElements
