@@ -46,6 +46,11 @@ class Provenance:
         self._calls.append([])
         self._given.append([])
 
+    def forget(self) -> None:
+        """Forget the last call, which failed."""
+        self._calls.pop()
+        self._given.pop()
+
     def give(self, values: Any) -> None:
         """Note what the call was given: its arguments, parameters of its model."""
         self._given[-1] += [n for _, array in arrays_of(values) if (n := numbers_of(array)) is not None]

@@ -163,6 +163,10 @@ class Configurations(Probe):
             yield Reason("not-run", message)
 
 
+#: Styles of calls that are given all that their launches' values may come from.
+_FOLLOWED = ("returns", "launch", "destination", "model")
+
+
 class WithoutKernels(Probe):
     """A call with everything poisoned that kernels write. An exception is no fault: it needs its kernels."""
 
@@ -191,6 +195,8 @@ class WithoutKernels(Probe):
         for given, mark in ((run.work.marked(arguments), run.work.marked), (arguments, None)):
             run.work.marking = mark is not None
             provenance.begin()
+            if run.calls[index].call.style in _FOLLOWED:
+                provenance.give(arguments)  # before kernels write to them
             with (
                 neutralised(
                     params.dialect, params.target, plan, run.work.pausing, mark, provenance.launch
@@ -203,9 +209,9 @@ class WithoutKernels(Probe):
                     outputs = candidate.perform(index, given, seen, built)
                     break
                 except StepFailedError:
-                    continue
-        if run.calls[index].call.style in ("returns", "launch", "destination", "model"):
-            provenance.give([arguments, list(getattr(built.get("model"), "state_dict", dict)().values())])
+                    provenance.forget()
+        if outputs is not None and "model" in built:
+            provenance.give(list(built["model"].state_dict().values()))
         if outputs is not None:
             with contextlib.suppress(StepFailedError), emulation(params.dialect, params.target):
                 candidate.save(index, "idle", _unmarked(outputs), Seen())
