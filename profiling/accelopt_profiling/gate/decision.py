@@ -245,12 +245,20 @@ class _Cases:
         elif not rewritten and _is_promised(drawn, faults):
             why = "the problem leaves its sizes open, and the kernel does not refuse it"
         else:
-            message = f"{where} it is wrong without saying so: {faults[0].message}"
-            self.notes.append(Reason("not-general", message))
+            self._tell_of_shape(drawn, f"{where} it is wrong without saying so: {faults[0].message}")
             return
         for fault in faults:
             message = f"{where} ({why}): {fault.message}"
             self._refuse(Refusal(fault.code, message, drawn.probe), _named(drawn))
+
+    def _tell_of_shape(self, drawn: DrawnCase, message: str) -> None:
+        """Note a shape at which the candidate is wrong and need not be right; of further ones their sizes alone."""
+        code = "not-general"
+        at = next((n for n, note in enumerate(self.notes) if note.code == code), None)
+        if at is None:
+            self.notes.append(Reason(code, message))
+        else:
+            self.notes[at] = Reason(code, f"{self.notes[at].message} So too at {_named(drawn)}.")
 
     def end(self, checks: list[dict[str, Any]]) -> None:
         """Judge what the cases say together, once all were answered."""
