@@ -210,7 +210,7 @@ class WithoutKernels(Probe):
                     break
                 except StepFailedError:
                     provenance.forget()
-        if outputs is not None and "model" in built:
+        if outputs is not None and run.calls[index].call.style == "model":
             provenance.give(list(built["model"].state_dict().values()))
         if outputs is not None:
             with contextlib.suppress(StepFailedError), emulation(params.dialect, params.target):
