@@ -195,8 +195,9 @@ class WithoutKernels(Probe):
         for given, mark in ((run.work.marked(arguments), run.work.marked), (arguments, None)):
             run.work.marking = mark is not None
             provenance.begin()
-            if run.calls[index].call.style in _FOLLOWED:
+            if run.repeated is not None and run.calls[index].call.style in _FOLLOWED:
                 provenance.give(arguments)  # before kernels write to them
+                provenance.give([place.read() for _, place in run.own.places()])  # workspaces, as they are
             with (
                 neutralised(
                     params.dialect, params.target, plan, run.work.pausing, mark, provenance.launch
