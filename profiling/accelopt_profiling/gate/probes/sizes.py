@@ -62,8 +62,9 @@ class DerivedShapes(SizeProbe):
 
 
 class LongAxes(SizeProbe):
-    """One axis after another at seven times its size, the others as small as they may be: a quarter or half where that
-    is whole, and whole tiles where tiles are the machine's. Last, all axes at one more than a power of two.
+    """One axis after another at seven times its size, the others small in Triton: a quarter or half where that is
+    whole. An NKI kernel is made for the sizes of its tiles, so that the others stay. Last, all axes at one more than a
+    power of two.
     """
 
     name = "long axis"
@@ -72,13 +73,11 @@ class LongAxes(SizeProbe):
 
     def shapes(self, drawing: Drawing) -> list[Shape]:
         axes = _axes(drawing)
-        least = _LEAST_TRITON if drawing.dialect == "triton" else _LEAST_NKI
-        small = {name: _share_of(size, least) for name, size in axes.items()}
+        triton = drawing.dialect == "triton"
+        small = {name: _share_of(size) if triton else size for name, size in axes.items()}
         long = [{**small, name: _LONG * size} for name, size in axes.items()][: self.most - 1]
         uneven = {name: 1 + (1 << max(0, (size - 1).bit_length() - 1)) for name, size in axes.items()}
-        return (
-            [*long, uneven] if drawing.dialect == "triton" and not drawing.problem.shapes and axes else long
-        )
+        return [*long, uneven] if triton and not drawing.problem.shapes and axes else long
 
     def too_large(self, drawing: Drawing) -> str:
         return DerivedShapes().too_large(drawing)
@@ -88,12 +87,12 @@ class LongAxes(SizeProbe):
 
 
 #: So many times its size an axis is long; others keep at least so many elements.
-_LONG, _LEAST_TRITON, _LEAST_NKI = 7, 16, 128
+_LONG, _LEAST = 7, 16
 
 
-def _share_of(size: int, least: int) -> int:
-    shares = (size // part for part in (4, 2) if size % part == 0 and size // part >= least)
-    return next((share for share in shares if share % least == 0), size)
+def _share_of(size: int) -> int:
+    shares = (size // part for part in (4, 2) if size % part == 0)
+    return next((share for share in shares if share % _LEAST == 0), size)
 
 
 class BeyondLimits(SizeProbe):
