@@ -27,7 +27,7 @@ def test_rows_far_above_and_far_below_are_of_one_sign() -> None:
     assert (moved[0] > 0).all()
     assert (moved[8] < 0).all()
     assert moved[1:8].mean() == pytest.approx(1, abs=0.2)
-    assert np.corrcoef(moved[3], NORMAL[3])[0, 1] == pytest.approx(-1, abs=1e-3)
+    assert (np.diff(moved[3] + NORMAL[3]) > 0).all()  # negated, about a mean that grows to the right
 
 
 def test_arrays_of_one_sign_keep_their_kind_beside_others() -> None:

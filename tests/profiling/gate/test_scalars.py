@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 
-from accelopt_profiling.gate.probes.lopsided import varied
+from accelopt_profiling.gate.probes.numbers import fraction, other, replaced
 from accelopt_profiling.problems.problem import Problem
 
 X = np.random.default_rng(2).standard_normal((4, 6)).astype(np.float32)
@@ -27,7 +27,7 @@ class Computes:
 
 
 def run(function: Callable[..., Any], *inputs: Any) -> list[Any]:
-    return varied(cast(Problem, Computes(function)), list(inputs))
+    return replaced(cast(Problem, Computes(function)), list(inputs), fraction)
 
 
 @pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
@@ -57,3 +57,11 @@ def test_what_the_reference_writes_to_is_a_copy() -> None:
     before = X.copy()
     assert run(add, X, 0.5)[1] == 0.375
     assert np.array_equal(X, before)
+
+
+@pytest.mark.parametrize(
+    ("number", "changed"), [(1.0, 0.75), (0.5, 0.375), (1e-6, 0.05), (0.0, 0.05), (-2.0, -1.5)]
+)
+def test_whole_numbers_and_what_is_next_to_nothing_change_as_well(number: float, changed: float) -> None:
+    problem = cast(Problem, Computes(lambda x, a: x * a))
+    assert replaced(problem, [X, number], other)[1] == changed

@@ -16,7 +16,8 @@ def right_without_kernels(
     answers: SavedOutputs, actual: list[Leaf], known: dict[int, Array] | None = None
 ) -> float | None:
     """Return the share of elements (of those ``known``) that were right although all that kernels wrote was poisoned.
-    Zeros, NaN and elements of an input that stayed need no kernel; None where no others are left, or nobody tried.
+    Zeros, NaN, integers with all bits set and elements of an input that stayed need no kernel; None where no others are
+    left, or nobody tried.
     """
     idle = answers.read("idle") if answers.has("idle") else ""
     if isinstance(idle, str) or len(idle) != len(actual):
@@ -33,6 +34,8 @@ def right_without_kernels(
         matters = (full.values != 0) | (mine.values != full.values)
         if full.values.dtype.kind == "f":
             matters = matters & ~np.isnan(full.values)  # without kernels everything is NaN
+        elif full.values.dtype.kind in "iu":
+            matters = matters & (full.values != np.array(-1).astype(full.values.dtype))  # or has all bits set
         mask = (known or {}).get(number)
         if mask is not None and mask.shape == full.shape:
             matters = matters & mask

@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
+from accelopt_profiling.gate.probes.numbers import fraction, replaced
 from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Array, Change, Drawing, ValueProbe, mixed
 from accelopt_profiling.gate.probes.rewriting import Rewriting, both_signs, dtype_of, largest_positive
 from accelopt_profiling.gate.request import Case
-from accelopt_profiling.problems.loading.call import copied
-from accelopt_profiling.problems.problem import Problem
 
 #: Kinds of the reference's work (``observe.hostwork``), of which it has to do all of one set.
 _SHIFTED = ({"softmax"}, {"attention"}, {"loss"}, {"exp", "extreme"})
@@ -32,19 +31,20 @@ _CROWDED, _MANY = 0.99, 64
 #: A row far above the others, in root mean squares, and how much of its own variation it keeps: all of it is of one
 #: sign then, and its variance is still a fiftieth of its mean square, as in the case "rows".
 _SINK, _KEPT = 3.5, 0.5
+#: The mean at the left end of rows, in root mean squares; it grows to the right, and is one for whole rows.
+_LEFT = 0.25
 #: How much wider than it was drawn an array from 0 to 1 is made around zero.
 _CENTRED = 4.0
-#: What is between 0 and 1 stays so.
-_FACTOR = 0.75
 
 
 class Skewed(ValueProbe):
     """Float arrays that have negative elements are negated, and if they have both signs moved up by their root mean
-    square, with the first row of each matrix far above the others and its middle row far below. If none has negative
-    elements, so is the largest one, less its mean: a problem that draws from 0 to 1 seldom means that, and one that
-    does gives NaN. Indices that count (0, 1, 2, ... along the last axis) come in another order, lower triangular masks
-    upside down. Where one array holds whole numbers that were drawn at random, nearly all of them are the same one.
-    Scalar fractions become three quarters of what they were.
+    square, less on the left of rows and more on the right, with the first row of each matrix far above the others
+    and its middle row far below. If none has negative elements, so is the largest one, less its mean: a problem
+    that draws from 0 to 1 seldom means that, and one that does gives NaN. Indices that count (0, 1, 2, ... along
+    the last axis) come in another order, lower triangular masks upside down. Where one array holds whole numbers
+    that were drawn at random, nearly all of them are the same one. Scalar fractions become three quarters of what
+    they were.
     """
 
     name = "skewed"
@@ -56,7 +56,7 @@ class Skewed(ValueProbe):
         skewed = _Skewed(mixed(case.seed), largest_positive(inputs), _drawn_integers(inputs))
         values, changed = skewed.of(inputs)
         if drawing.own_reference and byte_count(values) <= COUNTED_BYTES:
-            before, values = values, varied(drawing.problem, values)
+            before, values = values, replaced(drawing.problem, values, fraction)
             changed = changed or before is not values
         return values, changed
 
@@ -113,7 +113,7 @@ class _Skewed(Rewriting):
         if not both_signs(array):
             return negated
         scale = float(np.sqrt(np.mean(np.square(array[finite]))))
-        moved = negated + scale
+        moved = negated + scale * np.linspace(_LEFT, 2 - _LEFT, array.shape[-1])
         if array.ndim > 1 and array.shape[-2] > 2:
             moved[..., 0, :] = _SINK * scale + _KEPT * negated[..., 0, :]
             middle = array.shape[-2] // 2
@@ -172,28 +172,3 @@ class _Spikes(Rewriting):
         if self.far and rows > 3:
             spiked[..., 1, :] += _FAR
         return spiked
-
-
-def varied(problem: Problem, inputs: list[Any]) -> list[Any]:
-    """Return ``inputs`` with every Python float among them at three quarters, whole numbers aside (an exponent of 2.0
-    says what to compute). Nothing changes where the reference does not look at them: there a kernel may take the
-    word of either."""
-    moved = [v * _FACTOR if type(v) is float and not v.is_integer() else v for v in inputs]
-    if all(a is b for a, b in zip(moved, inputs, strict=True)):
-        return inputs
-    try:
-        before, after = (problem.reference([copied(v) for v in given]) for given in (inputs, moved))
-    except Exception:  # the reference takes no other number
-        return inputs
-    return inputs if before is None or after is None or _alike(before, after) else moved
-
-
-def _alike(one: list[Any], other: list[Any]) -> bool:
-    pairs = zip(arrays_of(one), arrays_of(other), strict=False)
-    return all(np.array_equal(_plain(a), _plain(b), equal_nan=True) for (_, a), (_, b) in pairs)
-
-
-def _plain(array: Any) -> Any:
-    if isinstance(array, np.ndarray):
-        return array.astype(np.float64) if array.dtype.kind not in "iub" else array
-    return array.detach().cpu().double().numpy()

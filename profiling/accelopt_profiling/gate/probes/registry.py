@@ -16,6 +16,7 @@ from accelopt_profiling.gate.probes.conduct import (
 )
 from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows
 from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
+from accelopt_profiling.gate.probes.numbers import OtherNumbers
 from accelopt_profiling.gate.probes.ordinary import Integers, Large, Original, Rows, SameRest, SameSums, Small
 from accelopt_profiling.gate.probes.other_ways import Configurations, OnDevice, Reordered, WithoutKernels
 from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
@@ -38,6 +39,7 @@ PROBES: tuple[Probe, ...] = (
     Offset(),
     FarElements(),
     IntegerEnds(),
+    OtherNumbers(),
     SingleElements(),
     NamedValues(),
     Integers(),

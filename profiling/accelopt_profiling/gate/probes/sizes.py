@@ -40,14 +40,14 @@ class DerivedShapes(SizeProbe):
     catches = (
         "Kernels that are right at the stated shape alone: tiles that do not divide, axes taken as given."
     )
-    most = 4
+    most = 5
     told = True
 
     def shapes(self, drawing: Drawing) -> list[Shape]:
         axes = _axes(drawing)
         if not axes:
             return []
-        doubled = [{name: 2 * size} for name, size in axes.items()][:2]
+        doubled = [{name: 2 * size} for name, size in axes.items()][:3]
         primes = {name: _prime_below(size) for name, size in axes.items()}
         return doubled if drawing.problem.shapes else [*doubled, primes, {next(iter(axes)): 1}]
 
