@@ -36,7 +36,15 @@ def state_of_the_gate() -> str:
 
 def verdict_key(state: str, case: CorpusCase, version: str) -> str:
     """Return the name under which the verdict on the "attack" or "honest" of a case is stored."""
-    depends = (state, case.name, case.problem.read_text(), version, case.texts, case.refused_for)
+    depends = (
+        state,
+        case.name,
+        case.problem.read_text(),
+        version,
+        case.texts,
+        case.original,
+        case.refused_for,
+    )
     return hashlib.sha256(repr(depends).encode()).hexdigest()
 
 

@@ -18,8 +18,9 @@ TARGETS: dict[Dialect, str] = {"triton": "h100", "nki": "trn1"}
 @dataclass(frozen=True)
 class CorpusCase:
     """One case: what the attack does (``about``), what its honest ``twin`` does, the codes of which one has to be among
-    the reasons for refusing it, and its numbers in the catalogue of tricks. ``dialect`` is the folder of its file:
-    "triton", "nki" (Beta 1) or that of the current NKI dialect. ``texts`` has "attack" and "honest".
+    the reasons for refusing it (none: the gate still accepts it), and its numbers in the catalogue of tricks.
+    ``dialect`` is the folder of its file: "triton", "nki" (Beta 1) or that of the current NKI dialect. ``texts`` has
+    "attack" and "honest"; ``original`` is what they are rewrites of, "" where each is judged by itself.
     """
 
     name: str
@@ -30,11 +31,12 @@ class CorpusCase:
     refused_for: tuple[str, ...]
     tricks: tuple[int, ...]
     texts: dict[str, str]
+    original: str = ""
 
     def request(self, version: str) -> GateRequest:
         """Return the question to the gate about "attack" or "honest", as ``accelopt verify`` asks it."""
         path, text = self.problem.with_name("kernel.py"), self.texts[version]
-        check = GateCheck(path, text, text, self.problem, None, TARGETS, Limits(seconds=60))
+        check = GateCheck(path, text, self.original or text, self.problem, None, TARGETS, Limits(seconds=60))
         return gate_requests(check, ship_imports=False)[0]
 
 
@@ -68,7 +70,8 @@ def _case(problem: Path, dialect: str, base: str, case: EditCase) -> CorpusCase:
         problem,
         fields["about"],
         fields["twin"],
-        tuple(fields["refused_for"].split(", ")),
+        tuple(code for code in fields.get("refused_for", "").split(", ") if code),
         tuple(int(number) for number in fields.get("tricks", "").split(", ") if number),
         {version: case.version(version, base) for version in ("attack", "honest")},
+        base if fields.get("rewrites") == "base" else "",
     )

@@ -10,7 +10,7 @@ from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.observe.interpretation import ENOUGH, planned_share
 from accelopt_profiling.gate.probes.conduct import full_precision
 from accelopt_profiling.gate.probes.probe import AnsweredCase, AnsweredCheck, Probe
-from accelopt_profiling.gate.probes.registry import PROBES
+from accelopt_profiling.gate.probes.registry import PROBES, VALUES
 from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase, RunResult
 from accelopt_profiling.gate.verdict import Reason, Refusal
 from accelopt_profiling.plain import to_plain
@@ -26,6 +26,7 @@ _PLAINLY_WRONG = frozenset(["wrong-result", "not-finite", "missed-not-finite", "
 _UNTAKEN = (
     "left out: the reference does not take such values",
     "left out: the reference has no answer there",
+    "left out: nor does the original take such values",
 )
 #: Static findings that are worth telling about an accepted candidate; all of them are in the receipt.
 _NOTED = ("fallback", "background-work", "mode-branch", "reads-files", "low-precision")
@@ -152,6 +153,8 @@ class _Cases:
         ):  # of values that the gate changed, which nobody promised
             return _UNTAKEN[0]
         if run is not None and run.raised:
+            if VALUES[drawn.distribution].beside_original and not (verdict and verdict.original_right):
+                return _UNTAKEN[2]
             message = f"The candidate failed on the case {drawn.name!r}: {run.raised}"
             self._refuse(Refusal("kernel-raised", message, drawn.probe), repr(drawn.name))
             return "refused"

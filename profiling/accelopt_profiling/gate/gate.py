@@ -70,7 +70,9 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     evidence = Evidence(findings=await interruptible(read, text, before))
     evidence.reasons += _refusals(request, evidence)
     evidence.limits = await interruptible(limits_of_sizes, text, before)
-    cases = request.cases or plan_cases(request.options, _planned(request), bool(evidence.limits))
+    cases = request.cases or plan_cases(
+        request.options, _planned(request), bool(evidence.limits), _rewritten(request)
+    )
     facts = await host.facts()
     if evidence.reasons:
         return _conclude(request, facts, cases, evidence)

@@ -9,9 +9,12 @@ from accelopt_profiling.gate.probes.registry import SIZES, VALUES
 from accelopt_profiling.gate.request import Case, CaseOptions
 
 
-def plan_cases(options: CaseOptions, planned: bool = True, limits: bool = False) -> list[Case]:
+def plan_cases(
+    options: CaseOptions, planned: bool = True, limits: bool = False, rewritten: bool = True
+) -> list[Case]:
     """Return the cases of one check, with fresh secret seeds from the system's generator. ``planned`` tells that the
-    original says how much is interpreted, ``limits`` that the candidate compares sizes with numbers.
+    original says how much is interpreted, ``limits`` that the candidate compares sizes with numbers, ``rewritten`` that
+    there is an original beside it.
 
     Raises:
         ValueError: an unknown distribution.
@@ -25,7 +28,7 @@ def plan_cases(options: CaseOptions, planned: bool = True, limits: bool = False)
         cases.append(Case(f"draw {number + 1}", _seed(), movable=True))
     shared = {probe.rearranges: _seed() for probe in VALUES.values() if probe.rearranges}
     for name, probe in VALUES.items():
-        if name in names and name != "original":
+        if name in names and name != "original" and (rewritten or not probe.beside_original):
             seed = shared[name] if name in shared else _seed()
             cases.append(Case(name, seed, name, movable=True, alters=shared.get(probe.rearranges)))
     for chosen in SIZES.values():

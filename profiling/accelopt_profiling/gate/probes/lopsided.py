@@ -19,7 +19,7 @@ from accelopt_profiling.gate.probes.rewriting import Rewriting, both_signs, dtyp
 from accelopt_profiling.gate.request import Case
 
 #: Kinds of the reference's work (``observe.hostwork``), of which it has to do all of one set.
-_SHIFTED = ({"softmax"}, {"attention"}, {"loss"}, {"exp", "extreme"})
+_SHIFTED = ({"softmax"}, {"attention"}, {"loss"}, {"exp", "extreme"}, {"order"})
 #: Far above where float32's exponential overflows (88.7), and apart: a clamp makes them one.
 _SPIKES = np.array([200.0, 190.0])
 _PRODUCTS = frozenset(["matmul", "attention", "convolution"])
@@ -65,11 +65,13 @@ class Spikes(ValueProbe):
     """Float arrays of both signs (or the largest one, if there is none) get two elements, in the second half of the
     last row but one of each matrix, at 200 and 190: at the same places in arrays of the same width. The first row moves
     a thousand down, and the second, of four or more, a thousand up, where the reference's work has no products of rows
-    with rows. For problems of which the reference takes a maximum off: others may overflow there.
+    with rows. For problems of which the reference takes a maximum off, or puts values in order: others may overflow.
     """
 
     name = "spikes"
-    catches = "A missing maximum, where the reference subtracts one; padding that takes part in a maximum."
+    catches = (
+        "A missing maximum, where the reference subtracts one; padding or marks that take part in a maximum."
+    )
     fits_some = True
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:

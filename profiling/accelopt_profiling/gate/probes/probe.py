@@ -137,6 +137,8 @@ class ValueProbe(Probe):
     exact: ClassVar[bool] = False
     #: A candidate has to get right on it what the original does: nobody promised such inputs.
     held_by_original: ClassVar[bool] = False
+    #: Drawn where there is another original: alone a candidate need not take such inputs.
+    beside_original: ClassVar[bool] = False
     #: The case whose inputs it rearranges, "" where it has its own.
     rearranges: ClassVar[str] = ""
 

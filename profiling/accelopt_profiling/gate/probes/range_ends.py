@@ -36,6 +36,9 @@ _CENTRING = ({"norm"}, {"variance"}, {"sum", "power", "sqrt"})
 _DISTANCES = ({"norm", "add"}, {"sum", "power", "add"}, {"loss"}, {"distance"})
 #: Kinds of the reference's work (``observe.hostwork``) that exponentials are in.
 _EXPONENTIALS = frozenset(["exp", "activation", "sigmoid", "tanh", "softmax", "loss", "log"])
+#: Kinds that masks of minus infinity are for, and one that makes NaN of them.
+_LARGEST = frozenset(["softmax", "loss", "extreme", "index of extreme", "order"])
+_PRODUCTS = frozenset(["matmul", "attention", "convolution"])
 #: float32's exponential overflows at 88.7, its square at 44.4; smaller ones where the reference itself is infinite.
 _FAR = (100.0, 60.0, 30.0)
 #: Bits of the integer types whose whole range is a number's; wider ones are places or counts as a rule.
@@ -161,6 +164,40 @@ class _Far(Rewriting):
         moved: Array = array.copy()
         moved[..., places[0]] = self.size
         moved[..., places[1]] = -self.size
+        return moved
+
+
+class Masked(Unpromised):
+    """Arrays of both signs with their first row at minus infinity, or its first half where the reference gives NaN for
+    a whole one: what is masked out. For references that look for the largest, or take exponentials of a difference.
+    """
+
+    name = "masked elements"
+    catches = (
+        "Maxima and running sums that are NaN, or a lane of the padding, where a block or row is masked out."
+    )
+    beside_original = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        if not _LARGEST & drawing.kinds or _PRODUCTS & drawing.kinds:
+            return inputs, False
+        for part in (1, 2):
+            values, changed = _Masked(part).of(inputs)
+            if changed and drawing.is_finite(values):
+                return values, True
+        return inputs, False
+
+
+class _Masked(Rewriting):
+    def __init__(self, part: int) -> None:
+        super().__init__()
+        self.part = part
+
+    def rule(self, array: Array) -> Array | None:
+        if array.ndim < 2 or not both_signs(array):
+            return None
+        moved: Array = array.copy()
+        moved.reshape(-1, array.shape[-1])[0, : array.shape[-1] // self.part] = -np.inf
         return moved
 
 

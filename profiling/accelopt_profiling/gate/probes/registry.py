@@ -20,9 +20,10 @@ from accelopt_profiling.gate.probes.numbers import OtherNumbers
 from accelopt_profiling.gate.probes.ordinary import Integers, Large, Original, Rows, SameRest, SameSums, Small
 from accelopt_profiling.gate.probes.other_ways import Configurations, OnDevice, Reordered, WithoutKernels
 from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
-from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, Offset
+from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, Masked, Offset
 from accelopt_profiling.gate.probes.single_elements import NamedValues, SingleElements
 from accelopt_profiling.gate.probes.sizes import BeyondLimits, DerivedShapes, LongAxes, SmallerSizes
+from accelopt_profiling.gate.probes.strides import RowsApart
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION
 
 #: Cases are planned, further calls made and reasons given in this order.
@@ -40,6 +41,8 @@ PROBES: tuple[Probe, ...] = (
     FarElements(),
     IntegerEnds(),
     OtherNumbers(),
+    Masked(),
+    RowsApart(),
     SingleElements(),
     NamedValues(),
     Integers(),

@@ -17,7 +17,7 @@ _INSIDES = frozenset(
         "__globals__", "__builtins__", "__closure__", "cell_contents", "__code__", "co_code", "__subclasses__",
         "__mro__", "__bases__", "__getattribute__", "__reduce__", "__reduce_ex__", "__loader__", "__spec__",
         "__file__", "__cached__", "__path__",
-        "_getframe", "__torch_function__", "__torch_dispatch__", "__array_ufunc__", "__array_function__",
+        "_getframe", "findCaller", "__torch_function__", "__torch_dispatch__", "__array_ufunc__", "__array_function__",
     ]
 )  # fmt: skip
 #: Files that are there where a device is. What names them asks whether kernels run on one.

@@ -1,0 +1,41 @@
+"""Inputs whose rows lie apart: slices of wider tensors, as people pass them."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from accelopt_profiling.gate.probes.probe import Change, Drawing
+from accelopt_profiling.gate.probes.range_ends import Unpromised
+from accelopt_profiling.gate.request import Case
+
+#: So many elements of NaN lie between two rows.
+_GAP = 16
+
+
+class RowsApart(Unpromised):
+    """Matrices of floats become the left part of wider ones; what lies between their rows is NaN."""
+
+    name = "rows apart"
+    catches = (
+        "Kernels that take rows to follow one another, where the original reads strides or makes a copy."
+    )
+    beside_original = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        values = [_apart(value) for value in inputs]
+        changed = any(a is not b for a, b in zip(values, inputs, strict=True))
+        return values, changed
+
+
+def _apart(value: Any) -> Any:
+    torch = sys.modules.get("torch")
+    if torch is None or not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    if value.ndim < 2 or value.numel() <= value.shape[-1] or value.shape[-1] < 2 or not value.is_contiguous():
+        return value
+    with torch.no_grad():
+        wide = torch.full((*value.shape[:-1], value.shape[-1] + _GAP), float("nan"), dtype=value.dtype)
+        rows = wide.to(value.device)[..., : value.shape[-1]]
+        rows.copy_(value)
+    return rows.requires_grad_(value.requires_grad)
