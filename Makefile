@@ -50,10 +50,12 @@ check: setup
 test: setup
 	$(MAKE) $(BESIDE) lint whole
 
-# The programs of the system, which tests of hosts and editors need, are fetched beside the fast tests.
+# The programs of the system, which tests of hosts and editors need, are fetched beside the fast tests. Nothing runs beside
+# the editors: the engine that they wait for has a low priority.
 test-all: setup
 	$(MAKE) $(BESIDE) lint fast tools client
-	$(MAKE) $(BESIDE) slow editors
+	$(MAKE) slow
+	$(MAKE) editors
 
 lint: setup
 	$(BIN)/ruff format --check .
@@ -70,7 +72,7 @@ slow: setup
 	$(PYTEST) --durations=60 -m "slow and not editor"
 
 editors: setup
-	$(BIN)/pytest -q -m editor
+	$(BIN)/pytest -q -n 2 --dist loadfile -m editor
 
 client: vsix
 	cd vscode-extension && npm test
