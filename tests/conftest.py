@@ -48,12 +48,8 @@ def pytest_collection() -> Generator[None, Any, Any]:
         gc.enable()
 
 
-#: Seconds of the tests that took more than ``LONG`` of them when they last ran with ``--note-durations``.
+#: Seconds of the tests that took more than ``LONG`` of them when they last ran with ``NOTE_DURATIONS`` set.
 DURATIONS, LONG = Path(__file__).with_name("durations.json"), 20.0
-
-
-def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--note-durations", action="store_true", help=f"note in {DURATIONS.name} what took long")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -62,8 +58,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -seconds.get(item.nodeid, 0.0))
 
 
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
-    if config.getoption("note_durations"):
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    if os.environ.get("NOTE_DURATIONS"):
         ran: dict[str, float] = {}
         for report in terminalreporter.getreports("passed"):
             ran[report.nodeid] = ran.get(report.nodeid, 0.0) + report.duration

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
@@ -307,6 +308,15 @@ _COMPILED: tuple[tuple[Any, dict[str, Any]], ...] = (
 )
 
 
+def _compilers_view(stubs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """Return the class through which torch's compiler sees a GPU, and the ``stubs`` for it: it took the functions of
+    ``torch.cuda`` when it was imported, which may be before this redirect."""
+    module = sys.modules.get("torch._dynamo.device_interface")
+    view = getattr(module, "CudaInterface", None)
+    taken = {n: v for n, v in stubs.items() if view is not None and n in vars(view)}
+    return view, {n: v if isinstance(v, type) else staticmethod(v) for n, v in taken.items()}
+
+
 @contextlib.contextmanager
 def gpu_on_cpu(target: GpuTarget, *, hollow: bool = False, poison: bool = True) -> Iterator[GpuOnCpu]:
     """Install the redirect for ``target``; on leaving, everything is as before.
@@ -317,13 +327,15 @@ def gpu_on_cpu(target: GpuTarget, *, hollow: bool = False, poison: bool = True) 
     versions = {"cuda": None, "hip": "6.4"} if target.backend == "hip" else {"cuda": "12.8", "hip": None}
     mode = GpuOnCpu(hollow, poison)
     try:
+        stubs = _stubs(target)
         stubbed = (
-            (torch.cuda, _stubs(target)), (torch.version, versions), (torch.accelerator, _ACCELERATOR),
+            (torch.cuda, stubs), _compilers_view(stubs), (torch.version, versions), (torch.accelerator, _ACCELERATOR),
             (torch, {"Generator": _HostGenerator, "get_device_module": _device_module}), *_COMPILED,
         )  # fmt: skip
-        for owner, stubs in stubbed:
-            for name, value in stubs.items():
-                saved.append((owner, name, getattr(owner, name, _ABSENT)))
+        for owner, values in stubbed:
+            for name, value in values.items():
+                before = vars(owner)[name] if isinstance(owner, type) else getattr(owner, name, _ABSENT)
+                saved.append((owner, name, before))
                 setattr(owner, name, value)
         with mode:
             yield mode
