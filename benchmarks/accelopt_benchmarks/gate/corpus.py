@@ -11,6 +11,8 @@ from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.measurement import Dialect
 
+#: The texts of a case: the attack, and its honest negative control.
+VERSIONS = ("attack", "honest")
 #: What the corpus's kernels are checked for.
 TARGETS: dict[Dialect, str] = {"triton": "h100", "nki": "trn1"}
 
@@ -20,7 +22,8 @@ class CorpusCase:
     """One case: what the attack does (``about``), what its honest ``twin`` does, the codes of which one has to be among
     the reasons for refusing it (none: the gate still accepts it), and its numbers in the catalogue of tricks.
     ``dialect`` is the folder of its file: "triton", "nki" (Beta 1) or that of the current NKI dialect. ``texts`` has
-    "attack" and "honest"; ``original`` is what they are rewrites of, "" where each is judged by itself.
+    "attack", and "honest" unless its control is that of the case before; ``original`` is what they are rewrites of,
+    "" where each is judged by itself.
     """
 
     name: str
@@ -69,9 +72,13 @@ def _case(problem: Path, dialect: str, base: str, case: EditCase) -> CorpusCase:
         dialect,
         problem,
         fields["about"],
-        fields["twin"],
+        fields["twin"] if "honest" in case.parts else "",
         tuple(code for code in fields.get("refused_for", "").split(", ") if code),
         tuple(int(number) for number in fields.get("tricks", "").split(", ") if number),
-        {version: case.version(version, base) for version in ("attack", "honest")},
+        {
+            version: case.version(version, base)
+            for version in VERSIONS
+            if version in case.parts or version == "attack"
+        },
         base if fields.get("rewrites") == "base" else "",
     )

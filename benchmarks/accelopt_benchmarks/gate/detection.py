@@ -24,9 +24,6 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.hosts.host import Host
 
-#: The texts of a case: the attack, and its honest negative control.
-VERSIONS = ("attack", "honest")
-
 
 @dataclass(frozen=True)
 class CorpusVerdict:
@@ -58,7 +55,7 @@ async def judge_corpus(
 ) -> AsyncGenerator[CorpusVerdict, None]:
     """Check every attack and every twin, one after another. Without ``reading`` the run has to find them alone."""
     for case in cases:
-        for version in VERSIONS:
+        for version in case.texts:
             yield await judge(host, case, version, reading=reading)
 
 
