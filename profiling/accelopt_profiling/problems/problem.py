@@ -53,12 +53,12 @@ class OutputSpec:
 class Call:
     """A call of ``function`` of the kernel file, which may be a class's (``Softmax.apply``).
 
-    With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and
-    ``seed`` seeds the generators before the constructor runs, as it does for the reference model. The last
-    arguments are passed by the names in ``keywords``. With ``backward`` the gradients of the tensors among them, for
-    ones at each output, are computed as well and follow the outputs. ``grid`` holds Python expressions of a launch's
-    arguments, one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known. ``on_chip`` names arguments of an
-    NKI kernel that are tiles in SBUF: they are loaded before it begins.
+    With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and ``seed``
+    seeds the generators before the constructor runs, as it does for the reference model. The last arguments are
+    passed by the names in ``keywords``. With ``backward`` the gradients of the tensors among them are computed as
+    well and follow the outputs (see ``loading.call.with_gradients``). ``grid`` holds Python expressions of a
+    launch's arguments, one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known. ``on_chip`` names
+    arguments of an NKI kernel that are tiles in SBUF: they are loaded before it begins.
     With the style "recorded" the arguments are the storages of the calls ``recorded``, each with its ``entry``, encoded
     ``arguments``, ``keywords`` and ``grid`` (see ``recording.recorded_call``). With the style "model" ``parameters``
     are the shapes, by name, of those that are drawn anew once it is built, from ``parameter_seed`` (see

@@ -60,14 +60,14 @@ class OtherNumbers(Unpromised):
 def replaced(problem: Problem, inputs: list[Any], change: Callable[[Any], Any]) -> list[Any]:
     """Return ``inputs`` with every argument changed. They are the same object where nothing changes, or
     the reference does not look at them: there a kernel may take the word of either."""
-    moved = [change(v) for v in inputs]
-    if all(a is b or (type(a) is float and a == b) for a, b in zip(moved, inputs, strict=True)):
+    values = [change(v) for v in inputs]
+    if all(a is b or (type(a) is float and a == b) for a, b in zip(values, inputs, strict=True)):
         return inputs
     try:
-        before, after = (problem.reference([copied(v) for v in given]) for given in (inputs, moved))
+        before, after = (problem.reference([copied(v) for v in arguments]) for arguments in (inputs, values))
     except Exception:  # the reference takes no other number
         return inputs
-    return inputs if before is None or after is None or _alike(before, after) else moved
+    return inputs if before is None or after is None or _alike(before, after) else values
 
 
 def _alike(one: list[Any], other: list[Any]) -> bool:

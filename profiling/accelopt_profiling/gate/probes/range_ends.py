@@ -196,9 +196,9 @@ class _Masked(Rewriting):
     def rule(self, array: Array) -> Array | None:
         if array.ndim < 2 or not both_signs(array):
             return None
-        moved: Array = array.copy()
-        moved.reshape(-1, array.shape[-1])[0, : array.shape[-1] // self.part] = -np.inf
-        return moved
+        masked: Array = array.copy()
+        masked.reshape(-1, array.shape[-1])[0, : array.shape[-1] // self.part] = -np.inf
+        return masked
 
 
 class IntegerEnds(Unpromised):

@@ -313,8 +313,8 @@ def _compilers_view(stubs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     ``torch.cuda`` when it was imported, which may be before this redirect."""
     module = sys.modules.get("torch._dynamo.device_interface")
     view = getattr(module, "CudaInterface", None)
-    taken = {n: v for n, v in stubs.items() if view is not None and n in vars(view)}
-    return view, {n: v if isinstance(v, type) else staticmethod(v) for n, v in taken.items()}
+    of_view = {n: v for n, v in stubs.items() if view is not None and n in vars(view)}
+    return view, {n: v if isinstance(v, type) else staticmethod(v) for n, v in of_view.items()}
 
 
 @contextlib.contextmanager
