@@ -100,6 +100,11 @@ async def test_a_search_goes_on_after_the_server_was_killed(
     second = await begun(environment, tmp_path)
     again = second.open(tmp_path / "nki_silu.py")
     await second.title(again, "resume the search (")
+
+    async def ended() -> bool:
+        return not running(environment)
+
+    await second.until(ended, "the end of the killed server's engine")  # until then it may write one more
     before = tried(environment)
     assert before
     await second.execute("resume", {"uri": again, "kernel": "silu"})
@@ -123,9 +128,17 @@ async def test_a_search_goes_on_after_the_server_was_killed(
 
 def tried(environment: dict[str, str]) -> list[str]:
     """The rewrites whose cost any run wrote down."""
+    return column(environment, "SELECT key FROM run_events WHERE kind = 'candidate tried'")
+
+
+def running(environment: dict[str, str]) -> list[str]:
+    """The searches that nothing says the end of."""
+    return column(environment, "SELECT id FROM runs WHERE status = 'running'")
+
+
+def column(environment: dict[str, str], query: str) -> list[str]:
     with sqlite3.connect(f"file:{environment['ACCELOPT_DB']}?mode=ro", uri=True) as database:
-        rows = database.execute("SELECT key FROM run_events WHERE kind = 'candidate tried'").fetchall()
-    return [row[0] for row in rows]
+        return [row[0] for row in database.execute(query).fetchall()]
 
 
 @pytest.mark.slow

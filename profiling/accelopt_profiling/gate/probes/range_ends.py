@@ -59,11 +59,13 @@ class Unpromised(ValueProbe):
 
     def excuse(self, case: JudgedCase, mine: Leaf, comparison: OutputComparison) -> Reason | None:
         """Excuse an error that an honest order of sums can make where digits cancel, and what is wrong in the original
-        too; not where there is none, and the candidate replaces the reference itself, or stands for itself.
+        too; not where there is none, and the candidate replaces the reference itself, or stands for itself. What is
+        drawn beside an original only is held by that original.
         """
         if self.cancelling and comparison.worst <= _CANCELLED:
             return Reason("cancellation", self.cancelled(mine, comparison))
-        if case.replaces or self.answers_for_itself(case) or case.original_right():
+        replaces = case.replaces and not self.beside_original
+        if replaces or self.answers_for_itself(case) or case.original_right():
             return None
         return self.excuse_of_the_original(mine, comparison)
 
