@@ -22,12 +22,11 @@ _NAMED_CASES = 6
 _OTHER_FORM = frozenset(["wrong-shape", "wrong-count", "wrong-type", "wrong-dtype", "wrong-output"])
 #: Codes of results that are wrong as they are: the first cause, where a later call is wrong as well.
 _PLAINLY_WRONG = frozenset(["wrong-result", "not-finite", "missed-not-finite", "wrong-shape", "wrong-dtype"])
-#: Outcomes of cases on which the reference itself has no answer: values, and sizes.
-_UNTAKEN = (
-    "left out: the reference does not take such values",
-    "left out: the reference has no answer there",
-    "left out: nor does the original take such values",
-)
+#: Why cases are left out on which the reference itself, or the original, has no answer.
+_VALUES_UNTAKEN = "the reference does not take such values"
+_SIZES_UNTAKEN = "the reference has no answer there"
+_ORIGINAL_UNTAKEN = "nor does the original take such values"
+_UNTAKEN = (_VALUES_UNTAKEN, _SIZES_UNTAKEN, _ORIGINAL_UNTAKEN)
 #: Static findings that are worth telling about an accepted candidate; all of them are in the receipt.
 _NOTED = ("fallback", "background-work", "mode-branch", "reads-files", "low-precision")
 
@@ -127,41 +126,40 @@ class _Cases:
     def outcome(self, drawn: DrawnCase) -> dict[str, Any]:
         """Return what became of a case; what is wrong in it is added to the refusals."""
         stated = {"case": drawn.name, "distribution": drawn.distribution, "shapes": drawn.shapes}
-        outcome = self._outcome(drawn)
-        return {**stated, **(outcome if isinstance(outcome, dict) else {"outcome": outcome})}
+        return {**stated, **self._outcome(drawn)}
 
-    def _outcome(self, drawn: DrawnCase) -> dict[str, Any] | str:
+    def _outcome(self, drawn: DrawnCase) -> dict[str, Any]:
         if drawn.left_out:
             if drawn.beyond_budget:
                 self.left_out.setdefault(drawn.left_out, []).append(drawn.name)
-            return f"left out: {drawn.left_out}"
+            return _ended("left out", drawn.left_out)
         self.notes += [Reason("fixed-inputs", f"In the case {drawn.name!r} {n}.") for n in drawn.notes[:1]]
         if not self.evidence.complete:
-            return "not judged"
+            return _ended("not judged")
         if self.evidence.plan is not None and drawn.index in self.evidence.plan.left_out:
             self.stood_for = drawn
-            return "left out: its launches read what others leave, and all programs are too many"
+            return _ended("left out", "its launches read what others leave, and all programs are too many")
         if drawn.reduced and self.stood_for is None:
-            return "left out: the main case needs none to stand for it"
+            return _ended("left out", "the main case needs none to stand for it")
         return self._at_own_size(drawn) if drawn.derived else self._at_problems_size(drawn)
 
-    def _at_problems_size(self, drawn: DrawnCase) -> dict[str, Any] | str:
+    def _at_problems_size(self, drawn: DrawnCase) -> dict[str, Any]:
         at = drawn.index
         verdict, run, reference = self.check.verdicts.get(at), self.run.get(at), self.reference.get(at)
         if (
             reference is not None and reference.unusable
         ):  # of values that the gate changed, which nobody promised
-            return _UNTAKEN[0]
+            return _ended("left out", _VALUES_UNTAKEN)
         if run is not None and run.raised:
             if VALUES[drawn.distribution].beside_original and not (verdict and verdict.original_right):
-                return _UNTAKEN[2]
+                return _ended("left out", _ORIGINAL_UNTAKEN)
             message = f"The candidate failed on the case {drawn.name!r}: {run.raised}"
             self._refuse(Refusal("kernel-raised", message, drawn.probe), repr(drawn.name))
-            return "refused"
+            return _ended("refused")
         if verdict is None or run is None or reference is None:
             message = f"The case {drawn.name!r} was drawn but not answered."
             self.refusals.add(None, Reason("incomplete", message))
-            return "missing"
+            return _ended("missing")
         case = AnsweredCase(self.check, drawn, run, verdict)
         faults: list[Refusal] = []
         if reference.layout_fault:
@@ -205,25 +203,25 @@ class _Cases:
                 break
         return faults
 
-    def _at_own_size(self, drawn: DrawnCase) -> dict[str, Any] | str:
+    def _at_own_size(self, drawn: DrawnCase) -> dict[str, Any]:
         """A shape that the gate chose itself: the candidate has to do there what the original does."""
         at = drawn.index
         verdict, run, reference = self.check.verdicts.get(at), self.run.get(at), self.reference.get(at)
         if run is None or reference is None or reference.unusable:
-            return _UNTAKEN[1]
+            return _ended("left out", _SIZES_UNTAKEN)
         if run.unjudged:
-            return f"left out: {run.raised}"
+            return _ended("left out", run.raised)
         where, right = f"At the shape {_named(drawn)}", bool(verdict is not None and verdict.original_right)
         if run.silent:
             self._wrong_at(drawn, [Refusal("kernel-raised", run.raised)], right)
-            return f"failed: {run.raised}"
+            return _ended("failed", run.raised)
         if run.raised:
             if right:
                 message = f"{where}, which the original computes, it failed: {run.raised}"
                 self._refuse(Refusal("kernel-raised", message, drawn.probe), _named(drawn))
-            return f"refused by the kernel: {run.raised}"
+            return _ended("refused by the kernel", run.raised)
         if verdict is None:
-            return "missing"
+            return _ended("missing")
         faults = [r for r in verdict.reasons if not verdict.skipped]
         launched = run.launched
         if launched is not None and not set(launched) & set(self.check.subject.kernels) and not faults:
@@ -271,7 +269,7 @@ class _Cases:
             why += [v.skipped for v in self.check.verdicts.values() if v.skipped]
             if any(not v.checked for v in self.check.verdicts.values()):
                 why.append("the programs that were run fixed no element of the output")
-            why += [c["outcome"] for c in checks if c["outcome"] in _UNTAKEN]
+            why += [c["why"] for c in checks if c["why"] in _UNTAKEN]
             ending = f": {'; '.join(dict.fromkeys(why))}" if why else ""
             message = f"No case could be compared, so nothing is known of the candidate{ending}."
             self.refusals.add(None, Reason("nothing-compared", message))
@@ -362,12 +360,17 @@ def _is_promised(drawn: DrawnCase, faults: list[Refusal]) -> bool:
     return drawn.open and not (drawn.fixed and any(f.code in _OTHER_FORM for f in faults))
 
 
+def _ended(outcome: str, why: str = "") -> dict[str, Any]:
+    """Return what became of a case: a word, and for people why."""
+    return {"outcome": outcome, "why": why}
+
+
 def _described(
     run_case: RunCase, precision: str, verdict: CaseVerdict, faults: list[Refusal]
 ) -> dict[str, Any]:
-    outcome = "skipped: " + verdict.skipped if verdict.skipped else ("failed" if faults else "passed")
+    outcome = "skipped" if verdict.skipped else "failed" if faults else "passed"
     return {
-        "outcome": outcome,
+        **_ended(outcome, verdict.skipped),
         "reasons": [r.code for r in faults],
         "reference_precision": precision,
         "seconds": round(run_case.seconds, 6),

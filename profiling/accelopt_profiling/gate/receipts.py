@@ -128,11 +128,17 @@ def differences(then: Receipt, now: Receipt) -> list[tuple[str, Any, Any]]:
         before, after = read(then), read(now)
         if before != after:
             found.append((name, before, after))
-    outcomes = [{check["case"]: check.get("outcome") for check in r.body["checks"]} for r in (then, now)]
+    outcomes = [{check["case"]: _told(check) for check in r.body["checks"]} for r in (then, now)]
     for case in outcomes[0].keys() | outcomes[1].keys():
         if outcomes[0].get(case) != outcomes[1].get(case):
             found.append((f"the case {case!r}", outcomes[0].get(case), outcomes[1].get(case)))
     return found
+
+
+def _told(check: dict[str, Any]) -> str:
+    """Return a case's outcome and why, in one text as in receipts of November 2026 and before."""
+    outcome, why = str(check.get("outcome")), check.get("why")
+    return f"{outcome}: {why}" if why else outcome
 
 
 def _accepted(receipt: Receipt) -> bool:

@@ -39,9 +39,9 @@ def scope(verdict: Verdict, dialect: str) -> list[str]:
     if {c.get("bitwise_repeatable") for c in checks} - {None} == {True}:  # None where it ran once
         sentences.append("A second run on the same data gave the same bits.")
     sentences += [_ORDER[dialect]] if dialect in _ORDER else []
-    skipped = [c for c in verdict.checks if str(c.get("outcome", "")).startswith(("left out", "skipped"))]
+    skipped = [c for c in verdict.checks if c.get("outcome") in ("left out", "skipped")]
     if skipped:
-        reasons = dict.fromkeys(str(c["outcome"]).partition(": ")[2] for c in skipped)
+        reasons = dict.fromkeys(str(c.get("why")) for c in skipped)
         sentences.append(f"Not checked: {_count(len(skipped), 'draw')} ({'; '.join(reasons)}).")
     if verdict.launchable.status == "yes":
         sentences.append(_LAUNCHABLE[verdict.launchable.known])

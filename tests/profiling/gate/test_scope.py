@@ -18,7 +18,9 @@ def case(distribution: str = "original", rows: int = 8, checked: float = 1.0, **
 
 
 WHOLE = Verdict(True, [], [case(), case("large"), case("large", rows=17)])
-PARTLY = Verdict(True, [], [case(), case("small", checked=0.25), case("rows", outcome="left out: too large")])
+PARTLY = Verdict(
+    True, [], [case(), case("small", checked=0.25), case("rows", outcome="left out", why="too large")]
+)
 
 
 def test_draws_kinds_and_sizes_are_counted() -> None:
