@@ -8,12 +8,15 @@ left out, wherever they lie.
 from __future__ import annotations
 
 import glob
+import json
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 #: Programs and libraries of the system; links among them are kept as links.
 SYSTEM = (
@@ -76,11 +79,31 @@ def places_of_interpreter(environment: Mapping[str, str]) -> ReadablePlaces:
     ]
     prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *named]
     found = [*_there(SYSTEM), *CONFIGURATION, *filter(_may_be_shown, prefixes)]
-    paths = [str(Path(p).absolute()) for p in sys.path if p and os.path.exists(p) and _may_be_shown(p)]
+    paths = [str(Path(p).absolute()) for p in import_places() if os.path.exists(p) and _may_be_shown(p)]
     packages = [p for p in paths if not os.path.isdir(p) or Path(p).name in _PACKAGES or _below(p, found)]
     projects = [p for p in paths if p not in packages]
     whole = [*found, *packages]
     return ReadablePlaces(tuple(_outermost(_with_targets(whole))), tuple(_outermost(_with_targets(projects))))
+
+
+def import_places() -> list[str]:
+    """Return what Python imports from: its path, and the projects that are installed in place there."""
+    path = [p for p in sys.path if p]
+    return [*path, *(project for folder in path for project in _projects_in_place(folder))]
+
+
+def _projects_in_place(folder: str) -> Iterator[str]:
+    """Yield the projects whose packages in ``folder`` are links (``pip install --editable``), as PEP 610 records them:
+    only some kinds of them are on Python's path.
+    """
+    for record in glob.glob(os.path.join(glob.escape(folder), "*.dist-info", "direct_url.json")):
+        try:
+            body = json.loads(Path(record).read_text(encoding="utf-8"))
+            url = urlsplit(body["url"]) if body["dir_info"]["editable"] else None
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # installed otherwise, or a record that nobody can read
+        if url is not None and url.scheme == "file":
+            yield url2pathname(url.path)
 
 
 def projects_of_job(import_paths: Iterable[str]) -> list[str]:

@@ -13,11 +13,13 @@ import sysconfig
 import tempfile
 import threading
 from collections.abc import Callable, Iterable
+from importlib.machinery import all_suffixes
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import accelopt_profiling
+from accelopt_profiling.worker.readable_places import import_places
 
 #: Tells the client of a violation before anything else can happen: (code, message).
 Report = Callable[[str, str], None]
@@ -57,8 +59,9 @@ _READS = frozenset(["os.listdir", "os.scandir"])
 #: Files about the machine that libraries and honest code read.
 _SYSTEM = ("/dev/null", "/dev/urandom", "/dev/random", "/proc/cpuinfo", "/proc/meminfo", "/proc/self/status", "/etc/",
            "/sys/devices/", "/usr/", "/lib/", "/lib64/", "/opt/")  # fmt: skip
-#: The file of the frames that import a module.
-_IMPORT = "<frozen importlib._bootstrap>"
+#: The files of the frames that import a module, and that read its file.
+_IMPORT, _IMPORT_FILE = "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>"
+_MODULES = tuple(all_suffixes())
 #: Exit status of a process that was ended here; it never counts as a result.
 _ENDED_HERE = 45
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -93,6 +96,7 @@ class Watch:
         self._ours = tuple({*places, *(str(Path(p).resolve()) for p in places)})
         archives = [str(p) for place in self._ours for p in Path(place).parents if p.is_file()]
         self._readable = (str((root / "src").resolve()), *sorted(real), *self._ours, *archives)
+        self._imported_from = tuple(os.path.realpath(p) for p in import_places())
         self._report = report
         self._busy = False
         self._exit, self._getframe = os._exit, sys._getframe
@@ -208,9 +212,18 @@ class Watch:
         if writing:
             if not _below(text, usable) and text != os.devnull:
                 return "writes-outside", f"It writes to {_short(text)} ({event})."
-        elif not _below(text, (*self._readable, *usable)) and not text.startswith(_SYSTEM):
+        elif (
+            not _below(text, (*self._readable, *usable))
+            and not text.startswith(_SYSTEM)
+            and not self._is_import(text, asking)
+        ):
             return "reads-files", f"It reads {_short(text)} ({event})."
         return None
+
+    def _is_import(self, path: str, asking: FrameType) -> bool:
+        """Check whether an import itself asks for a module's file, or lists a folder of modules."""
+        named = path.endswith(_MODULES) or os.path.isdir(path)
+        return named and asking.f_code.co_filename == _IMPORT_FILE and _below(path, self._imported_from)
 
     def _judge_descriptor(self, number: int) -> tuple[str, str] | None:
         """Return a descriptor that is opened by its number has to be a file in the candidate's own

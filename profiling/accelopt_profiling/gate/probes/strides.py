@@ -5,9 +5,12 @@ from __future__ import annotations
 import sys
 from typing import Any
 
+from accelopt_profiling.comparison.elements import OutputComparison
+from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.gate.probes.probe import Change, Drawing
 from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.request import Case
+from accelopt_profiling.gate.verdict import Reason
 
 #: So many elements of NaN lie between two rows.
 _GAP = 16
@@ -26,6 +29,9 @@ class RowsApart(Unpromised):
         values = [_apart(value) for value in inputs]
         changed = any(a is not b for a, b in zip(values, inputs, strict=True))
         return values, changed
+
+    def excuse_of_the_original(self, mine: Leaf, comparison: OutputComparison) -> Reason:
+        return Reason("range-ends", "It takes rows to follow one another in memory, as the original does.")
 
 
 def _apart(value: Any) -> Any:
