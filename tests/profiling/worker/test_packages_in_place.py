@@ -70,8 +70,12 @@ def with_a_finder(folder: Path, project: Path) -> str:
 @pytest.mark.parametrize("installed", [on_the_path, with_a_finder])
 @pytest.mark.parametrize(
     ("line", "refused"),
-    [("import placed", ""), ("import placed; open(placed.__file__).read()", "reads-files")],
-    ids=["imported", "read as a file"],
+    [
+        ("import placed", ""),
+        ("import inspect, placed; inspect.getsource(placed)", ""),
+        ("import placed; open(placed.__file__.replace('__init__', 'other')).read()", "reads-files"),
+    ],
+    ids=["imported", "its text", "a file beside it"],
 )
 def test_a_package_in_place_is_imported_and_no_file_to_read(
     tmp_path: Path, installed: Callable[[Path, Path], str], line: str, refused: str
@@ -79,7 +83,8 @@ def test_a_package_in_place_is_imported_and_no_file_to_read(
     folder, project = tmp_path / "packages", tmp_path / "a project"
     folder.mkdir()
     (project / "placed").mkdir(parents=True)
-    (project / "placed" / "__init__.py").write_text("N = 3\n")
+    for name in ("__init__", "other"):
+        (project / "placed" / f"{name}.py").write_text("N = 3\n")
     host = LocalHost(environment={**os.environ, "PYTHONPATH": installed(folder, project)})
     with contextlib.closing(asyncio.new_event_loop()) as loop:
         try:

@@ -221,9 +221,15 @@ class Watch:
         return None
 
     def _is_import(self, path: str, asking: FrameType) -> bool:
-        """Check whether an import itself asks for a module's file, or lists a folder of modules."""
-        named = path.endswith(_MODULES) or os.path.isdir(path)
-        return named and asking.f_code.co_filename == _IMPORT_FILE and _below(path, self._imported_from)
+        """Check whether an import asks for a module's file or a folder of modules, or anybody for the text of a module
+        that is imported, as ``triton.jit`` does.
+        """
+        if not _below(path, self._imported_from) or not (path.endswith(_MODULES) or os.path.isdir(path)):
+            return False
+        files = (getattr(module, "__file__", None) for module in list(sys.modules.values()))
+        return asking.f_code.co_filename == _IMPORT_FILE or any(
+            isinstance(file, str) and os.path.realpath(file) == path for file in files
+        )
 
     def _judge_descriptor(self, number: int) -> tuple[str, str] | None:
         """Return a descriptor that is opened by its number has to be a file in the candidate's own
