@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -93,3 +95,51 @@ def test_a_running_maximum_may_begin_with_a_masked_block(
     candidate = ONLINE.replace("SHIFT", shift)
     verdict, _ = checker.numpy(candidate, PROBLEM, ORIGINAL)
     assert codes(verdict) == expected
+
+
+GAPS = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def twice_kernel(x, out, stride, n, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    row = tl.program_id(0) * stride
+    tl.store(out + row + at, 2 * tl.load(x + row + at, mask=at < n), mask=at < n)
+
+def twice(x):
+    out = torch.empty_strided(x.size(), STRIDES, device=x.device)
+    twice_kernel[(x.shape[0],)](x, out, x.stride(0), x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+    return out
+"""
+TWICE = """
+import torch
+
+def get_inputs(m=8, n=40):
+    return [torch.randn(m, n, device="cuda")]
+
+def reference(x):
+    return 2 * x
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.triton
+@pytest.mark.parametrize(
+    ("strides", "expected"), [("x.stride()", []), ("(x.stride(0) + 8, 1)", ["wrong-layout"])]
+)
+def test_an_output_may_have_the_gaps_that_the_original_leaves(
+    checker: Checker, strides: str, expected: list[str], tmp_path: Path
+) -> None:
+    original = GAPS.replace("STRIDES", "x.stride()")
+    candidate = GAPS.replace("STRIDES", strides).replace("2 * tl.load", "2.0 * tl.load")
+    if expected:
+        candidate = candidate.replace("x, out, stride, n", "x, out, stride, apart, n")
+        candidate = candidate.replace("out + row", "out + tl.program_id(0) * apart")
+        candidate = candidate.replace("x.stride(0), x.shape", "x.stride(0), out.stride(0), x.shape")
+    path = tmp_path / "twice.py"
+    path.write_text(original)
+    (tmp_path / "twice_problem.py").write_text(TWICE)
+    verdict, _ = checker.file(path, candidate, "h100", CaseOptions(["original", "rows apart"], shapes=0))
+    assert [code for code in codes(verdict) if not verdict.accepted] == expected, verdict.reasons

@@ -74,3 +74,42 @@ def test_where_a_sum_comes_from(checker: Checker, line: str, tmp_path: Path) -> 
     verdict, _ = checker.file(path, text, "h100", options)
     assert verdict.accepted is (not expected), verdict.reasons
     assert expected <= set(codes(verdict)), verdict.reasons
+
+
+IN_PLACE = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def rows_kernel(x_ptr, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    at = row * n + tl.arange(0, BLOCK)
+    mask = tl.arange(0, BLOCK) < n
+    HERE
+
+def rows(x):
+    y = x.clone()
+    rows_kernel[(y.shape[0],)](y, y.shape[1], BLOCK=triton.next_power_of_2(y.shape[1]))
+    return y
+"""
+#: Each program works in its own row: what was tried side by side, and undone, is no program's access.
+ROWS = {
+    "in place": "tl.store(x_ptr + at, 2 * tl.load(x_ptr + at, mask=mask), mask=mask)",
+    "stores first where programs differ": (
+        "x = tl.load(x_ptr + at, mask=mask)\n    tl.store(x_ptr + at, x + x, mask=mask)\n"
+        "    if row % 2:\n        tl.store(x_ptr + at, 2 * x, mask=mask)"
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("lines", ROWS.values(), ids=ROWS)
+def test_programs_that_work_in_place_do_not_race(checker: Checker, lines: str, tmp_path: Path) -> None:
+    text = IN_PLACE.replace("HERE", lines)
+    path = tmp_path / "rows.py"
+    path.write_text(text)
+    problem = "import torch\n\ndef get_inputs(m=48, n=40):\n    return [torch.randn(m, n, device='cuda')]\n"
+    (tmp_path / "rows_problem.py").write_text(f"{problem}\ndef reference(x):\n    return 2 * x\n")
+    verdict, _ = checker.file(path, text, "h100", CaseOptions(["original"], reading=False))
+    assert verdict.accepted, verdict.reasons

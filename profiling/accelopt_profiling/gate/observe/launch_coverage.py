@@ -69,6 +69,11 @@ class RaceCoverage(SampleCoverage):
         super().begin_batch()
         self._together = True
 
+    def undo_batch(self) -> None:
+        for last in self._last.values():
+            last.forget(self._program_number)
+        super().undo_batch()
+
     def follows(self, kind: str, region: Region) -> bool:
         if self.stored is None or self._order.begun or kind not in ("load", "store"):
             return True
@@ -182,6 +187,10 @@ class _LastAccesses:
             self._load_times[others],
         )
         self._loaded[items], self._load_times[items] = program, now
+
+    def forget(self, program: int) -> None:
+        """Take back what ``program`` stored, where no other did before."""
+        self._stored[self._stored == program] = 0
 
     def stores(self, items: Array) -> tuple[Array, Array]:
         """Return the programs that last stored the ``items``, and when."""

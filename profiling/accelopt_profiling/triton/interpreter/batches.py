@@ -24,6 +24,7 @@ _DIVISIONS = 24
 class _Builder(Protocol):
     lanes: Array | None
     log: StoreLog | None
+    coverage: SampleCoverage | None
     widest: int
 
     def set_grid_idx(self, x: int, y: int, z: int) -> None: ...
@@ -64,6 +65,7 @@ class Batches:
     def _alone(self, program: ProgramId) -> list[tuple[bytes, bytes]] | None:
         builder, log = self._builder, StoreLog()
         builder.log, builder.widest = log, 0
+        builder.coverage = None  # what is undone tells of no program
         builder.set_grid_idx(*program)
         try:
             self._call()
@@ -72,7 +74,7 @@ class Batches:
             return None
         finally:
             log.undo()
-            builder.log = None
+            builder.log, builder.coverage = None, self._coverage
 
     def _batch(self, programs: list[ProgramId]) -> list[ProgramId]:
         if len(programs) < FEWEST or self._divisions < 0:
@@ -81,15 +83,20 @@ class Batches:
         try:
             self._together(programs, log)
         except DivergenceError as diverged:
-            log.undo()
+            self._undo(log)
             self._divisions -= 1
             groups = [[programs[int(n)] for n in group] for group in diverged.groups]
             return [program for group in groups for program in self._batch(group)]
         except Exception:  # refused, or what the kernel raises: one by one it shows as what it is
-            log.undo()
+            self._undo(log)
             self._divisions = -1
             return programs
         return []
+
+    def _undo(self, log: StoreLog) -> None:
+        log.undo()
+        if self._coverage is not None:
+            self._coverage.undo_batch()
 
     def _together(self, programs: list[ProgramId], log: StoreLog) -> None:
         builder, coverage = self._builder, self._coverage

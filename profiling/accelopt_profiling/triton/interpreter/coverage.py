@@ -75,6 +75,10 @@ class SampleCoverage:
         """Begin programs that run side by side."""
         self.begin_program()
 
+    def undo_batch(self) -> None:
+        """Take back what the batch that began last accessed: its stores were undone."""
+        self.begin_program()
+
     def follows(self, kind: str, region: Region) -> bool:
         """Return whether an access tells anything: loads of what is known do not."""
         return kind != "load" or region.base in self._storages
