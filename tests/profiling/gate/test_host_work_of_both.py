@@ -7,7 +7,7 @@ import pytest
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.probes.conduct import HostComputing
 from accelopt_profiling.gate.probes.probe import AnsweredCheck
-from accelopt_profiling.gate.step_schemas import ReferenceResult, RunResult
+from accelopt_profiling.gate.step_schemas import OriginalResult, ReferenceResult, RunResult
 from accelopt_profiling.problems.problem import Tolerance
 
 
@@ -28,3 +28,16 @@ def test_what_the_original_leaves_to_host_code_may_stay_there(
     check = AnsweredCheck(evidence, subject, RunResult(host_work=mine), {})
     assert [r.code for r in HostComputing().of_run(check)] == ["framework-compute"] * refused
     assert refused or not list(HostComputing().notes(check))
+
+
+@pytest.mark.parametrize(("mine", "refused"), [({"sum": 900}, False), ({"sum": 2400}, True)])
+def test_a_rewrite_may_finish_on_the_host_what_its_original_finishes_there(
+    mine: dict[str, int], refused: bool
+) -> None:
+    """Sums over programs of gradients, say, which are all that a reference of sums computes."""
+    evidence = Evidence(
+        reference=ReferenceResult(Tolerance(), work={"sum": 600}), original=OriginalResult({"sum": 1000})
+    )
+    subject = CandidateKernels(["kernel"], rewritten=True)
+    check = AnsweredCheck(evidence, subject, RunResult(host_work=mine), {})
+    assert [r.code for r in HostComputing().of_run(check)] == ["framework-compute"] * refused

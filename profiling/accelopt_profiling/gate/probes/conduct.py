@@ -12,6 +12,8 @@ from accelopt_profiling.gate.verdict import Reason
 
 #: Work of host code counts from this share of the largest input on.
 _SHARE = 8
+#: Host work up to so many times the original's is as much as that.
+_AS_MUCH = 2
 
 
 class Launches(Probe):
@@ -125,12 +127,13 @@ class HostComputing(Probe):
     catches = "Host code or the framework that does the kernels' work, or the heavy part of it."
 
     def of_run(self, check: AnsweredCheck) -> Iterator[Reason]:
-        mine, _, required = self._work(check)
+        mine, before, required = self._work(check)
+        more = [kind for kind in mine if mine[kind] > _AS_MUCH * before.get(kind, 0)]
         heavy = self._heavy(check)
         most = {k: n for k, n in required.items() if k in DOMINANT} or {
             k: n for k, n in required.items() if k in HEAVY
         }
-        if covers(mine, required):
+        if more and covers(mine, required):
             message = f"Host code computed all that the reference computes ({', '.join(sorted(mine))})."
         elif heavy and covers(mine, most):
             message = (
@@ -148,7 +151,7 @@ class HostComputing(Probe):
 
     def _heavy(self, check: AnsweredCheck) -> list[str]:
         mine, before, _ = self._work(check)
-        return sorted(kind for kind in mine if is_heavy(kind) and mine[kind] > 2 * before.get(kind, 0))
+        return sorted(kind for kind in mine if is_heavy(kind) and mine[kind] > _AS_MUCH * before.get(kind, 0))
 
     def _work(self, check: AnsweredCheck) -> tuple[dict[str, int], dict[str, int], dict[str, int]]:
         """Return what the candidate's host code computes, the original's, and what the reference does."""
