@@ -3,6 +3,7 @@
 import gc
 import json
 import os
+import re
 import sys
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -58,7 +59,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: -seconds.get(item.nodeid, 0.0))
 
 
+def _started() -> int:
+    """Return how many processes and threads this machine has started since it runs."""
+    return int(re.findall(r"^processes (\d+)", Path("/proc/stat").read_text(), re.MULTILINE)[0])
+
+
+_STARTED_BEFORE = _started()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    terminalreporter.write_line(
+        f"{_started() - _STARTED_BEFORE:,} processes and threads started on this machine meanwhile"
+    )
     if os.environ.get("NOTE_DURATIONS"):
         ran: dict[str, float] = {}
         for report in terminalreporter.getreports("passed"):

@@ -12,8 +12,8 @@ class Model(nn.Module):
 
 
 def get_inputs():
-    return [torch.randn(512, 1024).half()]
+    return [torch.randn(256, 512).half()]
 
 
 def get_init_inputs():
-    return [1024, 2048]
+    return [512, 1024]
