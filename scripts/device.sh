@@ -17,7 +17,7 @@ measure() { # seconds, then options; exit code 1 means that a goal is missed: th
 
 case "${1:-}" in
 first) measure 540 --part worker --part timing --part estimates ;;
-second) measure 540 --part tricks --part facts ;;
+second) measure 540 --part tricks ;;
 gate)
     mkdir -p "$out"
     timeout 560 "$python" -m accelopt_lsp.cli.main bench gate --corpus benchmarks/gate_corpus --only triton \

@@ -45,7 +45,9 @@ def test_what_readme_installs_makes_its_kernels_faster(wheel: Path, tmp_path: Pa
     for kernel in kernels:
         (tmp_path / str(kernel.file)).write_text(kernel.text, encoding="utf-8")
         assert " passed" in run(tmp_path, accelopt, "profile", kernel.file).stdout
-        offers = run(tmp_path, accelopt, "optimize", kernel.file, "--budget", f"candidates={CANDIDATES}").stdout
+        offers = run(
+            tmp_path, accelopt, "optimize", kernel.file, "--budget", f"candidates={CANDIDATES}"
+        ).stdout
         best = re.search(r"^([0-9a-f]{12})  ", offers, re.MULTILINE)
         assert best, offers
         assert "Remembered as pair" in run(tmp_path, accelopt, "accept", best[1]).stdout

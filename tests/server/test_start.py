@@ -6,8 +6,6 @@ import asyncio
 import contextlib
 import io
 import json
-import subprocess
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -70,24 +68,6 @@ async def test_the_first_answer_is_the_one_of_pygls(name: str) -> None:
     assert initialize_result(params) == answer["result"]
 
 
-def test_nothing_heavy_is_imported_before_the_first_answer() -> None:
-    code = "import sys, accelopt_lsp.lsp_command, accelopt_lsp.server.main; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    heavy = {
-        "lsprotocol",
-        "pygls",
-        "attrs",
-        "cattrs",
-        "click",
-        "asyncio",
-        "numpy",
-        "accelopt_profiling",
-        "accelopt_agent",
-    }
-    version = "accelopt_profiling"  # the package itself holds nothing but the version
-    assert not {name.partition(".")[0] for name in done.stdout.split() if name != version} & heavy
-
-
 @pytest.mark.parametrize(
     "first",
     [
@@ -147,26 +127,6 @@ async def test_an_error_after_the_first_answer_is_shown() -> None:
     (shown,) = served({**REQUEST, "params": {"capabilities": 3}}, answered=1)
     assert shown["method"] == "window/showMessage"
     assert "initialize" in shown["params"]["message"]
-
-
-@pytest.mark.parametrize(
-    ("modules", "seldom"),
-    [
-        (
-            "accelopt_lsp.backend.process_main, accelopt_lsp.backend.local",
-            {"sqlite_utils", "numpy", "libcst", "lsprotocol", "pygls", "attrs"},
-        ),
-        (
-            "accelopt_lsp.server.setup, accelopt_lsp.backend.process",
-            {"libcst", "sqlite3", "sqlite_utils", "numpy"},
-        ),
-    ],
-    ids=["backend", "server"],
-)
-def test_a_process_starts_without_what_it_seldom_needs(modules: str, seldom: set[str]) -> None:
-    code = f"import sys, {modules}; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert not {name.partition(".")[0] for name in done.stdout.split()} & seldom
 
 
 KERNEL = """

@@ -38,7 +38,15 @@ def empty_environment(folder: Path, python: Path = Path(sys.executable)) -> Path
 
 def install(scripts: Path, *requirements: object) -> None:
     """Install with the pip of an environment. Python compiles what is imported, a tenth of torch."""
-    pip = [scripts / "python", "-m", "pip", "--disable-pip-version-check", "install", "--quiet", "--no-compile"]
+    pip = [
+        scripts / "python",
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "install",
+        "--quiet",
+        "--no-compile",
+    ]
     run(scripts.parents[1], *pip, *requirements)
 
 

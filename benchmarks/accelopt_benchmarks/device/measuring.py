@@ -11,7 +11,6 @@ from pathlib import Path
 
 from accelopt_benchmarks.device import PARTS
 from accelopt_benchmarks.device.estimates import estimates
-from accelopt_benchmarks.device.facts import facts
 from accelopt_benchmarks.device.part_result import PartResult, Table, attempt
 from accelopt_benchmarks.device.session import DeviceSession, open_session
 from accelopt_benchmarks.device.timing import timing
@@ -26,7 +25,6 @@ MEASURES: dict[str, Callable[[DeviceSession], Awaitable[PartResult]]] = {
     "timing": timing,
     "estimates": estimates,
     "tricks": tricks_on_device,
-    "facts": facts,
 }
 
 
