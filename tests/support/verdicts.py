@@ -49,9 +49,15 @@ def verdict_key(state: str, case: CorpusCase, version: str) -> str:
 
 
 def judged_each_time(cases: Iterable[CorpusCase]) -> set[str]:
-    """Return the names of one case for each dialect and reason, and for each dialect and trick."""
-    first: dict[tuple[str, str | int], str] = {}
-    for case in cases:
-        for kind in (*case.refused_for, *case.tricks):
-            first.setdefault((case.dialect, kind), case.name)
-    return set(first.values())
+    """Return the names of few cases that have each reason and each trick of each dialect among them."""
+    kinds = {
+        case.name: {(case.dialect, kind) for kind in (*case.refused_for, *case.tricks)}
+        for case in cases
+        if case.refused_for
+    }
+    left, names = set().union(*kinds.values()), set()
+    while left:
+        name = max(kinds, key=lambda name: len(kinds[name] & left))
+        names.add(name)
+        left -= kinds[name]
+    return names
