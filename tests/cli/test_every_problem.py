@@ -1,4 +1,4 @@
-"""Every kind of problem goes through the profile and the gate, and some through a search."""
+"""Every kind of problem goes through the profile, its receipt and the gate, and some through a search."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ from support.command import Command
 from support.problem_kinds import AT_A_FRONT_END, KINDS, NOTHING, ProblemCase
 
 pytestmark = pytest.mark.slow
+
+
+def replay(accelopt: Command, home: Path, case: ProblemCase, *receipts: str) -> None:
+    """Assert that profiles and checks agree with themselves after every file of the project is gone."""
+    for name in case.files:
+        (home / name).unlink()
+    for receipt in receipts:
+        again = accelopt("replay", receipt, "--json")
+        assert (again.code, again.object["differences"]) == (0, []), again.out
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -23,11 +32,13 @@ def test_profile_compares_with_the_reference(accelopt: Command, home: Path, kind
         "correctness"
     ]
     assert kernel["latency"]["us"] > 0
+    receipt = kernel["receipt"]
     path.write_text(case.changed(case.fault), encoding="utf-8")
     wrong = accelopt("profile", case.kernel, "--target", case.target, "--json")
     assert wrong.code == (1 if case.checks else 0)
     (kernel,) = wrong.object["kernels"]
     assert ("wrong-result" in [finding["code"] for finding in kernel["findings"]]) == case.checks
+    replay(accelopt, home, case, receipt)
 
 
 @pytest.mark.parametrize("kind", [name for name in KINDS if name != "runs itself"])
@@ -94,7 +105,6 @@ _IMPORTING = ProblemCase(
     "kernels/k.py",
 )  # fmt: skip
 REPLAYED = {
-    **KINDS,
     "nothing": NOTHING,
     "a problem elsewhere and a package of the project": _IMPORTING,
     "relative imports": ProblemCase(
@@ -115,10 +125,7 @@ REPLAYED = {
 
 
 @pytest.mark.parametrize("kind", REPLAYED)
-def test_a_receipt_holds_all_that_is_needed_to_do_it_again(
-    accelopt: Command, home: Path, tmp_path: Path, kind: str
-) -> None:
-    """Profiles and checks agree with themselves after every file of the project is gone."""
+def test_a_receipt_holds_all_that_is_needed_to_do_it_again(accelopt: Command, home: Path, kind: str) -> None:
     case = REPLAYED[kind]
     path = case.write(home)
     profiled = accelopt("profile", case.kernel, "--target", case.target, "--json")
@@ -129,8 +136,4 @@ def test_a_receipt_holds_all_that_is_needed_to_do_it_again(
         candidate.write_text(case.changed(case.rewrite), encoding="utf-8")
         given = ["--problem", case.problem, "--original", case.kernel, "--json"]
         receipts.append(accelopt("verify", candidate.relative_to(home), *given).object["receipt"])
-    for name in case.files:
-        (home / name).unlink()
-    for receipt in receipts:
-        again = accelopt("replay", receipt, "--json")
-        assert (again.code, again.object["differences"]) == (0, []), again.out
+    replay(accelopt, home, case, *receipts)

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from accelopt_benchmarks.checkout import check_examples, examples_option
-from accelopt_benchmarks.result import print_rows
-from accelopt_lsp.cli.failures import Exit
+from accelopt_benchmarks.result import end
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -51,13 +49,7 @@ def hosts(parts: tuple[str, ...], rounds: int, candidates: int, examples: Path, 
     asked = parts or HOST_PARTS
     if "gate" in asked:
         check_examples(examples)
-    rows = asyncio.run(_measure_hosts(asked, rounds, candidates, examples))
-    met = all(row.met for row in rows)
-    if as_json:
-        print_json({"met": met, "rows": rows})
-    else:
-        print_rows(rows)
-    return Exit.DONE if met else Exit.NO
+    return end(asyncio.run(_measure_hosts(asked, rounds, candidates, examples)), as_json)
 
 
 async def _measure_hosts(

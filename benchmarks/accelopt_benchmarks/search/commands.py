@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from accelopt_benchmarks.checkout import EXAMPLES
-from accelopt_lsp.cli.failures import Exit, wrong_input
+from accelopt_benchmarks.result import end
+from accelopt_lsp.cli.failures import wrong_input
 from accelopt_lsp.cli.options import json_option
-from accelopt_lsp.cli.terminal import out, print_json
+from accelopt_lsp.cli.terminal import out
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def search(
     """
     from accelopt_benchmarks.search.kernels import study_kernels
     from accelopt_benchmarks.search.study import StudyPlan
-    from accelopt_benchmarks.search.summary import rows
+    from accelopt_benchmarks.search.summary import per_subject, rows, summaries
 
     if data is not None and not (data / "prompts").is_dir():
         raise wrong_input(f"{data} is no whole checkout of AccelOpt: it has no prompts.")
@@ -80,11 +81,12 @@ def search(
             raise wrong_input(str(error)) from error
         found, tokens = asyncio.run(_measure_study(chosen, plan, data, no_study))
     table = [*rows(found, candidates), *_token_rows(tokens)]
-    if as_json:
-        print_json(_search_object(found, tokens, table, candidates))
-    else:
-        _print_search(found, tokens, table, candidates)
-    return Exit.NO if any(row.met is False for row in table) else Exit.DONE
+    if not as_json:
+        _print_search(found, tokens, candidates)
+    opened = [f for f in found if f.open]
+    strategies = summaries(found, candidates) if opened else []
+    by_subject = {f.subject: per_subject(f, candidates) for f in opened}
+    return end(table, as_json, strategies=strategies, candidates=by_subject, subjects=found, tokens=tokens)
 
 
 async def _measure_study(
@@ -102,25 +104,7 @@ def _token_rows(tokens: list[Tokens]) -> list[GoalResult]:
     return counting.rows(tokens)
 
 
-def _search_object(
-    found: list[KernelResult], tokens: list[Tokens], rows: list[GoalResult], limit: int
-) -> dict[str, Any]:
-    from accelopt_benchmarks.search.summary import per_subject, summaries
-
-    opened = any(f.open for f in found)
-    return {
-        "met": not any(row.met is False for row in rows),
-        "rows": rows,
-        "strategies": summaries(found, limit) if opened else [],
-        "candidates": {f.subject: per_subject(f, limit) for f in found if f.open},
-        "subjects": found,
-        "tokens": tokens,
-    }
-
-
-def _print_search(
-    found: list[KernelResult], tokens: list[Tokens], rows: list[GoalResult], limit: int
-) -> None:
+def _print_search(found: list[KernelResult], tokens: list[Tokens], limit: int) -> None:
     from rich.table import Table
 
     console = out()
@@ -134,9 +118,6 @@ def _print_search(
         for t in tokens:
             table.add_row(printable(t.kernel), str(sum(t.ours)), str(sum(t.theirs)), f"{t.share:.2f}")
         console.print(table)
-    for row in rows:
-        met = "met" if row.met else "missed"
-        console.print(f"{printable(row.what)}: {row.value:.3g} ({row.goal}: {met}); {printable(row.detail)}")
 
 
 def _print_study(found: list[KernelResult], limit: int) -> None:
