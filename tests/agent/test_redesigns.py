@@ -152,7 +152,9 @@ def redesign(name: str, events: list[Event]) -> None:
 @pytest.mark.parametrize(
     "name",
     [
-        pytest.param(name, marks=[pytest.mark.long] if name.startswith(("attention", "mamba")) else [])
+        pytest.param(
+            name, marks=[pytest.mark.long] if name.startswith(("attention", "linear", "mamba")) else []
+        )
         for name in REDESIGNS
         if name not in BAD
     ],

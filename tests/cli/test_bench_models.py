@@ -135,6 +135,7 @@ def played(accelopt: Command, name: str, *asked: object) -> Any:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_nkibench_with_a_recorded_conversation_and_with_parts_left_out(accelopt: Command, home: Path) -> None:
     data = nkibench_checkout(home)
     found = played(
@@ -174,6 +175,7 @@ def test_kernelbench_with_a_recorded_conversation(accelopt: Command, home: Path)
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.triton
 def test_flashinfer_with_a_recorded_conversation(accelopt: Command, home: Path) -> None:
     data = flashinfer_checkout(home / "set")

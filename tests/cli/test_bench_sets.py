@@ -47,6 +47,7 @@ def test_the_largest_block_with_the_class_is_the_file() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_model_writes_the_first_kernel_and_pytorch_is_what_it_is_compared_with(
     accelopt: Command, home: Path
 ) -> None:
@@ -176,6 +177,7 @@ def test_kernelbench_from_the_checkout_to_the_metrics(accelopt: Command, home: P
 
 
 @pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.triton
 def test_flashinfer_from_the_data_set_to_an_optimized_kernel(accelopt: Command, home: Path) -> None:
     """The first workload takes an input from a file; solutions and traces come out as they came in."""

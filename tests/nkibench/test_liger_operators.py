@@ -11,7 +11,7 @@ from support.worker_jobs import local_host
 from nkibench.liger.operators import OPERATORS
 from nkibench.liger.profiles import fetch, profile_operators
 
-pytestmark = [pytest.mark.triton, pytest.mark.slow]
+pytestmark = [pytest.mark.triton, pytest.mark.slow, pytest.mark.long]
 
 
 async def test_operators_profile_unmodified_and_agree_with_torch(tmp_path: Path) -> None:

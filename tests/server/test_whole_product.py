@@ -77,6 +77,7 @@ async def begun(environment: dict[str, str], folder: Path) -> Editor:
 
 
 @pytest.mark.slow
+@pytest.mark.long
 async def test_a_search_goes_on_after_the_server_was_killed(
     environment: dict[str, str], tmp_path: Path
 ) -> None:

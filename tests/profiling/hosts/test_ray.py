@@ -67,6 +67,7 @@ async def test_a_job_runs_there_as_here(host):
         await answer(host, job("1 / 0"))
 
 
+@pytest.mark.long
 async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(cluster, host, seen):
     first = cluster.add_node(**SMALL, resources={"neuron_cores": 1})
     lost = seen / "lost"
