@@ -32,7 +32,7 @@ def plan_cases(
             seed = shared[name] if name in shared else _seed()
             cases.append(Case(name, seed, name, movable=True, alters=shared.get(probe.rearranges)))
     for chosen in SIZES.values():
-        if _is_tried(chosen, options, planned, limits):
+        if _is_tried(chosen, options, planned, limits, rewritten):
             numbers = [f" {n + 1}" for n in range(chosen.most)] if chosen.most > 1 else [""]
             cases += [
                 Case(chosen.name + n, _seed(), sizes=chosen.name, number=i) for i, n in enumerate(numbers)
@@ -40,10 +40,12 @@ def plan_cases(
     return cases
 
 
-def _is_tried(probe: SizeProbe, options: CaseOptions, planned: bool, limits: bool) -> bool:
+def _is_tried(probe: SizeProbe, options: CaseOptions, planned: bool, limits: bool, rewritten: bool) -> bool:
     if probe.stands_in:
         return planned
-    return bool(options.shapes) and (limits or not probe.for_limits)
+    return (
+        bool(options.shapes) and (limits or not probe.for_limits) and (rewritten or not probe.beside_original)
+    )
 
 
 def _seed() -> int:

@@ -5,6 +5,7 @@ the seeds.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import cached_property
 from time import process_time
@@ -67,6 +68,7 @@ class _Drawing:
         self.shapes = list(problem.shapes)
         self.sizes: dict[int | None, int] = {}  # bytes of the inputs, by shape index
         self.result_sizes: dict[int | None, int] = {}  # bytes of what the reference returns
+        self.chosen: dict[str, list[dict[str, int]]] = {}  # sizes, by the probe that chose them
         self.used = self.results = 0
         self.doubled = False
         self.main = ProblemSizes(problem)
@@ -115,7 +117,9 @@ class _Drawing:
 
     def _at_sizes_of(self, probe: SizeProbe, index: int, case: Case) -> DrawnCase | None:
         """Return a case at sizes that a probe chooses: the problem need not be able to draw it."""
-        shapes = probe.shapes(self)
+        if probe.name not in self.chosen:
+            self.chosen[probe.name] = probe.shapes(self)
+        shapes = self.chosen[probe.name]
         if case.number >= len(shapes):
             return None
         shape, sizes = shapes[case.number], ProblemSizes(self.problem)
@@ -195,7 +199,17 @@ class _Drawing:
             outputs = self.problem.reference([copied(v) for v in inputs])
         except Exception:  # the problem's own code, asked for what it never promised
             return False
-        return all(bool(np.isfinite(_plain(a)).all()) for _, a in arrays_of(outputs or []))
+        arrays = [_plain(array) for _, array in arrays_of(outputs or [])]
+        return all(array.size and bool(np.isfinite(array).all()) for array in arrays)
+
+    def takes(self, sizes: Mapping[str, int]) -> bool:
+        """Check whether the problem draws inputs at ``sizes``, small ones, and its reference gives numbers there."""
+        own = ProblemSizes(self.problem).at(sizes)
+        with suppress(Exception), own.applied():  # the problem never promised to draw them
+            inputs = own.inputs(self.params.seed)
+            whole = all(0 not in array.shape for _, array in arrays_of(inputs))
+            return whole and byte_count(inputs) <= COUNTED_BYTES and self.is_finite(inputs)
+        return False
 
     def _keep(
         self, drawn: DrawnCase, inputs: list[Any], sizes: Mapping[str, int], effects: Effects | None = None

@@ -7,6 +7,7 @@ from time import process_time
 
 import numpy as np
 
+from accelopt_profiling.comparison.elements import Array
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.memory import is_unwritten
 from accelopt_profiling.comparison.outputs import compared_elements, difference
@@ -49,7 +50,7 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
         if first:
             ordinary_is_finite = finite
         gates_own = distribution != "original" or index in params.own_sizes
-        if not finite and ordinary_is_finite and gates_own:
+        if not finite and ordinary_is_finite and gates_own and not probe.finite_alone:
             judged.append(CaseVerdict(index, skipped="the reference itself is not finite on these inputs"))
             continue
         notes: list[Reason] = []
@@ -68,11 +69,15 @@ def _judged(index: int, probe: ValueProbe, case: JudgedCase, notes: list[Reason]
     if isinstance(read, str):
         case.fail(probe.name, "wrong-output", read)
     case.known = answers.masks("outputs")
+    case.asked = answers.finite_elements() if probe.finite_alone else {}
     outputs: list[OutputVerdict] = []
     busy: dict[str, float] = {}
     if not case.reasons and case.has_form(probe.name, actual):
         started = process_time()
-        outputs = [_output(probe, case, notes, number, leaf) for number, leaf in enumerate(actual)]
+        masks = case.masks("outputs")
+        outputs = [
+            _output(probe, case, notes, number, leaf, masks.get(number)) for number, leaf in enumerate(actual)
+        ]
         busy = {probe.name: process_time() - started}
         for further in PROBES:
             started = process_time()
@@ -86,10 +91,16 @@ def _judged(index: int, probe: ValueProbe, case: JudgedCase, notes: list[Reason]
 
 
 def _output(
-    probe: ValueProbe, case: JudgedCase, notes: list[Reason], number: int, mine: Leaf
+    probe: ValueProbe,
+    case: JudgedCase,
+    notes: list[Reason],
+    number: int,
+    mine: Leaf,
+    known: Array | None,
 ) -> OutputVerdict:
+    """Judge one output, of which ``known`` marks the elements that count; None for all."""
     answers = case.answers
-    limit, known = answers.allowed(mine, number), case.known.get(number)
+    limit = answers.allowed(mine, number)
     comparison = case.beside_the_original(number, answers.compare(mine.values, number, limit, known))
     if comparison.fault:
         note = probe.excuse(case, mine, comparison)

@@ -16,7 +16,8 @@ AS_FAR = 2.0
 
 class JudgedCase:
     """A case while it is judged. ``alone`` tells that there is no original besides the candidate, ``replaces`` that
-    what the candidate replaces is the reference itself; ``known`` are masks of the elements of outputs that are known.
+    what the candidate replaces is the reference itself; ``known`` are masks of the elements of outputs that are known,
+    ``asked`` of those that count, where not all do.
     """
 
     def __init__(self, answers: SavedOutputs, params: JudgeParams) -> None:
@@ -24,8 +25,15 @@ class JudgedCase:
         self.dialect, self.alone, self.replaces = params.dialect, params.alone, params.replaces
         self.reasons: list[Refusal] = []
         self.known: dict[int, Array] = {}
+        self.asked: dict[int, Array] = {}
         self.repeatable: bool | None = None
         self.idle: float | None = None
+
+    def masks(self, folder: str) -> dict[int, Array]:
+        """Return masks of the elements of each output of ``folder`` that are known and asked for, where not all are."""
+        known = self.answers.masks(folder)
+        both = {n: known[n] & a for n, a in self.asked.items() if n in known and known[n].shape == a.shape}
+        return {**self.asked, **known, **both}
 
     def has_form(self, probe: str, actual: list[Leaf]) -> bool:
         """Compare count, types, shapes, dtypes and layouts of the outputs; each difference is a reason of ``probe``."""
@@ -84,7 +92,7 @@ class JudgedCase:
     ) -> OutputComparison | None:
         """Return what is wrong in a further call's outputs; None where nothing is, or they have other shapes."""
         outputs = self.further(probe, actual, folder, code, which)
-        return None if outputs is None else self.answers.first_fault(outputs, self.answers.masks(folder))
+        return None if outputs is None else self.answers.first_fault(outputs, self.masks(folder))
 
     def beside_the_original(self, number: int, comparison: OutputComparison) -> OutputComparison:
         """Return a comparison without its fault where the original kernel is about as far off in the same
@@ -97,7 +105,8 @@ class JudgedCase:
         theirs = leaves[number]
         if theirs.shape != expected[number].shape:
             return comparison
-        own = self.answers.compare(theirs.values, number, self.answers.allowed(theirs, number))
+        limit = self.answers.allowed(theirs, number)
+        own = self.answers.compare(theirs.values, number, limit, self.asked.get(number))
         as_far = own.fault in ("", "wrong-result") and comparison.worst <= AS_FAR * min(own.worst, 1.0)
         return replace(comparison, fault="", detail="") if as_far else comparison
 
@@ -110,7 +119,7 @@ class JudgedCase:
             return False
         if any(mine.shape != theirs.shape for mine, theirs in zip(leaves, expected, strict=True)):
             return False
-        return self.answers.first_fault(leaves) is None
+        return self.answers.first_fault(leaves, self.asked) is None
 
     def fail(self, probe: str, code: str, message: str) -> None:
         self.reasons.append(Refusal(code, message, probe))

@@ -54,6 +54,16 @@ class SavedOutputs(ExpectedOutputs):
     def finite(self) -> bool:
         return all(is_finite(leaf) for leaf in [*self.expected, *self.native])
 
+    def finite_elements(self) -> dict[int, Array]:
+        """Return masks of the elements of each output that are finite floats, in either precision of the reference."""
+        pairs = zip(self.expected, self.native, strict=True)
+        return {
+            number: np.isfinite(exact.values) & np.isfinite(native.values)
+            if exact.floating and native.shape == exact.shape
+            else np.zeros(exact.shape, bool)
+            for number, (exact, native) in enumerate(pairs)
+        }
+
     def parameters(self) -> list[Leaf]:
         """Return the parameters and buffers of the reference's model, where the case saved them."""
         return read_leaves(self.folder / PARAMETERS, others=True) if self.has(PARAMETERS) else []

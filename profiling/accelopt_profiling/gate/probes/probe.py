@@ -95,6 +95,9 @@ class Drawing(Protocol):
     def is_finite(self, inputs: list[Any]) -> bool:
         """Check whether the reference takes ``inputs``, and gives numbers."""
 
+    def takes(self, sizes: Mapping[str, int]) -> bool:
+        """Check whether the problem draws inputs at ``sizes``, small ones, and its reference gives numbers there."""
+
 
 @dataclass(frozen=True)
 class AnsweredCheck:
@@ -139,6 +142,8 @@ class ValueProbe(Probe):
     held_by_original: ClassVar[bool] = False
     #: Drawn where there is another original: alone a candidate need not take such inputs.
     beside_original: ClassVar[bool] = False
+    #: Where the reference is not finite nothing is asked.
+    finite_alone: ClassVar[bool] = False
     #: The case whose inputs it rearranges, "" where it has its own.
     rearranges: ClassVar[str] = ""
 
@@ -175,6 +180,8 @@ class SizeProbe(Probe):
 
     #: At most so many cases are planned.
     most: ClassVar[int] = 1
+    #: Tried where there is another original: alone a candidate need not take such sizes.
+    beside_original: ClassVar[bool] = False
     #: Only for candidates that compare sizes with numbers.
     for_limits: ClassVar[bool] = False
     #: Whether it is told where the problem does not draw a case at such sizes.

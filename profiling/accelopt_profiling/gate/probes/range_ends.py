@@ -4,7 +4,6 @@ bear, where exponentials and narrow sums overflow. A candidate has to get right 
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -15,6 +14,7 @@ from accelopt_profiling.comparison.outputs import difference
 from accelopt_profiling.gate.probes.probe import Array, Change, Drawing, ValueProbe, mixed
 from accelopt_profiling.gate.probes.rewriting import (
     Rewriting,
+    WholeNumbers,
     both_signs,
     dtype_of,
     float_arrays,
@@ -213,31 +213,22 @@ class IntegerEnds(Unpromised):
     catches = "Sums and products of narrow integers that overflow."
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
-        ends = _Ends(mixed(case.seed))
-        return [ends.value(value) for value in inputs], ends.changed
+        return _Ends(mixed(case.seed)).of(inputs)
 
 
-class _Ends:
+class _Ends(WholeNumbers):
     def __init__(self, seed: int) -> None:
-        self.generator, self.changed, self.upper = np.random.default_rng(seed), False, True
+        super().__init__()
+        self.generator, self.upper = np.random.default_rng(seed), True
 
-    def value(self, value: Any) -> Any:
-        if type(value) in (list, tuple):
-            return type(value)(self.value(v) for v in value)
-        torch = sys.modules.get("torch")
-        is_tensor = torch is not None and isinstance(value, torch.Tensor)
-        name = str(getattr(value, "dtype", "")).removeprefix("torch.")
-        if name not in _NARROW or not (is_tensor or isinstance(value, np.ndarray)):
-            return value
-        array = value.detach().cpu().numpy() if is_tensor else value
-        if not _drawn(array):
-            return value
-        low, high = _range(array, *_NARROW[name])
+    def rule(self, array: Array) -> Array | None:
+        ends = _NARROW.get(str(array.dtype))
+        if ends is None or not _drawn(array):
+            return None
+        low, high = _range(array, *ends)
         end = high if self.upper or low == 0 else low
-        self.upper, self.changed = not self.upper, True
-        at_end = self.generator.random(array.shape) < _AT_END
-        made = np.where(at_end, end, array).astype(array.dtype)
-        return torch.from_numpy(made).to(value.device) if torch is not None and is_tensor else made
+        self.upper = not self.upper
+        return np.where(self.generator.random(array.shape) < _AT_END, end, array)
 
 
 def _drawn(array: Array) -> bool:

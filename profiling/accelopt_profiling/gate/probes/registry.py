@@ -14,16 +14,23 @@ from accelopt_profiling.gate.probes.conduct import (
     Precision,
     Races,
 )
+from accelopt_profiling.gate.probes.counts import OtherCounts
 from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows
 from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
-from accelopt_profiling.gate.probes.numbers import OtherNumbers
+from accelopt_profiling.gate.probes.numbers import OtherIntegers, OtherNumbers
 from accelopt_profiling.gate.probes.ordinary import Integers, Large, Original, Rows, SameRest, SameSums, Small
 from accelopt_profiling.gate.probes.other_ways import Configurations, OnDevice, Reordered, WithoutKernels
 from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
 from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, Masked, Offset
-from accelopt_profiling.gate.probes.single_elements import NamedValues, SingleElements
-from accelopt_profiling.gate.probes.sizes import BeyondLimits, DerivedShapes, LongAxes, SmallerSizes
-from accelopt_profiling.gate.probes.strides import RowsApart
+from accelopt_profiling.gate.probes.single_elements import Infinities, NamedValues, SingleElements
+from accelopt_profiling.gate.probes.sizes import (
+    BeyondLimits,
+    DerivedShapes,
+    LongAxes,
+    SmallerSizes,
+    UnevenSizes,
+)
+from accelopt_profiling.gate.probes.strides import RowsApart, UnequalAxes
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION
 
 #: Cases are planned, further calls made and reasons given in this order.
@@ -43,6 +50,10 @@ PROBES: tuple[Probe, ...] = (
     OtherNumbers(),
     Masked(),
     RowsApart(),
+    UnequalAxes(),
+    OtherCounts(),
+    OtherIntegers(),
+    Infinities(),
     SingleElements(),
     NamedValues(),
     Integers(),
@@ -51,6 +62,7 @@ PROBES: tuple[Probe, ...] = (
     SmallerSizes(),
     DerivedShapes(),
     LongAxes(),
+    UnevenSizes(),
     BeyondLimits(),
     Launches(),
     CallersState(),

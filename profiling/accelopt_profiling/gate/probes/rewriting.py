@@ -110,6 +110,43 @@ def _ascending(array: Array) -> bool:
     return bool((array[..., 1:] >= array[..., :-1]).all() and (array[..., -1] > array[..., 0]).all())
 
 
+class WholeNumbers(ABC):
+    """Arrays and tensors of whole numbers written anew by a rule, in their own dtype. ``changed`` tells whether the rule
+    changed any.
+    """
+
+    def __init__(self) -> None:
+        self.changed = False
+
+    def of(self, inputs: list[Any]) -> Change:
+        """Return ``inputs`` written anew, and whether anything changed. Lists and tuples are changed inside."""
+        return [self.value(value) for value in inputs], self.changed
+
+    @abstractmethod
+    def rule(self, array: Array) -> Array | None:
+        """Return what takes the place of ``array``; None leaves it alone."""
+
+    def value(self, value: Any) -> Any:
+        if type(value) in (list, tuple):
+            return type(value)(self.value(v) for v in value)
+        torch = sys.modules.get("torch")
+        is_tensor = torch is not None and isinstance(value, torch.Tensor)
+        if not (is_tensor or isinstance(value, np.ndarray)) or not dtype_of(value).startswith(
+            ("int", "uint")
+        ):
+            return value
+        changed = self.rule(value.detach().cpu().numpy() if is_tensor else value)
+        if changed is None:
+            return value
+        self.changed = True
+        changed = np.ascontiguousarray(changed, value.dtype if not is_tensor else None)
+        return (
+            torch.from_numpy(changed).to(value.device, value.dtype)
+            if torch is not None and is_tensor
+            else changed
+        )
+
+
 class Shuffled(Rewriting):
     """All elements moved about, except for ``kept`` at the start and as many at the end, a share of them."""
 

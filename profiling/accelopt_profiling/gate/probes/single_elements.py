@@ -15,7 +15,9 @@ from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.probes.rewriting import (
     Rewriting,
     both_signs,
+    float_arrays,
     largest_positive,
+    largest_shape,
     least_size,
     smallest,
 )
@@ -32,6 +34,8 @@ _NEAR_ZERO, _QUIET = 1e-5, 1e-4
 _LOST_OF_ONE = 2.0**-21
 #: One element in so many is changed; of the values that a text names, one is put to at most a quarter of an array.
 _ONE_IN, _NAMED_ONE_IN = 97, 4
+#: One in so many elements is infinite, in the first part of either axis: elsewhere there are rows and columns without.
+_INFINITE_ONE_IN, _CORNER = 8, 4
 
 
 class SingleElements(Unpromised):
@@ -79,6 +83,41 @@ class _Single(Rewriting):
         flat[places[::2]] = self.size * signs[::2]
         flat[places[1::2]] = _NEAR_ZERO * signs[1::2]
         changed: Array = flat.reshape(array.shape)
+        return changed
+
+
+class Infinities(Unpromised):
+    """The largest float array of both signs with one element in eight infinite, of its own sign, in the first quarter of
+    its last two axes. Where the reference is not finite nothing is asked; elsewhere nothing may have spread.
+    """
+
+    name = "infinities"
+    catches = (
+        "Products with zeros in the place of moves, masks and choices: zero times infinity is no number."
+    )
+    beside_original = True
+    finite_alone = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        signed = [a for a in float_arrays(inputs) if bool((a < 0).any()) and bool((a > 0).any())]
+        if not signed:
+            return inputs, False
+        return _Infinite(mixed(case.seed), largest_shape(signed)).of(inputs)
+
+
+class _Infinite(Rewriting):
+    def __init__(self, seed: int, largest: tuple[int, ...]) -> None:
+        super().__init__()
+        self.generator, self.largest = np.random.default_rng(seed), largest
+
+    def rule(self, array: Array) -> Array | None:
+        if self.changed or array.shape != self.largest or not both_signs(array):
+            return None
+        changed: Array = array.copy()
+        corner = changed[(..., *(slice(0, -(-n // _CORNER)) for n in array.shape[-2:]))]
+        chosen = self.generator.permutation(corner.size)[: -(-corner.size // _INFINITE_ONE_IN)]
+        places = np.unravel_index(chosen, corner.shape)
+        corner[places] = np.copysign(np.inf, corner[places])
         return changed
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import suppress
+from itertools import cycle
 from math import prod
 
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
-from accelopt_profiling.gate.probes.probe import Drawing, Shape, SizeProbe
+from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Drawing, Shape, SizeProbe
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 
 
@@ -93,6 +94,80 @@ _LONG, _LEAST = 7, 16
 def _share_of(size: int) -> int:
     shares = (size // part for part in (4, 2) if size % part == 0)
     return next((share for share in shares if share % _LEAST == 0), size)
+
+
+class UnevenSizes(SizeProbe):
+    """All sizes at once small, odd and unequal, flags turned; all at odd multiples of sixteen; all at one, what is one
+    at two, and numbers that are no sizes beyond 16 bits. What the reference takes of that: where it does not take all,
+    one size after another changes, as far as it does.
+    """
+
+    name = "uneven sizes"
+    catches = "Rests of tiles that are loaded or counted, group sizes and ratios taken as given, numbers and flags written in."
+    most = 3
+    beside_original = True
+
+    def shapes(self, drawing: Drawing) -> list[Shape]:
+        if drawing.size > COUNTED_BYTES or drawing.main.smaller:
+            return []
+        axes = {**drawing.problem.choices, **_axes(drawing)}
+        return [
+            taken
+            for wanted in (_odd(axes), _sixteens(axes), _least(axes, _numbers(drawing, axes)))
+            if wanted and (taken := _as_taken(drawing, wanted))
+        ]
+
+    def leaves_open(self, drawing: Drawing, shape: Mapping[str, int]) -> bool:
+        return False
+
+
+#: Odd sizes; odd multiples of sixteen, for sizes that are at least twice the first; what is kept in 16 bits loses this.
+_ODD, _SIXTEENS, _WIDE = (3, 5, 7, 9, 11, 13, 15, 17), (48, 80, 112, 144, 176, 208), 5 << 16
+
+
+def _odd(axes: Mapping[str, int]) -> Shape:
+    odd = cycle(_ODD)
+    return {
+        name: not size if type(size) is bool else next(odd)
+        for name, size in axes.items()
+        if type(size) is bool or size > 1
+    }
+
+
+def _sixteens(axes: Mapping[str, int]) -> Shape:
+    sixteens = cycle(_SIXTEENS)
+    return {name: next(sixteens) for name, size in axes.items() if size >= 2 * _SIXTEENS[0]}
+
+
+def _least(axes: Mapping[str, int], numbers: set[str]) -> Shape:
+    sizes = {name: 2 if size == 1 else 1 for name, size in axes.items() if type(size) is int}
+    return {name: axes[name] + _WIDE if name in numbers else size for name, size in sizes.items()}
+
+
+def _numbers(drawing: Drawing, axes: Mapping[str, int]) -> set[str]:
+    """Return the names of whole numbers that no array's size depends on: one more of them draws arrays of the same
+    shapes.
+    """
+    shapes = [tuple(array.shape) for _, array in arrays_of(drawing.first)]
+    extents, numbers = {n for shape in shapes for n in shape}, set()
+    for name, size in axes.items():
+        if type(size) is int and (size < 2 or size not in extents):
+            sizes = ProblemSizes(drawing.problem).at({name: size + 1})
+            with suppress(Exception), sizes.applied():  # the problem never promised to draw them
+                if [tuple(array.shape) for _, array in arrays_of(sizes.inputs(0))] == shapes:
+                    numbers.add(name)
+    return numbers
+
+
+def _as_taken(drawing: Drawing, wanted: Shape) -> Shape:
+    """Return the sizes of ``wanted`` that the reference takes together."""
+    if drawing.takes(wanted):
+        return wanted
+    taken: Shape = {}
+    for name, size in wanted.items():
+        if drawing.takes({**taken, name: size}):
+            taken[name] = size
+    return taken
 
 
 class BeyondLimits(SizeProbe):

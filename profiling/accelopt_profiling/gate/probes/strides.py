@@ -1,9 +1,11 @@
-"""Inputs whose rows lie apart: slices of wider tensors, as people pass them."""
+"""Inputs of another form: slices of wider tensors, as people pass them, and matrices that are not square."""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
+
+import numpy as np
 
 from accelopt_profiling.comparison.elements import OutputComparison
 from accelopt_profiling.comparison.leaves import Leaf
@@ -32,6 +34,24 @@ class RowsApart(Unpromised):
 
     def excuse_of_the_original(self, mine: Leaf, comparison: OutputComparison) -> Reason:
         return Reason("range-ends", "It takes rows to follow one another in memory, as the original does.")
+
+
+class UnequalAxes(Unpromised):
+    """The only matrix among the inputs, where it is square, without the second half of its columns."""
+
+    name = "unequal axes"
+    catches = "Kernels that take the columns to be as many as the rows."
+    beside_original = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        places = [n for n, value in enumerate(inputs) if len(getattr(value, "shape", ())) > 1]
+        if len(places) != 1 or inputs[places[0]].shape[-1] != inputs[places[0]].shape[-2]:
+            return inputs, False
+        matrix = inputs[places[0]]
+        half = matrix[..., : matrix.shape[-1] // 2]
+        half = half.copy() if isinstance(half, np.ndarray) else half.clone().contiguous()
+        values = [half if n == places[0] else value for n, value in enumerate(inputs)]
+        return (values, True) if drawing.is_finite(values) else (inputs, False)
 
 
 def _apart(value: Any) -> Any:

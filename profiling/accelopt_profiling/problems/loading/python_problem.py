@@ -63,7 +63,9 @@ def python_problem(
     problem.shapes = [{name: value for name, value in case.items() if name != COUNT} for case in cases]
     main = getattr(module, COUNT, 0)  # in a kernel file it may be a function
     problem.counts = parse_counts(main if type(main) is int else 0, cases, file)
-    problem.axes = integer_axes(module.get_inputs)
+    whole = whole_numbers(module.get_inputs)
+    problem.axes = {name: size for name, size in whole.items() if type(size) is int and size > 1}
+    problem.choices = {name: value for name, value in whole.items() if name not in problem.axes}
     if not problem.axes:
         drawing = {n: name_numbers(module, f) for n in DRAWING if callable(f := getattr(module, n, None))}
         vars(module).update(drawing)
@@ -216,13 +218,13 @@ def parse_entry(value: Any, file: str | None) -> str | None:
     raise ProblemError("problem-invalid", message, file)
 
 
-def integer_axes(get_inputs: Callable[..., Any]) -> Mapping[str, int]:
-    """Return the arguments of ``get_inputs`` whose default is an integer above 1, with that default."""
+def whole_numbers(get_inputs: Callable[..., Any]) -> Mapping[str, int]:
+    """Return the arguments of ``get_inputs`` whose default is a whole number or a flag, with that default."""
     try:
         parameters = inspect.signature(get_inputs).parameters.values()
     except (TypeError, ValueError):
         return {}
-    return {p.name: p.default for p in parameters if type(p.default) is int and p.default > 1}
+    return {p.name: p.default for p in parameters if isinstance(p.default, int)}
 
 
 def _leaves(value: Any) -> list[Any]:

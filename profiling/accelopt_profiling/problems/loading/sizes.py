@@ -26,7 +26,8 @@ class ProblemSizes:
 
     They are arguments of ``get_inputs`` with integer defaults, or names of the problem's module that its functions
     read: ``batch_size = 4096``, and those that ``name_numbers`` made. ``given`` are the arguments of the case that is
-    profiled. ``fixed`` tells that the problem takes no sizes as arguments.
+    profiled. ``fixed`` tells that the problem takes no sizes as arguments. What a problem can choose besides
+    (``choices``) may be changed ``at`` other sizes.
     """
 
     def __init__(self, problem: Problem, given: Mapping[str, Any] | None = None) -> None:
@@ -41,7 +42,8 @@ class ProblemSizes:
 
     def at(self, smaller: Mapping[str, int]) -> ProblemSizes:
         """Take these sizes in the place of the problem's own; returns itself."""
-        self._now = {**self._full, **{n: v for n, v in smaller.items() if n in self._full}}
+        known = {*self._full, *(self._problem.choices if self._as_arguments else ())}
+        self._now = {**self._full, **{n: v for n, v in smaller.items() if n in known}}
         return self
 
     def halve(self) -> bool:
@@ -60,7 +62,7 @@ class ProblemSizes:
     @property
     def smaller(self) -> dict[str, int]:
         """The sizes that are not the problem's own."""
-        return {n: v for n, v in self._now.items() if v != self._full[n]}
+        return {n: v for n, v in self._now.items() if v != self._full.get(n)}
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -82,7 +84,7 @@ class ProblemSizes:
 
     def __str__(self) -> str:
         """Return the smaller sizes beside the full ones: ``dim=6144 instead of 393216``."""
-        return ", ".join(f"{size_text(n, v)} instead of {self._full[n]}" for n, v in self.smaller.items())
+        return ", ".join(f"{size_text(n, v)} instead of {self._full.get(n)}" for n, v in self.smaller.items())
 
 
 def halved(size: int) -> int:
