@@ -215,10 +215,11 @@ class RunResult:
 @dataclass(frozen=True)
 class LaunchResult:
     """Whether the target can launch what the candidate launches for the problem's own inputs; ``refusals`` say why
-    not."""
+    not. ``wide`` says why it does not take what is launched at other sizes, by these, "" where it does."""
 
     launchable: Launchability
     refusals: list[Reason] = field(default_factory=list)
+    wide: dict[str, str] = field(default_factory=dict)
     busy: float = 0.0
 
 
@@ -256,7 +257,7 @@ class OriginalResult:
     """``host_work`` is what the original's host code computes around its kernels, in elements by kind. ``changed`` and
     ``returns_one`` are as in ``RunResult``. ``repeatable`` tells whether two runs on the same inputs gave the same
     bits; None where nobody had to know. ``inputs_changed`` and ``aliases`` are as in ``RunCase``, of all cases in which
-    it ran.
+    it ran, ``wide`` as in ``LaunchResult``.
     """
 
     host_work: dict[str, int] = field(default_factory=dict)
@@ -265,6 +266,7 @@ class OriginalResult:
     repeatable: bool | None = None
     inputs_changed: list[int] = field(default_factory=list)
     aliases: list[list[str]] = field(default_factory=list)
+    wide: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

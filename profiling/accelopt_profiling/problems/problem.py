@@ -117,8 +117,8 @@ class Problem:
 
     ``shapes`` are further cases, keyword arguments for ``inputs``; ``counts`` says how often each case occurred, the
     main one first; ``headline`` how the main case was chosen, in words; all are empty where nobody tells. The shapes
-    come from ``axes``, integer arguments of ``inputs``, or else from ``constants`` of ``module``; ``choices`` are its other
-    arguments that are whole numbers or flags. ``returns_one`` says,
+    come from ``axes``, integer arguments of ``inputs``, or else from ``constants`` of ``module``; ``choices`` are other
+    arguments of ``inputs`` that are whole numbers or flags. ``returns_one`` says,
     once it ran, that the reference returned one value and no list. ``model`` builds the reference's model, whose
     parameters are those of ``redrawn``. ``built`` is what the calls of this process share. A call that returns
     nothing is no fault of the file if ``may_be_empty``. ``file`` holds the problem.

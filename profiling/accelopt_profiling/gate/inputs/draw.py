@@ -25,6 +25,7 @@ from accelopt_profiling.gate.probes.sizes import fit
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.step_schemas import CaseCall, DrawnCase, DrawParams
 from accelopt_profiling.gate.steps.case_files import (
+    WIDE,
     case_folder,
     forget_requests,
     problem_errors,
@@ -123,6 +124,9 @@ class _Drawing:
         if case.number >= len(shapes):
             return None
         shape, sizes = shapes[case.number], ProblemSizes(self.problem)
+        if probe.launches_only:
+            self._keep_launch(index, sizes.at(shape))
+            return None
         drawn = DrawnCase(
             index, case.name, case.distribution, shape=dict(shape), derived=True,
             open=probe.leaves_open(self, shape), fixed=sizes.fixed and not probe.stands_in, reduced=probe.stands_in,
@@ -140,6 +144,15 @@ class _Drawing:
         except Exception as error:  # the problem's own code, asked for what it never promised
             left_out = f"the problem does not draw it ({type(error).__name__})"
         return replace(drawn, left_out=left_out) if probe.told else None
+
+    def _keep_launch(self, index: int, sizes: ProblemSizes) -> None:
+        """Save a call of which only the launches are looked at: its arrays hold zeros."""
+        folder = case_folder(self.context, index)
+        with suppress(Exception), sizes.applied(), hollow_draws(self.target):  # nobody promised to draw them
+            call, arguments = self.problem.call(sizes.inputs(0))
+            if byte_count(arguments) <= self.large_bytes:
+                save_values(folder / WIDE / "arguments", arguments)
+                save_values(folder / WIDE / "call", [to_plain(CaseCall(call, sizes=sizes.smaller))])
 
     def _far_too_large(self, probe: SizeProbe, sizes: ProblemSizes) -> bool:
         """Check whether sizes that may be many times the problem's take too much, without drawing their values."""

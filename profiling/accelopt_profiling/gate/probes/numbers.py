@@ -60,8 +60,8 @@ class OtherNumbers(Unpromised):
 
 
 class OtherIntegers(Unpromised):
-    """Whole numbers among the arguments beyond 16 bits, or one more, where the reference gives numbers then and looks at
-    them: the first of these that it takes.
+    """Whole numbers among the arguments beyond 16 bits, or one more: the first of these that the reference takes, where
+    it looks at them.
     """
 
     name = "other integers"

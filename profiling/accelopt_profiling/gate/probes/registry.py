@@ -29,6 +29,7 @@ from accelopt_profiling.gate.probes.sizes import (
     LongAxes,
     SmallerSizes,
     UnevenSizes,
+    WideLaunches,
 )
 from accelopt_profiling.gate.probes.strides import RowsApart, UnequalAxes
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION
@@ -63,6 +64,7 @@ PROBES: tuple[Probe, ...] = (
     DerivedShapes(),
     LongAxes(),
     UnevenSizes(),
+    WideLaunches(),
     BeyondLimits(),
     Launches(),
     CallersState(),

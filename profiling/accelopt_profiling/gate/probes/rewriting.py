@@ -111,8 +111,8 @@ def _ascending(array: Array) -> bool:
 
 
 class WholeNumbers(ABC):
-    """Arrays and tensors of whole numbers written anew by a rule, in their own dtype. ``changed`` tells whether the rule
-    changed any.
+    """Arrays and tensors of whole numbers written anew by a rule, in their own dtype. ``changed`` tells whether the
+    rule changed any.
     """
 
     def __init__(self) -> None:

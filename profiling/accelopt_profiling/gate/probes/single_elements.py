@@ -87,8 +87,8 @@ class _Single(Rewriting):
 
 
 class Infinities(Unpromised):
-    """The largest float array of both signs with one element in eight infinite, of its own sign, in the first quarter of
-    its last two axes. Where the reference is not finite nothing is asked; elsewhere nothing may have spread.
+    """The largest float array of both signs with one element in eight infinite, of its own sign, in the first quarter
+    of its last two axes. Where the reference is not finite nothing is asked; elsewhere nothing may have spread.
     """
 
     name = "infinities"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import cycle
 from math import prod
 
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
-from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Drawing, Shape, SizeProbe
+from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, AnsweredCheck, Drawing, Shape, SizeProbe
+from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 
 
@@ -103,7 +104,7 @@ class UnevenSizes(SizeProbe):
     """
 
     name = "uneven sizes"
-    catches = "Rests of tiles that are loaded or counted, group sizes and ratios taken as given, numbers and flags written in."
+    catches = "Rests of tiles that are loaded or counted, ratios of sizes taken as given, numbers and flags written in."
     most = 3
     beside_original = True
 
@@ -168,6 +169,38 @@ def _as_taken(drawing: Drawing, wanted: Shape) -> Shape:
         if drawing.takes({**taken, name: size}):
             taken[name] = size
     return taken
+
+
+class WideLaunches(SizeProbe):
+    """One axis after another at 65536, the others small. Nothing is computed there: only grids and warps of the
+    launches are looked at, where the target takes those of the original.
+    """
+
+    name = "wide launches"
+    catches = "Grids and warps that grow with a size beyond what the target takes, at sizes that are not run."
+    most = 3
+    beside_original = True
+    launches_only = True
+
+    def shapes(self, drawing: Drawing) -> list[Shape]:
+        if drawing.dialect != "triton" or drawing.main.smaller:
+            return []
+        axes = _axes(drawing)
+        small = {name: min(size, _LEAST) for name, size in axes.items()}
+        return [{**small, name: _WIDE_AXIS} for name in axes][: self.most]
+
+    def of_run(self, check: AnsweredCheck) -> Iterator[Reason]:
+        launch, original = check.evidence.launch, check.evidence.original
+        if launch is None or original is None:
+            return
+        for where, fault in launch.wide.items():
+            if fault and original.wide.get(where) == "":
+                message = f"At {where}, where the target takes the original's launches: {fault}"
+                yield Reason("capacity", message)
+
+
+#: One program more than an axis of a grid takes, on NVIDIA's devices but for the first.
+_WIDE_AXIS = 1 << 16
 
 
 class BeyondLimits(SizeProbe):

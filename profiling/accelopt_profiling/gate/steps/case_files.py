@@ -31,6 +31,8 @@ INITIAL_FILE = "initial"
 PARAMETERS = "parameters"
 #: The first part of the names of folders with outputs in a further configuration of an autotuner.
 CONFIGURATION = "configuration"
+#: The folder, below that of a case, of a call of which only the launches are looked at.
+WIDE = "wide"
 #: Where a folder of outputs has a text about the run.
 ABOUT = "about.txt"
 

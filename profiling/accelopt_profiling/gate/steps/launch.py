@@ -15,6 +15,7 @@ from accelopt_profiling.gate.observe.emulation import TritonSeen, emulation
 from accelopt_profiling.gate.observe.interpretation import of_case
 from accelopt_profiling.gate.step_schemas import LaunchResult, StepParams
 from accelopt_profiling.gate.steps.case_files import case_folder, own_check_of, saved_arguments, saved_call
+from accelopt_profiling.gate.steps.wide_launches import wide_launches
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.measurement import Finding, Launchability
 from accelopt_profiling.problems.loading.call import perform
@@ -47,6 +48,7 @@ def launch(context: StepContext, params: StepParams) -> LaunchResult:
 
     started = _processor_seconds()
     result = (_nki if params.dialect == "nki" else _triton)(params, call)
+    result = replace(result, wide=wide_launches(context, params, module))
     return replace(result, busy=_processor_seconds() - started)
 
 

@@ -27,6 +27,7 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_arguments,
     saved_call,
 )
+from accelopt_profiling.gate.steps.wide_launches import wide_launches
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.loading.call import call_entry, listed, perform
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
@@ -108,7 +109,8 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                     one = not isinstance(result, (list, tuple))
                     observe(before, arguments, listed(result), case_call)
-    return OriginalResult(work.total, sorted(caller.changed), one, repeatable, sorted(changed), aliases)
+        wide = wide_launches(context, params, module)
+    return OriginalResult(work.total, sorted(caller.changed), one, repeatable, sorted(changed), aliases, wide)
 
 
 def _equal_files(folder: Path, *names: str) -> bool:

@@ -97,9 +97,7 @@ def _compile(launch: CapturedLaunch, target: GpuTarget, cache: Path | None) -> t
         stages=int(options.get("num_stages", 0)),
         toolchain=versions(target),
     )
-    if (
-        problem := _too_many_threads(target, nothing.warps)
-    ) is not None:  # ptxas says less clearly what is wrong
+    if (problem := launch_problem(launch, target)) is not None:  # ptxas says less clearly what is wrong
         return replace(nothing, problem=problem), None
     try:
         kernel, hit = _triton_compile(launch, target, options, cache)
@@ -206,6 +204,19 @@ def _from_listing(listing: Listing) -> dict[str, Any]:
         "loops": listing.loops(),
         "access_bytes": listing.access_bytes(),
     }
+
+
+def launch_problem(launch: CapturedLaunch, target: GpuTarget) -> CompileProblem | None:
+    """Return why ``target`` takes no such launch, by its grid and warps alone; None where nothing speaks against it."""
+    for axis, programs in enumerate(launch.grid):
+        most = target.get("max_programs_on_other_axes" if axis else "max_programs_on_axis_0", math.inf)
+        if programs > most:
+            return CompileProblem(
+                "out-of-resources",
+                f"is launched with {programs:,} programs on axis {axis} of its grid; {target.title} allows "
+                f"{int(most):,} there",
+            )
+    return _too_many_threads(target, int(launch.options.get("num_warps") or 4))
 
 
 def _too_many_threads(target: GpuTarget, warps: int) -> CompileProblem | None:
