@@ -10,7 +10,7 @@ from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.observe.interpretation import ENOUGH, planned_share
 from accelopt_profiling.gate.probes.conduct import full_precision
 from accelopt_profiling.gate.probes.probe import AnsweredCase, AnsweredCheck, Probe
-from accelopt_profiling.gate.probes.registry import PROBES, VALUES
+from accelopt_profiling.gate.probes.registry import PROBES, SIZES, VALUES
 from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase, RunResult
 from accelopt_profiling.gate.verdict import Reason, Refusal
 from accelopt_profiling.plain import to_plain
@@ -216,7 +216,9 @@ class _Cases:
             self._wrong_at(drawn, [Refusal("kernel-raised", run.raised)], right)
             return _ended("failed", run.raised)
         if run.raised:
-            if right:
+            if right and SIZES[drawn.probe].may_raise:
+                self._tell_of_shape(drawn, f"{where}, which the original computes, it raises: {run.raised}")
+            elif right:
                 message = f"{where}, which the original computes, it failed: {run.raised}"
                 self._refuse(Refusal("kernel-raised", message, drawn.probe), _named(drawn))
             return _ended("refused by the kernel", run.raised)

@@ -40,18 +40,19 @@ class _Counts(WholeNumbers):
             return None
         steps = np.diff(array)
         if array[0] == 0 and int(array[-1]) in self.extents and (steps >= 0).all():
-            return None if (steps == 1).all() else np.append(0, np.cumsum(_lopsided(steps)))
+            offsets: Array = np.append(0, np.cumsum(_lopsided(steps)))
+            return None if (steps == 1).all() else offsets
         if int(array.sum()) in self.extents and (array != 1).any():
             return _lopsided(array)
         if array.min() < 1 or array.max() > max(self.extents):
             return None
-        changed = array.copy()
+        changed: Array = array.copy()
         changed[-1] = 0
         return changed
 
 
 def _lopsided(counts: Array) -> Array:
-    changed = counts.copy()
+    changed: Array = counts.copy()
     changed[:-1:_EMPTY] = 0
     changed[-1] += counts.sum() - changed.sum()
     return changed

@@ -186,6 +186,8 @@ class SizeProbe(Probe):
     for_limits: ClassVar[bool] = False
     #: Whether it is told where the problem does not draw a case at such sizes.
     told: ClassVar[bool] = False
+    #: A candidate may raise where the original does not: it says so itself.
+    may_raise: ClassVar[bool] = False
     #: Nothing is computed at its sizes: what is launched there has to be what the target takes.
     launches_only: ClassVar[bool] = False
     #: Its case stands for the main one where that cannot be interpreted.

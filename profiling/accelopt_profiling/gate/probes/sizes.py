@@ -100,13 +100,13 @@ def _share_of(size: int) -> int:
 class UnevenSizes(SizeProbe):
     """All sizes at once small, odd and unequal, flags turned; all at odd multiples of sixteen; all at one, what is one
     at two, and numbers that are no sizes beyond 16 bits. What the reference takes of that: where it does not take all,
-    one size after another changes, as far as it does.
+    one size after another changes, as far as it does. A candidate may raise there.
     """
 
     name = "uneven sizes"
     catches = "Rests of tiles that are loaded or counted, ratios of sizes taken as given, numbers and flags written in."
     most = 3
-    beside_original = True
+    beside_original = may_raise = True
 
     def shapes(self, drawing: Drawing) -> list[Shape]:
         if drawing.size > COUNTED_BYTES or drawing.main.smaller:
