@@ -114,8 +114,8 @@ class _Infinite(Rewriting):
         if self.changed or array.shape != self.largest or not both_signs(array):
             return None
         changed: Array = array.copy()
-        parts = [slice(0, -(-n // _CORNER)) for n in array.shape[-2:]]
-        corner = changed[(Ellipsis, *parts)]
+        first: tuple[Any, ...] = (..., *(slice(0, -(-n // _CORNER)) for n in array.shape[-2:]))
+        corner = changed[first]
         chosen = self.generator.permutation(corner.size)[: -(-corner.size // _INFINITE_ONE_IN)]
         places = np.unravel_index(chosen, corner.shape)
         corner[places] = np.copysign(np.inf, corner[places])
