@@ -83,6 +83,11 @@ def _judged(index: int, probe: ValueProbe, case: JudgedCase, notes: list[Reason]
             started = process_time()
             further.judge(case, actual)
             busy[further.name] = busy.get(further.name, 0.0) + process_time() - started
+    elif probe.beside_original and not isinstance(read, str) and not case.original_right():
+        notes.append(
+            Reason("range-ends", f"On {probe.name} the original is wrong too; {case.reasons[0].message}")
+        )
+        case.reasons.clear()
     digests = {raw: digest(answers.folder / raw) for raw in raw_folders(answers.folder)}
     return CaseVerdict(
         index, case.reasons, notes, outputs, "", case.repeatable, *compared_elements(actual, case.known), digests,
