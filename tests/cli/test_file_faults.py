@@ -24,6 +24,7 @@ from typing import Any
 
 import pytest
 from support.command import Command, Ended
+from support.shared_host import SharedWorkers
 from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 
 import accelopt_agent
@@ -41,7 +42,6 @@ from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts import local
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
-from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job
 from accelopt_profiling.measurement import FileMeasurement
 
@@ -82,30 +82,25 @@ class PlayedHost:
     answers: dict[tuple[str, ...], list[JobMessage]] = {}
     known: HostFacts | None = None
 
-    def __init__(self) -> None:
+    def __init__(self, workers: SharedWorkers) -> None:
         self.on_incomplete: Callable[[str], None] = print
-        self._real: LocalHost | None = None
-
-    def _local(self) -> LocalHost:
-        self._real = self._real or LocalHost()
-        return self._real
+        self._workers = workers
 
     async def facts(self) -> HostFacts:
         if PlayedHost.known is None:
-            PlayedHost.known = await self._local().facts()
+            PlayedHost.known = await self._workers.host().facts()
         return PlayedHost.known
 
     async def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         steps = tuple(step.name for step in job.steps)
         if steps not in self.answers:
-            async with contextlib.aclosing(self._local().run(job)) as messages:
+            async with contextlib.aclosing(self._workers.host().run(job)) as messages:
                 self.answers[steps] = [message async for message in messages]
         for message in self.answers[steps]:
             yield message
 
     async def close(self) -> None:
-        if self._real is not None:
-            await self._real.close()
+        """Leave the worker to the next test."""
 
 
 class Accesses:
@@ -166,12 +161,17 @@ COMMANDS = {
 )
 @pytest.mark.parametrize("command", COMMANDS)
 def test_a_failed_access_is_a_sentence_and_loses_nothing(
-    accelopt: Command, kept: Path, monkeypatch: pytest.MonkeyPatch, command: str, error: str
+    accelopt: Command,
+    kept: Path,
+    workers: SharedWorkers,
+    monkeypatch: pytest.MonkeyPatch,
+    command: str,
+    error: str,
 ) -> None:
     arguments = list(COMMANDS[command])
     if command == "accept":
         arguments[1] = asyncio.run(_waiting_suggestion(kept))
-    monkeypatch.setattr(local, "LocalHost", lambda *_, **__: PlayedHost())
+    monkeypatch.setattr(local, "LocalHost", lambda *_, **__: PlayedHost(workers))
     PlayedHost.answers.clear()
     stored = {path.name: path.read_bytes() for path in kept.iterdir() if path.is_file()}
     accesses = Accesses(monkeypatch)
