@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.gate.reading.names import StaticFinding
+from accelopt_profiling.gate.reading.facts import StaticFinding
 from accelopt_profiling.gate.step_schemas import (
     CaseVerdict,
     DeviceRunResult,

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_profiling.gate.reading.forbidden_names import rule_for
 from accelopt_profiling.gate.reading.read import read
+from accelopt_profiling.gate.reading.vocabulary import rule_for
 
 KERNEL = """
 import torch

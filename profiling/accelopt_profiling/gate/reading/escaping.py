@@ -5,82 +5,48 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding
+from accelopt_profiling.gate.reading.facts import Facts, StaticFinding, at
+from accelopt_profiling.gate.reading.vocabulary import WORDS
 
-_STREAMS = (
-    "torch.cuda.Stream",
-    "torch.cuda.stream",
-    "torch.cuda.ExternalStream",
-    "torch.Stream",
-    "torch.hip.Stream",
-)
-_GRAPHS = (
-    "torch.cuda.CUDAGraph",
-    "torch.cuda.graph",
-    "torch.cuda.make_graphed_callables",
-    "torch.cuda.graphs",
-)
-_WAITS = ("wait_stream", "wait_event", "synchronize")
+_WAITS = {"wait_stream", "wait_event", "synchronize"}
+#: What copies fresh inputs into a graph's own buffers before a replay.
+_COPIES_IN = {"copy_", "replay"}
+_TENSORS = ("torch.Tensor", "numpy.ndarray", "torch.nn.Parameter", "torch.nn.parameter.Parameter")
+_WHEN_LOOKED_AT = ("__array__", "__torch_function__", "__torch_dispatch__")
 
 
-def escaping(names: ResolvedNames) -> Iterator[StaticFinding]:
-    is_awaited = any(isinstance(n, ast.Attribute) and n.attr in _WAITS for n in ast.walk(names.tree))
-    for call, called in names.calls():
-        if called in _STREAMS:
-            subject, end = (called, ".") if is_awaited else (f"{called} alone", ", and nothing waits for it.")
-            yield StaticFinding(
-                "background-work", subject, call.lineno, f"It uses {called}{end}", not is_awaited
-            )
-        elif called.startswith(_GRAPHS):
+def escaping(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
+    code, called = "background-work", facts.called(node)
+    match node:
+        case ast.Call() if called in WORDS["streams"] and facts.attributes & _WAITS:
+            yield at(node, code, called, f"It uses {called}.")
+        case ast.Call() if called in WORDS["streams"]:
+            yield at(node, code, f"{called} alone", f"It uses {called}, and nothing waits for it.", True)
+        case ast.Call() if called.startswith(WORDS["graphs"]):
             message = f"It captures a graph ({called}): a replay computes from what was captured."
-            yield StaticFinding(
-                "background-work", f"graph by {called}", call.lineno, message, not _copies_in(names)
-            )
-    for node in ast.walk(names.tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "__del__":
-            message = "It does something when an object is dropped."
-            yield StaticFinding(
-                "background-work", "finaliser", node.lineno, message, not _only_gives_back(node)
-            )
-        elif isinstance(node, ast.ClassDef):
-            bases = [names.dotted(base) or "" for base in node.bases]
-            if any(b in ("torch.Tensor", "numpy.ndarray", "torch.nn.Parameter", "torch.nn.parameter.Parameter")
-                   for b in bases):  # fmt: skip
+            yield at(node, code, f"graph by {called}", message, not facts.attributes >= _COPIES_IN)
+        case ast.FunctionDef("__del__") | ast.AsyncFunctionDef("__del__"):
+            certain = not all(map(_gives_back, ast.walk(node)))
+            yield at(node, code, "finaliser", "It does something when an object is dropped.", certain)
+        case ast.ClassDef(bases=bases, body=body):
+            if any(facts.dotted(base) in _TENSORS for base in bases):
                 message = "It makes a kind of tensor of its own, which may compute later."
-                yield StaticFinding("own-tensor", "class", node.lineno, message, True)
-            for inner in node.body:
-                if isinstance(inner, ast.FunctionDef) and inner.name in ("__array__", "__torch_function__",
-                                                                         "__torch_dispatch__"):  # fmt: skip
+                yield at(node, "own-tensor", "class", message, True)
+            for inner in body:
+                if isinstance(inner, ast.FunctionDef) and inner.name in _WHEN_LOOKED_AT:
                     message = f"It computes when it is looked at (`{inner.name}`)."
-                    yield StaticFinding("own-tensor", inner.name, inner.lineno, message, True)
+                    yield at(inner, "own-tensor", inner.name, message, True)
 
 
-def _only_gives_back(finaliser: ast.AST) -> bool:
-    """Check whether a finaliser only drops what the object holds: it neither writes to elements nor calls what may
-    work.
+def _gives_back(node: ast.AST) -> bool:
+    """Check whether a part of a finaliser only drops what the object holds: it neither writes to elements nor calls
+    what may work.
     """
-    for node in ast.walk(finaliser):
-        if isinstance(node, ast.Call):
-            function = node.func
-            if not (isinstance(function, ast.Attribute) and function.attr in _GIVES_BACK and not node.args):
-                return False
-        elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, ast.Store):
-            if isinstance(node, ast.Subscript) or not _is_own(node):
-                return False
-        elif isinstance(node, ast.AugAssign):
-            return False
-    return True
-
-
-#: Methods that end the use of a thing.
-_GIVES_BACK = ("close", "clear", "release", "free")
-
-
-def _is_own(node: ast.Attribute) -> bool:
-    return isinstance(node.value, ast.Name) and node.value.id == "self"
-
-
-def _copies_in(names: ResolvedNames) -> bool:
-    """Check whether fresh inputs are copied into the graph's own buffers before a replay."""
-    attributes = {n.attr for n in ast.walk(names.tree) if isinstance(n, ast.Attribute)}
-    return {"copy_", "replay"} <= attributes
+    match node:
+        case ast.Call(ast.Attribute(attr="close" | "clear" | "release" | "free"), []):
+            return True
+        case ast.Attribute(ast.Name("self"), ctx=ast.Store()):
+            return True
+    is_stored = isinstance(getattr(node, "ctx", None), ast.Store)
+    is_part = isinstance(node, (ast.Subscript, ast.Attribute))
+    return not isinstance(node, (ast.Call, ast.AugAssign)) and not (is_part and is_stored)

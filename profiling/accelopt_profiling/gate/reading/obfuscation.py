@@ -1,4 +1,7 @@
-"""Find code that hides what it does: text turned into code, names put together at run time, long packed literals."""
+"""Find code that hides what it does: text turned into code, names put together at run time, long packed literals.
+
+This reads the text as it is written, not its plain spelling.
+"""
 
 from __future__ import annotations
 
@@ -8,121 +11,96 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.forbidden_names import rule_for
-from accelopt_profiling.gate.reading.names import ResolvedNames, StaticFinding
+from accelopt_profiling.gate.reading.facts import Facts, StaticFinding, at
+from accelopt_profiling.gate.reading.vocabulary import rule_for
 
 _LONG_LITERAL = 200  # characters without a space, and dense: longer than any honest constant of a kernel file
 
 
-def obfuscation(names: ResolvedNames) -> Iterator[StaticFinding]:
-    for call, called in names.calls():
-        if called in ("exec", "eval", "compile"):
-            yield StaticFinding(
-                "obfuscated", f"text by {called}", call.lineno, f"It runs text as code ({called}).", True
-            )
-        elif called in ("__import__", "importlib.import_module"):
-            plain = bool(call.args) and (
-                isinstance(call.args[0], ast.Constant) or _always_named(names, call.args[0])
-            )
-            message = "It imports a module by name" + ("." if plain else " put together at run time.")
-            subject = "import by name" if plain else "import by assembled name"
-            yield StaticFinding(
-                "obfuscated", subject, call.lineno, message, not plain or called == "__import__"
-            )
-        elif called in ("importlib.util.spec_from_file_location", "importlib.machinery.SourceFileLoader"):
-            yield StaticFinding(
-                "reads-the-gate", "file as module", call.lineno, "It loads another file as a module.", True
-            )
-        elif called == "getattr" and len(call.args) > 1 and not _plain(call.args[1]):
-            if names.dotted(call.args[0]) is not None:
-                message = "It looks up an attribute of a module by a name put together at run time."
-                sure = _assembled(call.args[1]) and not _is_dtype_of_a_language(names, call)
-                yield StaticFinding("obfuscated", "assembled attribute", call.lineno, message, sure)
-        elif called in ("globals", "vars", "locals") and isinstance(names.parents.get(call), ast.Subscript):
-            message = f"It looks a name up in {called}()."
-            yield StaticFinding("obfuscated", f"{called}()", call.lineno, message)
-    for node in ast.walk(names.tree):
-        if isinstance(node, ast.Constant) and isinstance(node.value, (str, bytes)) and _packed(node.value):
-            message = f"It holds a packed literal of {len(node.value)} characters."
-            yield StaticFinding("obfuscated", f"literal of {len(node.value)}", node.lineno, message, True)
-        elif isinstance(node, (ast.Attribute, ast.Name)) and names.dotted(node) == "sys.modules":
-            if not _asks_for_one(names, node):
+def obfuscation(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
+    match node:
+        case ast.Call():
+            yield from _call(facts, node, facts.called(node))
+        case ast.Constant(str() | bytes() as literal) if _is_packed(literal):
+            length = len(literal)
+            message = f"It holds a packed literal of {length} characters."
+            yield at(node, "obfuscated", f"literal of {length}", message, True)
+        case ast.Attribute() | ast.Name() if facts.dotted(node) == "sys.modules":
+            if not _asks_for_one(facts, node):
                 message = "It looks at the loaded modules (sys.modules)."
-                yield StaticFinding("reads-the-gate", "loaded modules", node.lineno, message, True)
-        elif (
-            isinstance(node, ast.Subscript)
-            and isinstance(node.value, ast.Attribute)
-            and node.value.attr == "__dict__"
-            and names.dotted(node.value.value)
-        ):
-            message = "It looks a name up in a module's __dict__."
-            yield StaticFinding("obfuscated", "__dict__", node.lineno, message, True)
+                yield at(node, "reads-the-gate", "loaded modules", message, True)
+        case ast.Subscript(ast.Attribute(owner, "__dict__")) if facts.dotted(owner):
+            yield at(node, "obfuscated", "__dict__", "It looks a name up in a module's __dict__.", True)
 
 
-def _always_named(names: ResolvedNames, node: ast.expr) -> bool:
-    """Return a parameter for which every call in the file gives the plain name of a harmless module:
-    ``version("torch")``."""
-    function = names.function_of(node)
-    if function is None or not isinstance(node, ast.Name):
+def _call(facts: Facts, node: ast.Call, called: str) -> Iterator[StaticFinding]:
+    match called, node.args:
+        case "exec" | "eval" | "compile", _:
+            yield at(node, "obfuscated", f"text by {called}", f"It runs text as code ({called}).", True)
+        case "__import__" | "importlib.import_module", names:
+            if names and (isinstance(names[0], ast.Constant) or _always_named(facts, names[0])):
+                message, certain = "It imports a module by name.", called == "__import__"
+                yield at(node, "obfuscated", "import by name", message, certain)
+            else:
+                message = "It imports a module by name put together at run time."
+                yield at(node, "obfuscated", "import by assembled name", message, True)
+        case "importlib.util.spec_from_file_location" | "importlib.machinery.SourceFileLoader", _:
+            yield at(node, "reads-the-gate", "file as module", "It loads another file as a module.", True)
+        case "getattr", [owner, name, *_] if facts.dotted(owner) and not isinstance(name, ast.Constant):
+            message = "It looks up an attribute of a module by a name put together at run time."
+            certain = _is_assembled(name) and not _is_dtype_of_a_language(facts.dotted(owner), name)
+            yield at(node, "obfuscated", "assembled attribute", message, certain)
+        case "globals" | "vars" | "locals", _ if isinstance(facts.parents.get(node), ast.Subscript):
+            yield at(node, "obfuscated", f"{called}()", f"It looks a name up in {called}().")
+
+
+def _always_named(facts: Facts, node: ast.expr) -> bool:
+    """Check whether ``node`` is a parameter for which every call in the file gives the plain name of a harmless
+    module: ``version("torch")``."""
+    function = facts.function_of(node)
+    ordered = [a.arg for a in (*function.args.posonlyargs, *function.args.args)] if function else []
+    if function is None or not isinstance(node, ast.Name) or node.id not in ordered:
         return False
-    ordered = [a.arg for a in [*function.args.posonlyargs, *function.args.args]]
-    if node.id not in ordered or any(_uses_otherwise(names, n, function.name) for n in ast.walk(names.tree)):
-        return False
-    place = ordered.index(node.id)
-    given: list[ast.expr | None] = [
-        call.args[place] if place < len(call.args) else None
-        for call in ast.walk(names.tree)
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == function.name
-    ]
-    return bool(given) and all(
-        isinstance(v, ast.Constant) and isinstance(v.value, str) and rule_for(v.value) is None for v in given
-    )
+    uses = [n for n in facts.nodes if isinstance(n, ast.Name) and n.id == function.name]
+    for use in uses:
+        match facts.parents[use]:
+            case ast.Call(callee, args) if callee is use and len(args) > (place := ordered.index(node.id)):
+                name = getattr(args[place], "value", None)
+                if not isinstance(name, str) or rule_for(name) is not None:
+                    return False
+            case _:
+                return False
+    return bool(uses)
 
 
-def _uses_otherwise(names: ResolvedNames, node: ast.AST, function: str) -> bool:
-    """Check whether ``node`` names the function without calling it."""
-    if not isinstance(node, ast.Name) or node.id != function:
-        return False
-    parent = names.parents.get(node)
-    return not (isinstance(parent, ast.Call) and parent.func is node)
-
-
-def _asks_for_one(names: ResolvedNames, node: ast.expr) -> bool:
+def _asks_for_one(facts: Facts, node: ast.AST) -> bool:
     """``"torch" in sys.modules``, ``sys.modules.get("torch")``, and the module's own ``sys.modules[__name__]``."""
-    parent = names.parents.get(node)
-    if isinstance(parent, ast.Compare):
-        return parent.left is not node and isinstance(parent.left, ast.Constant)
-    if isinstance(parent, ast.Attribute) and parent.attr == "get":
-        call = names.parents.get(parent)
-        return isinstance(call, ast.Call) and bool(call.args) and isinstance(call.args[0], ast.Constant)
-    if not isinstance(parent, ast.Subscript) or not isinstance(parent.ctx, ast.Load):
-        return False
-    return isinstance(parent.slice, ast.Name) and parent.slice.id == "__name__"
+    parent = facts.parents.get(node)
+    match parent, facts.parents.get(parent or node):
+        case ast.Compare(ast.Constant()), _:
+            return True
+        case ast.Attribute(attr="get"), ast.Call(args=[ast.Constant(), *_]):
+            return True
+        case ast.Subscript(slice=ast.Name("__name__"), ctx=ast.Load()), _:
+            return True
+    return False
 
 
-def _plain(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant)
-
-
-def _assembled(node: ast.expr) -> bool:
+def _is_assembled(node: ast.expr) -> bool:
     """Check whether a name is assembled in place: ``"al" + "lclose"``, ``"".join(...)``, ``x[::-1]``."""
     if isinstance(node, (ast.BinOp, ast.JoinedStr, ast.Subscript)):
-        return any(isinstance(n, ast.Constant) and isinstance(n.value, str) for n in ast.walk(node))
+        return any(isinstance(getattr(n, "value", None), str) for n in ast.walk(node))
     return isinstance(node, ast.Call)
 
 
-def _is_dtype_of_a_language(names: ResolvedNames, call: ast.Call) -> bool:
+def _is_dtype_of_a_language(owner: str | None, name: ast.expr) -> bool:
     """``getattr(tl, str(x.dtype).split(".")[-1])``: the language's name of a tensor's dtype."""
-    of_language = (names.dotted(call.args[0]) or "").endswith("language")
-    return of_language and any(
-        isinstance(n, ast.Attribute) and n.attr == "dtype" for n in ast.walk(call.args[1])
-    )
+    has_dtype = any(getattr(n, "attr", "") == "dtype" for n in ast.walk(name))
+    return owner is not None and owner.endswith("language") and has_dtype
 
 
-def _packed(value: str | bytes) -> bool:
+def _is_packed(value: str | bytes) -> bool:
     text = value.decode("latin-1") if isinstance(value, bytes) else value
     if len(text) < _LONG_LITERAL or re.search(r"\s", text.strip()):
         return False
-    counts = Counter(text)
-    entropy = -sum(n / len(text) * math.log2(n / len(text)) for n in counts.values())
-    return entropy > 3.5
+    return -sum(n / len(text) * math.log2(n / len(text)) for n in Counter(text).values()) > 3.5

@@ -12,7 +12,8 @@ import math
 import struct
 from collections.abc import Iterator
 
-from accelopt_profiling.gate.reading.names import ResolvedNames
+from accelopt_profiling.gate.reading.constants import constant
+from accelopt_profiling.gate.reading.facts import Facts
 
 #: Numbers of a text that are looked at, and values that follow from them, at most.
 _NUMBERS, _VALUES = 24, 512
@@ -24,39 +25,33 @@ _FUNCTIONS = ("equal", "not_equal", "isclose")
 _ONE, _DIGITS = 0x3F800000, 0x7FFFFF
 
 
-def rare_values(names: ResolvedNames) -> list[float]:
+def rare_values(facts: Facts) -> list[float]:
     """Return values that a kernel of the file may compare data with, where it compares anything with a number that
     seldom comes: exactly with one above 1, or by order with a fraction.
     """
-    if not any(names.in_kernel(node) and _waits(names, node) for node in ast.walk(names.tree)):
+    if not any(_waits(facts, node) and facts.kernels_around(node) for node in facts.nodes):
         return []
-    numbers = dict.fromkeys(n for node in ast.walk(names.tree) if (n := _number(node)) is not None)
-    found = dict.fromkeys(v for v in _values(list(numbers)[:_NUMBERS]) if _LEAST <= abs(v) <= _MOST)
-    return list(itertools.islice(found, _VALUES))
+    numbers = dict.fromkeys(n for node in facts.nodes if (n := _number(node)) is not None)
+    rare = dict.fromkeys(v for v in _values(list(numbers)[:_NUMBERS]) if _LEAST <= abs(v) <= _MOST)
+    return list(itertools.islice(rare, _VALUES))
 
 
-def _waits(names: ResolvedNames, node: ast.AST) -> bool:
+def _waits(facts: Facts, node: ast.AST) -> bool:
     if isinstance(node, ast.Compare):
         numbers = [n for side in (node.left, *node.comparators) if (n := _number(side)) is not None]
-        if any(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops):
-            return any(abs(n) > 1 or n != int(n) for n in numbers)
-        return any(n != int(n) for n in numbers)
-    if isinstance(node, (ast.Attribute, ast.Name)):
-        return (names.dotted(node) or "").rpartition(".")[2] in _FUNCTIONS
-    return False
+        exactly = any(isinstance(op, (ast.Eq, ast.NotEq)) for op in node.ops)
+        return any((exactly and abs(n) > 1) or n != int(n) for n in numbers)
+    return (
+        isinstance(node, (ast.Attribute, ast.Name))
+        and (facts.dotted(node) or "").rpartition(".")[2] in _FUNCTIONS
+    )
 
 
 def _number(node: ast.AST) -> float | None:
     """Return a number as it stands in the text, with its sign, or within ``constexpr``; None for anything else."""
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        inner = _number(node.operand)
-        return None if inner is None else -inner
-    if isinstance(node, ast.Call) and len(node.args) == 1 and ast.unparse(node.func).endswith("constexpr"):
-        return _number(node.args[0])
-    value = node.value if isinstance(node, ast.Constant) else None
-    if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) < 1 << 64:
-        return value
-    return None
+    stands = isinstance(node, (ast.Constant, ast.UnaryOp, ast.Call))
+    value = constant(node, {}) if stands else None
+    return value if isinstance(value, (int, float)) and abs(value) < 1 << 64 else None
 
 
 def _values(numbers: list[float]) -> Iterator[float]:
