@@ -23,11 +23,12 @@ def forbidden(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
             yield from _text(facts, node, text)
         case ast.Constant(bytes() as data):
             yield from _asks_for_a_device(facts, node, data.decode("latin-1"))
-        case ast.Name(ctx=context) | ast.Attribute(ctx=context):
-            is_read = isinstance(context, ast.Load)
-            if is_read and isinstance(facts.parents.get(node), ast.Attribute):
-                return  # the whole chain is looked at once, from its end
-            if is_read and (dotted := facts.dotted(node)) and (rule := rule_for(dotted)):
+        case ast.Name() | ast.Attribute():
+            is_end = not isinstance(
+                facts.parents.get(node), ast.Attribute
+            )  # a chain is one name, from its end
+            dotted = facts.dotted(node) if is_end and isinstance(node.ctx, ast.Load) else None
+            if dotted and (rule := rule_for(dotted)):
                 yield at(node, rule[0], dotted, f"It uses {dotted}.", rule[1])
             yield from _inside(node)
 
