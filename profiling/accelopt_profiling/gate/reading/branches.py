@@ -20,12 +20,10 @@ def branches(flow: Flow, node: ast.AST) -> Iterator[StaticFinding]:
     match node:
         case ast.If() | ast.While() | ast.IfExp():
             yield from _branch(flow, node)
-        case ast.Call(_, arguments, keywords) if flow.facts.launches(node):
+        case ast.Call() if flow.facts.launches(node) and not flow.facts.kernels_around(node):
             # what tells a test from real use, or files and the environment, which hold options too
-            for value in (
-                [*arguments, *(k.value for k in keywords)] if not flow.facts.kernels_around(node) else ()
-            ):
-                if (cause := flow.cause(value)) in (*_OF_THE_RUN, "ENVIRONMENT", "FILES"):
+            for cause in map(flow.cause, [*node.args, *(k.value for k in node.keywords)]):
+                if cause in (*_OF_THE_RUN, "ENVIRONMENT", "FILES"):
                     message = f"What a kernel is given depends on {CAUSES[cause]}."
                     yield at(node, "mode-branch", f"launch {cause}", message, cause in _OF_THE_RUN)
     match node:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import itertools
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -170,7 +169,8 @@ class Facts:
 
     def is_declared(self, node: ast.AST, name: str) -> bool:
         """Check whether a ``name`` that is bound at ``node`` is one of the outside."""
-        return any(name not in self._locals[f] for f in itertools.islice(self.functions(node), 1))
+        function = self.function_of(node)
+        return function is not None and name not in self._locals[function]
 
     def kernels_around(self, node: ast.AST) -> list[Function]:
         """Return the kernels that ``node`` belongs to, itself included."""
