@@ -148,7 +148,14 @@ def kernels_in(source: ParsedPython) -> Discovery:
     if source.fault:
         message = f"The file does not parse: {source.fault}."
         return Discovery(findings=(Finding("syntax-error", source.line, "error", message),))
-    tree = source.tree
+    try:
+        return _kernels_of(source.tree)
+    except RecursionError:
+        message = "The file does not parse: it is nested more deeply than can be read."
+        return Discovery(findings=(Finding("syntax-error", 1, "error", message),))
+
+
+def _kernels_of(tree: ast.Module) -> Discovery:
     scope = _Scope()
     definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, str]] = []
     _collect(tree, scope, "", definitions)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from accelopt_profiling.gate.reading.read import read
 from accelopt_profiling.gate.reading.vocabulary import rule_for
+from accelopt_profiling.kernels import find_kernels
 
 KERNEL = """
 import torch
@@ -127,6 +128,17 @@ def test_a_problem_in_the_file_is_left_out_unless_the_kernel_uses_it() -> None:
     assert not any(f.certain for f in read(text + problem))
     assert any(f.certain for f in read(text.replace("pass", "reference(x)") + problem))
     assert any(f.certain for f in read(text + problem.replace("==", "!=")))
+
+
+@pytest.mark.parametrize("terms", [600, 990, 1200, 2500])
+def test_what_is_too_deep_to_be_read_is_refused(terms: int) -> None:
+    """A long sum hides nothing, wherever it stands: it is refused where the original has none."""
+    deep = KERNEL.replace("HERE", "pass") + "\nSUM = " + " + ".join(["1"] * terms) + "\n"
+    assert [f.code for f in read(deep) if f.certain] == ["obfuscated"]
+    assert not any(f.certain for f in read(deep.replace("BLOCK=64", "BLOCK=128"), deep))
+    hidden = KERNEL.replace("HERE", "import ctypes") + "\nSUM = " + " + ".join(["1"] * 200) + "\n"
+    assert [f.code for f in read(hidden) if f.certain] == ["native-code"]
+    assert all(f.code == "syntax-error" for f in find_kernels(deep).findings)
 
 
 @given(st.text())

@@ -6,7 +6,6 @@ Rules see this plain spelling, so that ``getattr(torch, "al" + "lclose")`` is re
 from __future__ import annotations
 
 import ast
-import copy
 import operator
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -109,15 +108,15 @@ def name_of(node: ast.Call) -> str:
 
 
 def plain_spelling(facts: Facts) -> Facts:
-    """Return the facts about a copy of the file with constant texts put together, of names that are assigned once and
-    hold a text too, and look-ups by a constant name written as attributes."""
+    """Return the facts about the file with constant texts put together, of names that are assigned once and hold a
+    text too, and look-ups by a constant name written as attributes. It changes the tree that it is given."""
     texts: dict[str, str] = {}
     once = {name: facts.value_of(stores[0]) for name, stores in facts.stores.items() if len(stores) == 1}
     for _ in range(2):
         for name, value in once.items():
             if isinstance(text := constant(value, texts), str):
                 texts[name] = text
-    return facts.of(_Plain(texts).visit(copy.deepcopy(facts.tree)))
+    return facts.of(_Plain(texts).visit(facts.tree))
 
 
 class _Plain(ast.NodeTransformer):

@@ -14,7 +14,8 @@ from accelopt_profiling.gate.reading.vocabulary import SOURCES, WORDS, entry_of
 #: Bytes of the widest access of a device that alignment matters to: a warp's line of its cache (CUDA C++ Programming
 #: Guide, "Device Memory Accesses").
 _WIDEST_ACCESS = 128
-_ROUNDS = 4
+#: Steps from name to name that a cause is followed.
+_ROUNDS = 8
 _SIZES = frozenset(["shape", "size", "numel", "nelement", "ndim", "stride"])
 _PLACES = frozenset(["program_id", "arange"])
 

@@ -60,7 +60,7 @@ def _text(facts: Facts, node: ast.Constant, text: str) -> Iterator[StaticFinding
 
 def _asks_for_a_device(facts: Facts, node: ast.Constant, text: str) -> Iterator[StaticFinding]:
     """Yield a text that names Triton's switch for interpretation, or a device's file, where it is not merely set."""
-    is_switch = "INTERPRET" in text and text.isupper() and " " not in text
+    is_switch = "INTERPRET" in text and text == text.upper() and " " not in text
     match facts.parents.get(node):
         case ast.Subscript(ctx=ast.Store()) | ast.Expr():
             pass

@@ -23,7 +23,9 @@ from accelopt_profiling.gate.reading.vocabulary import WORDS
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.source_text import is_main_guard, parse_python
 
-_UNREADABLE = (SyntaxError, ValueError, RecursionError, MemoryError)
+_UNREADABLE = (SyntaxError, ValueError)
+_TOO_DEEP = (RecursionError, MemoryError)
+_NESTING = StaticFinding("obfuscated", "nesting", 1, "It is nested more deeply than can be read.", True)
 _Answer = TypeVar("_Answer")
 
 
@@ -32,11 +34,11 @@ def read(text: str, original: str = "") -> list[StaticFinding]:
 
     The problem's functions, tests and the ``__main__`` block are left out. What ``original`` does as well is no
     finding about its rewrite: it is told, but is not certain; what it does not do on the host is certain. Text that
-    does not parse gives no finding.
+    does not parse gives no finding, one that is too deep to be read whole a certain one.
     """
-    findings = _of(text, _findings)
+    findings = _of(text, _findings, _NESTING)
     if findings and original not in ("", text):
-        before = {(f.code, f.subject) for f in _of(original, _findings)}
+        before = {(f.code, f.subject) for f in _of(original, _findings, _NESTING)}
         findings = [_beside_the_original(f, (f.code, f.subject) in before) for f in findings]
         findings += lowered_products(findings, before)
     return sorted(set(findings), key=lambda f: (not f.certain, f.line, f.code, f.subject))
@@ -56,7 +58,7 @@ def uses_files(text: str) -> bool:
         facts = Facts((), parse_python(text))
         findings = (finding for node in facts.nodes for finding in forbidden(facts, node))
         return any(f.code in ("reads-files", "writes-outside") for f in findings)
-    except _UNREADABLE:
+    except (*_UNREADABLE, *_TOO_DEEP):
         return False
 
 
@@ -91,13 +93,16 @@ def _findings(facts: Facts) -> Iterator[StaticFinding]:
             yield from of_flow(flow, node)
 
 
-def _of(text: str, answer: Callable[[Facts], Iterable[_Answer]]) -> list[_Answer]:
-    """Return an answer about the code that runs as part of a file's kernels, none where it cannot be read."""
+def _of(text: str, answer: Callable[[Facts], Iterable[_Answer]], *too_deep: _Answer) -> list[_Answer]:
+    """Return an answer about the code that runs as part of a file's kernels, none where it does not parse, and
+    ``too_deep`` where it cannot be read whole."""
     try:
         tree = parse_python(text)
         return list(answer(Facts(find_kernels(text).kernels, ast.Module(_of_kernels(tree), []))))
     except _UNREADABLE:
         return []
+    except _TOO_DEEP:
+        return list(too_deep)
 
 
 def _of_kernels(tree: ast.Module) -> list[ast.stmt]:
