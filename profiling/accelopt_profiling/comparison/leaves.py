@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.comparison.saved_values import BITS, read_bits, read_index
+from accelopt_profiling.comparison.saved_values import NARROW, read_bytes, read_index
+from accelopt_profiling.comparison.values import dtype_name, from_json, reach
 
 Array = np.ndarray[Any, Any]
 
@@ -63,29 +64,6 @@ def leaves_of(values: list[Any], others: bool = False) -> list[Leaf]:
     return found
 
 
-def _leaf(where: str, value: Any) -> Leaf | None:
-    torch = sys.modules.get("torch")
-    if value is None:
-        return Leaf(where, "none", "none", (), np.zeros(()))
-    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
-        array = np.asarray(value)
-        return Leaf(where, "number", str(array.dtype), (), array)
-    if torch is not None and isinstance(value, torch.Tensor):
-        dtype = str(value.dtype).removeprefix("torch.")
-        plain = value.detach().resolve_conj().resolve_neg().cpu()
-        array = (plain.float() if dtype in BITS else plain).numpy()
-        return Leaf(
-            where, "torch", dtype, tuple(value.shape), array, type(value).__name__, value.is_contiguous()
-        )
-    if isinstance(value, (np.ndarray, np.generic)):
-        array = np.asarray(value)
-        if array.dtype.kind not in "biufc" and str(array.dtype) not in BITS:
-            return None
-        narrow = array.astype(np.float32) if str(array.dtype) in BITS else array
-        return Leaf(where, "numpy", str(array.dtype), array.shape, narrow)
-    return None
-
-
 def read_leaves(folder: Path, others: bool = False) -> list[Leaf]:
     """Return the arrays and numbers saved in ``folder``, in order, lists and tuples flattened. With
     ``others``, values of other kinds are passed over: inputs may hold names and dtypes, outputs may not.
@@ -93,84 +71,79 @@ def read_leaves(folder: Path, others: bool = False) -> list[Leaf]:
     Raises:
         ValueError: what is there was not written by ``save_values``.
     """
-    found: list[Leaf] = []
-    for number, spec in enumerate(read_index(folder)):
-        if not (others and isinstance(spec, dict) and spec.get("kind") in ("str", "torch.dtype")):
-            _collect(spec, f"output {number}", folder, found)
-    return found
+
+    def leaf(kind: str, about: Any) -> Any:
+        if kind == "array":
+            return _saved_array(about, folder)
+        if kind == "dtype":
+            return about
+        raise ValueError(f"unknown saved value {kind!r:.200}")
+
+    return leaves_of([from_json(data, leaf) for data in read_index(folder)], others)
 
 
-def _collect(spec: Any, where: str, folder: Path, found: list[Leaf]) -> None:
-    kind = spec.get("kind") if isinstance(spec, dict) else None
-    if kind in ("list", "tuple", "dict"):
-        items = spec["items"].items() if kind == "dict" else enumerate(spec["items"])
-        for key, item in items:
-            _collect(item, f"{where}[{key}]", folder, found)
-    elif kind == "none":
-        found.append(Leaf(where, "none", "none", (), np.zeros(())))
-    elif kind in ("bool", "int", "float", "complex"):
-        number = {"bool": bool, "int": int, "float": float, "complex": complex}[kind](spec["value"])
-        dtype = {"float": "float64", "int": "int64", "bool": "bool", "complex": "complex128"}[kind]
-        found.append(Leaf(where, "number", dtype, (), np.asarray(number)))
-    elif kind == "array":
-        library, dtype, kind = (str(spec.get(key, "")) for key in ("library", "dtype", "type"))
-        found.append(
-            Leaf(where, library, dtype, _shape(spec), _values(spec, folder), kind, _contiguous(spec))
+def _leaf(where: str, value: Any) -> Leaf | None:
+    torch = sys.modules.get("torch")
+    if isinstance(value, Leaf):
+        return replace(value, where=where)
+    if value is None:
+        return Leaf(where, "none", "none", (), np.zeros(()))
+    if isinstance(value, (bool, int, float, complex)) and not isinstance(value, np.generic):
+        array = np.asarray(value)
+        return Leaf(where, "number", str(array.dtype), (), array)
+    if torch is not None and isinstance(value, torch.Tensor):
+        dtype = dtype_name(value.dtype)
+        plain = value.detach().resolve_conj().resolve_neg().cpu()
+        array = (plain.float() if dtype in NARROW else plain).numpy()
+        return Leaf(
+            where, "torch", dtype, tuple(value.shape), array, type(value).__name__, value.is_contiguous()
         )
-    else:
-        raise ValueError(f"{where} is not an array or a number")
+    if isinstance(value, (np.ndarray, np.generic)):
+        array, dtype = np.asarray(value), dtype_name(value.dtype)
+        if array.dtype.kind not in "biufc" and dtype not in NARROW:
+            return None
+        narrow = array.astype(np.float32) if dtype in NARROW else array
+        return Leaf(where, "numpy", dtype, array.shape, narrow)
+    return None
 
 
-def _shape(spec: dict[str, Any]) -> tuple[int, ...]:
-    shape = spec.get("shape")
-    if not isinstance(shape, list) or not all(isinstance(n, int) and n >= 0 for n in shape):
+def _saved_array(about: dict[str, Any], folder: Path) -> Leaf:
+    """Return a saved array, mapped from its file. Raises ValueError, KeyError, TypeError: it is not as described."""
+    dtype, shape, strides = str(about["dtype"]), tuple(about["shape"]), about.get("strides")
+    if not all(isinstance(n, int) and n >= 0 for n in shape):
         raise ValueError(f"a saved array has the shape {shape!r}")
-    return tuple(shape)
+    content = read_bytes(about, folder, mapped=True)
+    if dtype in NARROW:
+        values = content.view(np.uint16 if dtype == "bfloat16" else np.uint8)
+    elif np.dtype(dtype).kind in "biufc":
+        values = content.view(dtype)
+    else:
+        raise ValueError(f"a saved array has the dtype {dtype!r}")
+    if strides is None or about.get("packed"):
+        values = values.reshape(shape)
+    else:
+        values = _strided(values, shape, strides)
+    if dtype in NARROW:
+        values = decode_bits(values, dtype)
+    dense = strides is None or _is_dense(shape, strides)
+    return Leaf("", str(about.get("library", "")), dtype, shape, values, str(about.get("type", "")), dense)
 
 
-def _contiguous(spec: dict[str, Any]) -> bool:
-    """Check whether a torch tensor lies in memory in the order of its elements; NumPy arrays are saved so."""
-    strides = spec.get("strides")
-    if not isinstance(strides, list):
-        return True
+def _is_dense(shape: tuple[int, ...], strides: list[int]) -> bool:
+    """Check whether a tensor lies in memory in the order of its elements."""
     expected = 1
-    for size, stride in reversed(list(zip(_shape(spec), strides, strict=False))):
+    for size, stride in reversed(list(zip(shape, strides, strict=True))):
         if size > 1 and stride != expected:
             return False
         expected *= max(size, 1)
     return True
 
 
-def _values(spec: dict[str, Any], folder: Path) -> Array:
-    bits = read_bits(spec, folder, mapped=True)
-    shape = _shape(spec)
-    strides = spec.get("strides")
-    if spec.get("packed"):
-        bits = bits.reshape(shape)
-    elif strides is not None:
-        bits = _strided(bits, shape, strides)
-    if bits.shape != shape:
-        raise ValueError(f"a saved array of shape {shape} holds {bits.shape}")
-    dtype = str(spec["dtype"])
-    if dtype in BITS:
-        return decode_bits(bits, dtype)
-    return bits
-
-
-def _strided(window: Array, shape: tuple[int, ...], strides: Any) -> Array:
-    if (
-        not isinstance(strides, list)
-        or len(strides) != len(shape)
-        or not all(isinstance(s, int) for s in strides)
-    ):
-        raise ValueError(f"a saved tensor has the strides {strides!r}")
-    if 0 in shape:
-        return np.zeros(shape, window.dtype)
-    span = 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    if window.ndim != 1 or min(strides, default=0) < 0 or span > window.size:
+def _strided(window: Array, shape: tuple[int, ...], strides: list[int]) -> Array:
+    if min(strides, default=0) < 0 or reach(shape, strides) > window.size:
         raise ValueError("a saved tensor reaches beyond its file")
-    size = window.itemsize
-    return np.lib.stride_tricks.as_strided(window, shape, [s * size for s in strides], writeable=False)
+    steps = [s * window.itemsize for s in strides]
+    return np.lib.stride_tricks.as_strided(window, shape, steps, writeable=False)
 
 
 def decode_bits(bits: Array, dtype: str) -> Array:
@@ -193,20 +166,16 @@ def _float8_table(dtype: str) -> Array:
     mantissa_bits = 7 - exponent_bits
     one_nan = dtype.endswith("fnuz")
     bias = (1 << (exponent_bits - 1)) - (0 if one_nan else 1)
-    table = np.empty(256, np.float32)
-    for code in range(256):
-        sign = -1.0 if code & 0x80 else 1.0
-        exponent = (code >> mantissa_bits) & ((1 << exponent_bits) - 1)
-        mantissa = code & ((1 << mantissa_bits) - 1)
-        if exponent == 0:
-            table[code] = sign * mantissa * 2.0 ** (1 - bias - mantissa_bits)
-        else:
-            table[code] = sign * (1 + mantissa / (1 << mantissa_bits)) * 2.0 ** (exponent - bias)
-        top = exponent == (1 << exponent_bits) - 1
-        if one_nan:
-            table[code] = np.nan if code == 0x80 else table[code]
-        elif dtype == "float8_e4m3fn":
-            table[code] = np.nan if top and mantissa == 7 else table[code]
-        elif top:
-            table[code] = np.nan if mantissa else sign * np.inf
-    return table
+    codes = np.arange(256)
+    exponents, mantissas = (codes & 0x7F) >> mantissa_bits, codes & ((1 << mantissa_bits) - 1)
+    significands = mantissas + ((exponents > 0) << mantissa_bits)
+    signs = np.where(codes & 0x80, -1.0, 1.0)
+    table: Array = signs * np.ldexp(significands, np.maximum(exponents, 1) - bias - mantissa_bits)
+    if one_nan:
+        table[0x80] = np.nan
+    elif dtype == "float8_e4m3fn":
+        table[codes & 0x7F == 0x7F] = np.nan
+    else:
+        top = exponents == exponents.max()
+        table[top] = np.where(mantissas[top], np.nan, signs[top] * np.inf)
+    return table.astype(np.float32)

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.values import dtype_name
+
 #: ``M_PERTURB`` of glibc's ``malloc.h``.
 _M_PERTURB = -6
 #: Bytes that a device allocation's address is a multiple of (torch's allocator for CUDA rounds to 512; the CUDA C++
@@ -129,7 +131,7 @@ def poison(array: Any) -> Any:
 def _poison_tensor(tensor: Any) -> None:
     torch = sys.modules["torch"]
     with torch.no_grad():
-        bits = UNWRITTEN.get(str(tensor.dtype).removeprefix("torch."))
+        bits = UNWRITTEN.get(dtype_name(tensor.dtype))
         if bits is not None:
             whole = {2: torch.int16, 4: torch.int32, 8: torch.int64}[tensor.element_size()]
             tensor.view(whole).fill_(bits)

@@ -21,6 +21,7 @@ from accelopt_profiling.comparison.memory import arrays_of
 from accelopt_profiling.comparison.reference import ReferenceRuns
 from accelopt_profiling.comparison.ties import name_equal_elements
 from accelopt_profiling.comparison.tolerance import Allowed, allowed
+from accelopt_profiling.comparison.values import dtype_name
 from accelopt_profiling.measurement import Correctness
 from accelopt_profiling.problems.loading.call import check_answer
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
@@ -185,7 +186,7 @@ class _LiveOutputs(ExpectedOutputs):
         return self._runs.inputs()
 
     def input_dtypes(self) -> list[str]:
-        return [str(array.dtype).removeprefix("torch.") for _, array in arrays_of(self._drawn)]
+        return [dtype_name(array.dtype) for _, array in arrays_of(self._drawn)]
 
     def _run(self, name: str) -> list[Leaf] | None:
         runs = self._runs

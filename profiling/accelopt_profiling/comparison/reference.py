@@ -18,6 +18,7 @@ from accelopt_profiling.comparison.inplace_outputs import joined, passed_through
 from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.comparison.nearby import farther, floats, moved, moves_rows
 from accelopt_profiling.comparison.tolerance import FURTHER, NEARBY, allowed, coarsest
+from accelopt_profiling.comparison.values import dtype_name
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import Problem, ProblemError
 
@@ -241,4 +242,4 @@ def dtypes(values: Any) -> list[str]:
         return [d for v in values for d in dtypes(v)]
     if type(values) is float:
         return ["float64"]
-    return [str(values.dtype).removeprefix("torch.")] if hasattr(values, "dtype") else []
+    return [dtype_name(values.dtype)] if hasattr(values, "dtype") else []

@@ -1,8 +1,7 @@
 """Save and load inputs and outputs as ``.npy`` files and one JSON index in a folder. Never pickle.
 
-A value is a NumPy array, a torch tensor, a number, text, None, or a list, tuple or dictionary of values.
-Arrays of dtypes that NumPy lacks (bfloat16, float8) are saved by their bits. A tensor keeps its dtype, shape
-and strides.
+A value is a NumPy array, a torch tensor, a number, text, None, or a list, tuple or dictionary of values (see
+``values``). Arrays are saved as bytes. A tensor keeps its dtype, shape and strides.
 """
 
 from __future__ import annotations
@@ -16,16 +15,14 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.comparison.values import dtype_name, from_json, reach, to_json
+
 INDEX = "values.json"
-#: dtypes saved by their bits, with the NumPy dtype of the bits
-BITS = {
-    "bfloat16": "uint16",
-    "float8_e4m3fn": "uint8",
-    "float8_e5m2": "uint8",
-    "float8_e4m3fnuz": "uint8",
-    "float8_e5m2fnuz": "uint8",
-    "float8_e4m3": "uint8",
-}
+#: dtypes that NumPy lacks.
+NARROW = (
+    "bfloat16", "float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz", "float8_e4m3",
+)  # fmt: skip
+Bytes = np.ndarray[Any, Any]
 
 
 class NotCarriedError(Exception):
@@ -40,9 +37,16 @@ def save_values(folder: Path, values: list[Any]) -> None:
         FileExistsError: somebody made the folder already.
     """
     folder.mkdir(parents=True)
-    arrays: list[str] = []
-    index = [_describe(value, folder, arrays) for value in values]
-    (folder / INDEX).write_text(json.dumps(index), encoding="utf-8")
+    count = 0
+
+    def save(value: Any) -> dict[str, Any]:
+        nonlocal count
+        about, content = _described(value)
+        name, count = f"{count}.npy", count + 1
+        np.save(folder / name, content, allow_pickle=False)
+        return {"array": {**about, "file": name}}
+
+    (folder / INDEX).write_text(json.dumps([to_json(value, save) for value in values]), encoding="utf-8")
 
 
 def link_values(folder: Path, same: Path) -> None:
@@ -63,7 +67,18 @@ def load_values(folder: Path) -> list[Any]:
     Raises:
         ValueError: the folder does not hold saved values (a candidate may have written anything there).
     """
-    return [_restore(spec, folder) for spec in read_index(folder)]
+
+    def load(kind: str, about: Any) -> Any:
+        if kind == "dtype":
+            import torch
+
+            return getattr(torch, about)
+        if kind != "array":
+            raise ValueError(f"unknown saved value {kind!r:.200}")
+        content = read_bytes(about, folder)
+        return _tensor(about, content) if about["library"] == "torch" else _array(about, content)
+
+    return [from_json(data, load) for data in read_index(folder)]
 
 
 def read_index(folder: Path) -> list[Any]:
@@ -87,147 +102,79 @@ def digest(folder: Path) -> str:
     return state.hexdigest()[:32]
 
 
-def _describe(value: Any, folder: Path, arrays: list[str]) -> dict[str, Any]:
-    if value is None:
-        return {"kind": "none"}
-    if isinstance(value, (bool, int, str)) and type(value) in (bool, int, str):
-        return {"kind": type(value).__name__, "value": value}
-    if type(value) in (float, complex):
-        return {"kind": type(value).__name__, "value": repr(value)}
-    if type(value) in (list, tuple):
-        return {"kind": type(value).__name__, "items": [_describe(v, folder, arrays) for v in value]}
-    if type(value) is dict and all(isinstance(k, str) for k in value):
-        return {"kind": "dict", "items": {k: _describe(v, folder, arrays) for k, v in value.items()}}
+def _described(value: Any) -> tuple[dict[str, Any], Bytes]:
+    """Return what is to be known of an array, and its bytes."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        return _describe_tensor(torch, value, folder, arrays)
-    if torch is not None and isinstance(value, torch.dtype):
-        return {"kind": "torch.dtype", "value": str(value).removeprefix("torch.")}
-    if isinstance(value, (np.ndarray, np.generic)):
-        return _describe_array(np.asarray(value), isinstance(value, np.generic), folder, arrays)
-    raise NotCarriedError(
-        f"a {type(value).__module__}.{type(value).__qualname__} cannot be passed between processes"
-    )
-
-
-def _describe_array(
-    array: np.ndarray[Any, Any], scalar: bool, folder: Path, arrays: list[str]
-) -> dict[str, Any]:
-    dtype = str(array.dtype)
-    if dtype in BITS:
-        bits = np.ascontiguousarray(array).reshape(array.shape).view(BITS[dtype])
-    elif array.dtype.kind in "biufc":
-        bits = array
-    else:
+        return _described_tensor(torch, value)
+    if not isinstance(value, (np.ndarray, np.generic)):
+        raise NotCarriedError(
+            f"a {type(value).__module__}.{type(value).__qualname__} cannot be passed between processes"
+        )
+    array, dtype = np.asarray(value), dtype_name(value.dtype)
+    if dtype not in NARROW and array.dtype.kind not in "biufc":
         raise NotCarriedError(f"an array of dtype {dtype} cannot be passed between processes")
-    spec = {"kind": "array", "library": "numpy", "dtype": dtype, "shape": list(array.shape), "scalar": scalar}
-    return {**spec, "file": _store(bits, folder, arrays)}
+    about = {"library": "numpy", "dtype": dtype, "shape": list(array.shape)}
+    scalar = isinstance(value, np.generic)
+    return {**about, "scalar": scalar}, np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
-def _describe_tensor(torch: Any, tensor: Any, folder: Path, arrays: list[str]) -> dict[str, Any]:
-    dtype = str(tensor.dtype).removeprefix("torch.")
+def _described_tensor(torch: Any, tensor: Any) -> tuple[dict[str, Any], Bytes]:
     if tensor.is_sparse or tensor.is_quantized or tensor.layout != torch.strided:
         raise NotCarriedError("a sparse or quantized tensor cannot be passed between processes")
-    device = str(tensor.device)
     flat = tensor.detach().resolve_conj().resolve_neg()
-    strides = list(flat.stride())
-    span = 1 + sum((n - 1) * s for n, s in zip(flat.shape, strides, strict=True)) if flat.numel() else 0
-    overlaps = any(s == 0 and n > 1 for n, s in zip(flat.shape, strides, strict=True))
-    packed = (
-        span > 2 * flat.numel() and not overlaps
-    )  # a few elements of a large storage: leave the rest behind
-    if packed:
-        window = flat.contiguous().reshape(-1).cpu()
-    else:
-        window = torch.as_strided(flat, (span,), (1,), flat.storage_offset()).cpu().contiguous()
-    if dtype in BITS:
-        window = window.view(torch.int16 if BITS[dtype] == "uint16" else torch.uint8)
-    bits = window.numpy()
-    if dtype in BITS:
-        bits = bits.view(BITS[dtype])
-    return {
-        "kind": "array", "library": "torch", "dtype": dtype, "shape": list(tensor.shape), "strides": strides,
-        "packed": packed, "device": device, "requires_grad": bool(tensor.requires_grad), "scalar": False,
-        "file": _store(bits, folder, arrays),
-        "type": type(tensor).__name__ if type(tensor) in (torch.Tensor, torch.nn.Parameter) else "subclass",
+    shape, strides = list(flat.shape), list(flat.stride())
+    length = reach(shape, strides)
+    overlaps = any(s == 0 and n > 1 for n, s in zip(shape, strides, strict=True))
+    # of a large storage with a few elements of the tensor the rest is left behind
+    packed = length > 2 * flat.numel() and not overlaps
+    window = flat.reshape(-1) if packed else torch.as_strided(flat, (length,), (1,), flat.storage_offset())
+    own = type(tensor) in (torch.Tensor, torch.nn.Parameter)
+    about = {
+        "library": "torch", "dtype": dtype_name(tensor.dtype), "shape": shape, "strides": strides, "packed": packed,
+        "device": str(tensor.device), "requires_grad": bool(tensor.requires_grad),
+        "type": type(tensor).__name__ if own else "subclass",
     }  # fmt: skip
+    return about, window.cpu().contiguous().view(torch.uint8).numpy()
 
 
-def _store(bits: np.ndarray[Any, Any], folder: Path, arrays: list[str]) -> str:
-    name = f"{len(arrays)}.npy"
-    arrays.append(name)
-    np.save(folder / name, bits, allow_pickle=False)
-    return name
-
-
-def _restore(spec: Any, folder: Path) -> Any:
-    kind = spec.get("kind") if isinstance(spec, dict) else None
-    if kind == "none":
-        return None
-    if kind in ("bool", "int", "str"):
-        return spec["value"]
-    if kind == "float":
-        return float(spec["value"])
-    if kind == "complex":
-        return complex(spec["value"])
-    if kind in ("list", "tuple"):
-        items = [_restore(item, folder) for item in spec["items"]]
-        return items if kind == "list" else tuple(items)
-    if kind == "dict":
-        return {k: _restore(v, folder) for k, v in spec["items"].items()}
-    if kind == "torch.dtype":
-        import torch
-
-        return getattr(torch, spec["value"])
-    if kind == "array":
-        bits = read_bits(spec, folder)
-        return _restore_tensor(spec, bits) if spec.get("library") == "torch" else _restore_array(spec, bits)
-    raise ValueError(f"unknown saved value {spec!r:.200}")
-
-
-def read_bits(spec: dict[str, Any], folder: Path, mapped: bool = False) -> np.ndarray[Any, Any]:
-    """Return the array file of a spec, as stored: floats as they are, bfloat16 and float8 as unsigned
-    integers.
-
-    With ``mapped`` the array is read-only and stays in its file until it is used.
+def read_bytes(about: dict[str, Any], folder: Path, mapped: bool = False) -> Bytes:
+    """Return the bytes of a saved array. With ``mapped`` they are read-only and stay in their file until they are used.
 
     Raises:
-        ValueError: the file is missing, outside the folder, or not an array.
+        ValueError: the file is missing, outside the folder, or holds no bytes.
     """
-    name = spec.get("file")
+    name = about.get("file")
     if not isinstance(name, str) or Path(name).name != name:
         raise ValueError(f"a saved array names the file {name!r}")
     try:
         loaded = np.load(folder / name, mmap_mode="r" if mapped else None, allow_pickle=False)
     except (OSError, ValueError, EOFError, MemoryError) as error:
         raise ValueError(f"the saved array {name} cannot be read: {error}") from None
-    if not isinstance(loaded, np.ndarray):
-        raise ValueError(f"the saved array {name} is no array")
+    if not isinstance(loaded, np.ndarray) or loaded.dtype != np.uint8 or loaded.ndim != 1:
+        raise ValueError(f"the saved array {name} is no array of bytes")
     return loaded
 
 
-def _restore_array(spec: dict[str, Any], bits: np.ndarray[Any, Any]) -> Any:
-    if spec["dtype"] in BITS:
-        import ml_dtypes
+def _array(about: dict[str, Any], content: Bytes) -> Any:
+    if about["dtype"] in NARROW:
+        import ml_dtypes  # which gives NumPy these types
 
-        bits = bits.view(getattr(ml_dtypes, spec["dtype"]))
-    return bits[()] if spec.get("scalar") and bits.shape == () else bits
+        values = content.view(getattr(ml_dtypes, about["dtype"]))
+    else:
+        values = content.view(about["dtype"])
+    return values.reshape(about["shape"])[() if about["scalar"] else ...]
 
 
-def _restore_tensor(spec: dict[str, Any], bits: np.ndarray[Any, Any]) -> Any:
+def _tensor(about: dict[str, Any], content: Bytes) -> Any:
     import torch
 
-    dtype = getattr(torch, spec["dtype"])
-    if spec["dtype"] in BITS:
-        signed = bits.view("int16") if BITS[spec["dtype"]] == "uint16" else bits
-        window = torch.from_numpy(signed).view(dtype)
+    dtype, shape, strides = getattr(torch, about["dtype"]), about["shape"], about["strides"]
+    flat = torch.from_numpy(content).as_strided(content.shape, (1,))  # an empty one has no stride yet
+    window = flat.view(dtype).to(about["device"])
+    if about["packed"]:
+        tensor = torch.empty_strided(shape, strides, dtype=window.dtype, device=window.device)
+        tensor.copy_(window.reshape(shape))
     else:
-        window = torch.from_numpy(bits)
-    if spec["device"] != "cpu":
-        window = window.to(spec["device"])
-    if spec.get("packed"):
-        tensor = torch.empty_strided(spec["shape"], spec["strides"], dtype=dtype, device=window.device)
-        tensor.copy_(window.reshape(spec["shape"]))
-    else:
-        tensor = torch.as_strided(window, spec["shape"], spec["strides"])
-    return tensor.requires_grad_() if spec.get("requires_grad") else tensor
+        tensor = torch.as_strided(window, shape, strides)
+    return tensor.requires_grad_() if about["requires_grad"] else tensor

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from accelopt_profiling.comparison.values import dtype_name
+
 #: Reductions: one pass of a kernel over a tensor that gives fewer elements, or normalises what it reads.
 _REDUCTIONS = frozenset(
     {"sum", "mean", "amax", "amin", "max", "min", "prod", "var", "var_mean", "std", "norm", "linalg_vector_norm",
@@ -140,7 +142,7 @@ def _operator(
         tuple(reads.values()),
         tuple(TensorUse(_storage(t), _bytes(t)) for t in {_storage(t): t for t in written}.values()),
         flops,
-        str(floating.dtype).removeprefix("torch.") if floating is not None else "int32",
+        dtype_name(floating.dtype) if floating is not None else "int32",
         0.0 if flops else float(largest),
         _PASSES.get(name, 1),
         _rate(name, args) if flops else "",

@@ -159,8 +159,7 @@ class LaunchObserver:
         state: _KernelFile,
     ) -> int | None:  # fmt: skip
         """Return the number of the recorded call, new or known; None where its shape is one too many."""
-        dtypes = [str(r.tensor.dtype).removeprefix("torch.") for r in encoded.ranges]
-        key = key_of(entry.name, encoded.values, grid, dtypes)
+        key = key_of(entry.name, encoded.values, grid, encoded.dtypes)
         known = state.numbers.get(key)
         if known is not None:
             self._log.calls[known].count += 1

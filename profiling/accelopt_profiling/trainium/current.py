@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.trainium.array_files import save_array
 from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun, Samples, samples_of, steadiest
-from accelopt_profiling.trainium.execution import Execution, execute, program_file, read_answer, save_array
+from accelopt_profiling.trainium.execution import Execution, execute, program_file, read_answer
 from accelopt_profiling.trainium.summary import ProfileSummary, read_summary
 from accelopt_profiling.trainium.tools import DeviceError, run_tool
 

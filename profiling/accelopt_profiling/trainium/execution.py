@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from accelopt_profiling.trainium.array_files import load_array, save_array
 from accelopt_profiling.trainium.device_run import DeviceRequest
 from accelopt_profiling.trainium.tools import DeviceError, explain_failure, run_tool
 
@@ -66,10 +67,10 @@ def execute(
 
 
 def program_file(name: str, folder: Path) -> Path:
-    """Copy a program of this package to a file in ``folder``: the package itself may lie in an archive."""
-    path = folder / name
-    path.write_bytes(resources.files(__package__).joinpath(name).read_bytes())
-    return path
+    """Copy a program of this package to ``folder``, with what it imports: the package itself may lie in an archive."""
+    for file in ("array_files.py", name):
+        (folder / file).write_bytes(resources.files(__package__).joinpath(file).read_bytes())
+    return folder / name
 
 
 def save_arguments(request: DeviceRequest, folder: Path) -> list[dict[str, Any]]:
@@ -81,29 +82,6 @@ def save_arguments(request: DeviceRequest, folder: Path) -> list[dict[str, Any]]
         else:
             saved.append({"value": value})
     return saved
-
-
-def save_array(value: np.ndarray[Any, Any], path: Path) -> dict[str, str]:
-    """Save an array and return where. NumPy's files do not know the types of ``ml_dtypes``: those are saved as the
-    integers of their size, and named.
-    """
-    extended = value.dtype.kind == "V" and value.dtype.fields is None
-    plain = value.view(f"u{value.dtype.itemsize}") if extended else value
-    np.save(path, plain, allow_pickle=False)
-    return {"array": str(path), **({"dtype": value.dtype.name} if extended else {})}
-
-
-def load_array(saved: Mapping[str, str]) -> np.ndarray[Any, Any]:
-    """Load what ``save_array`` saved. Raises OSError, ValueError, KeyError: the file is not as described."""
-    array: np.ndarray[Any, Any] = np.load(saved["array"], allow_pickle=False)
-    if "dtype" not in saved:
-        return array
-    import ml_dtypes
-
-    kind = getattr(ml_dtypes, saved["dtype"], None)
-    if kind is None:
-        raise ValueError(f"ml_dtypes has no {saved['dtype']!r}")
-    return array.view(kind)
 
 
 def read_answer(path: Path, program: str, output: str) -> dict[str, Any]:

@@ -1,14 +1,14 @@
 """A program of its own: compile and run one NKI kernel on the device. ``python run_kernel.py JOB.json``
 
-It runs in the Python that has the Neuron SDK and imports nothing of ours. The job is an object::
+It runs in the Python that has the Neuron SDK and imports nothing of ours but the copy of ``array_files.py`` beside it.
+The job is an object::
 
     {"generation": "beta1" | "current", "kernel": FILE, "function": NAME, "folder": FOLDER,
      "arguments": [{"array": FILE.npy, "dtype": NAME} | {"value": NUMBER}, ...],
      "runs": N, "warmups": N, "compile_options": TEXT}
 
-``dtype`` names a type of ``ml_dtypes``, whose arrays are saved as integers; it is absent for NumPy's own. Outputs are
-saved in the same way as ``output_<n>.npy``; the answer, ``answer.json``, names them and the NEFF and NTFF files, or
-says what failed: in the kernel ("kernel") or around it ("device").
+Outputs are saved as ``output_<n>.npy``, as arguments are; the answer, ``answer.json``, names them and the NEFF and NTFF
+files, or says what failed: in the kernel ("kernel") or around it ("device").
 """
 
 import importlib.util
@@ -45,7 +45,8 @@ def main(job_file: str) -> None:
 def run(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     import numpy
 
-    arguments = [load(item) if "array" in item else item["value"] for item in job["arguments"]]
+    files = importlib.import_module("array_files")
+    arguments = [files.load_array(item) if "array" in item else item["value"] for item in job["arguments"]]
     function = load_function(job["kernel"], job["function"])
     if job["generation"] == "beta1":
         result, executions = run_beta1(function, arguments, job, folder)
@@ -53,27 +54,8 @@ def run(job: dict[str, Any], folder: Path) -> dict[str, Any]:
         result, executions = run_current(function, arguments, folder)
     outputs: list[dict[str, str]] = []
     for number, value in enumerate(result if isinstance(result, (tuple, list)) else [result]):
-        outputs.append(save(numpy.asarray(value), folder / f"output_{number}.npy"))
+        outputs.append(files.save_array(numpy.asarray(value), folder / f"output_{number}.npy"))
     return {"outputs": outputs, "executions": executions, "names": argument_names(function)}
-
-
-def load(saved: dict[str, str]) -> Any:
-    import numpy
-
-    array = numpy.load(saved["array"])
-    return (
-        array.view(getattr(importlib.import_module("ml_dtypes"), saved["dtype"]))
-        if "dtype" in saved
-        else array
-    )
-
-
-def save(array: Any, path: Path) -> dict[str, str]:
-    import numpy
-
-    extended = array.dtype.kind == "V" and array.dtype.fields is None
-    numpy.save(path, array.view(f"u{array.dtype.itemsize}") if extended else array)
-    return {"array": str(path), "dtype": array.dtype.name} if extended else {"array": str(path)}
 
 
 def load_function(path: str, name: str) -> Kernel:

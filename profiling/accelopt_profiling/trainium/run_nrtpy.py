@@ -1,13 +1,12 @@
 """A program of its own: time a NEFF with ``nrtpy``. ``python run_nrtpy.py JOB.json``
 
-``nrtpy`` cannot be installed beside ``nki``, so this runs in its own Python and imports nothing of ours. The job is an
-object::
+``nrtpy`` cannot be installed beside ``nki``, so this runs in its own Python and imports nothing of ours but the copy of
+``array_files.py`` beside it. The job is an object::
 
     {"neff": FILE, "arrays": {NAME: {"array": FILE.npy, "dtype": NAME}}, "warmups": N, "runs": N, "core": N,
      "answer": FILE}
 
-with ``dtype`` as in ``run_kernel.py``; the answer holds ``mean_ms``, ``min_ms``, ``max_ms`` and ``iterations``, or what
-failed.
+The answer holds ``mean_ms``, ``min_ms``, ``max_ms`` and ``iterations``, or what failed.
 """
 
 import importlib
@@ -30,14 +29,14 @@ def main(job_file: str) -> None:
 
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
-    numpy, nrtpy = importlib.import_module("numpy"), importlib.import_module("nrtpy")
+    nrtpy, files = importlib.import_module("nrtpy"), importlib.import_module("array_files")
     model = nrtpy.NrtpyModel.load_from_neff(job["neff"], core_id=job["core"])
     expected = set(model.input_tensors_info)
     if expected != set(job["arrays"]):
         given = ", ".join(sorted(job["arrays"]))
         raise ValueError(f"the NEFF takes {', '.join(sorted(expected))}, the kernel has {given}")
     inputs = {
-        name: nrtpy.NrtpyTensor.from_numpy(load(numpy, saved), name=name)
+        name: nrtpy.NrtpyTensor.from_numpy(files.load_array(saved), name=name)
         for name, saved in job["arrays"].items()
     }
     result = model.benchmark(
@@ -45,15 +44,6 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     )
     names = ("mean_ms", "min_ms", "max_ms", "iterations")
     return {name: getattr(result, name) for name in names}
-
-
-def load(numpy: Any, saved: dict[str, str]) -> Any:
-    array = numpy.load(saved["array"])
-    return (
-        array.view(getattr(importlib.import_module("ml_dtypes"), saved["dtype"]))
-        if "dtype" in saved
-        else array
-    )
 
 
 if __name__ == "__main__":

@@ -98,15 +98,19 @@ def test_other_values_are_refused(value: Any, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "index",
     [
-        "{", "[1]", "{}", '[{"kind": "array"}]', '[{"kind": "array", "file": "../../x.npy", "shape": [1], "dtype": "float32"}]',
-        '[{"kind": "array", "file": "0.npy", "shape": [9], "dtype": "float32"}]',
-        '[{"kind": "array", "file": "0.npy", "shape": [2], "strides": [5], "dtype": "float32"}]',
-        '[{"kind": "array", "file": "0.npy", "shape": [2], "strides": [-1], "dtype": "float32"}]',
-        '[{"kind": "array", "file": "p.npy", "shape": [2], "dtype": "float32"}]',
+        "{", '["text"]', "{}", '[{"array": {}}]', '[{"other": 1}]', '[{"tuple": [], "dict": []}]', '[{"array": {"file": "../../x.npy", "shape": [1], "dtype": "float32"}}]',
+        '[{"array": {"file": "0.npy", "shape": [9], "dtype": "float32"}}]',
+        '[{"array": {"file": "0.npy", "shape": [3], "dtype": "object"}}]',
+        '[{"array": {"file": "0.npy", "shape": [3], "dtype": "complex128"}}]',
+        '[{"array": {"file": "0.npy", "shape": [2], "strides": [5], "dtype": "float32"}}]',
+        '[{"array": {"file": "0.npy", "shape": [2], "strides": [-1], "dtype": "float32"}}]',
+        '[{"array": {"file": "f.npy", "shape": [3], "dtype": "float32"}}]',
+        '[{"array": {"file": "p.npy", "shape": [2], "dtype": "float32"}}]',
     ],
 )  # fmt: skip
 def test_what_a_candidate_may_have_written_cannot_hurt(index: str, tmp_path: Path) -> None:
-    np.save(tmp_path / "0.npy", np.zeros(3, np.float32))
+    np.save(tmp_path / "0.npy", np.zeros(12, np.uint8))
+    np.save(tmp_path / "f.npy", np.zeros(3, np.float32))
     (tmp_path / "p.npy").write_bytes(b"\x80\x04K\x01.")
     (tmp_path / "values.json").write_text(index)
     with pytest.raises((ValueError, KeyError, TypeError)):

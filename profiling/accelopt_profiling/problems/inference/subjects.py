@@ -6,6 +6,7 @@ import ast
 import sys
 from typing import Any
 
+from accelopt_profiling.comparison.values import dtype_name
 from accelopt_profiling.problems.inference.arguments import (
     InferredArgument,
     InferredCall,
@@ -97,7 +98,7 @@ class CallSubjects:
 
     def set_dtype(self, argument: InferredArgument, dtype: Any, why: str) -> str | None:
         """``dtype`` is one of torch or NumPy, or its name."""
-        name = str(dtype).removeprefix("torch.")
+        name = dtype_name(dtype)
         if argument.kind == "value":
             if argument.value == f"torch.{name}":
                 return None
