@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import UserDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
@@ -18,10 +18,9 @@ from accelopt_profiling.worker.step_context import StepContext
 
 #: Calls of different shapes that are kept of one run.
 MAX_CALLS = 8
-_HOOK = "__accelopt_recorded__"
 
 
-@dataclass(frozen=True)
+@dataclass
 class RecordedRun:
     """``module`` is the file after its run, ``calls`` are ``[function name, argument, ...]`` of the first call of each
     shape. ``differentiated`` are the functions that were called for gradients: of arguments that have one, with a
@@ -29,9 +28,38 @@ class RecordedRun:
     """
 
     module: ModuleType
-    calls: list[list[Any]]
-    differentiated: set[str]
+    calls: list[list[Any]] = field(default_factory=list)
+    differentiated: set[str] = field(default_factory=set)
     own_check: str = ""
+    _seen: set[str] = field(default_factory=set)
+    _depth: int = 0
+
+    def call(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Make a call of the file's function ``name``; record it if it comes from outside of recorded functions."""
+        if self._depth == 0:
+            self._record(function, name, args, kwargs)
+        self._depth += 1
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            self._depth -= 1
+        outputs = result if isinstance(result, (list, tuple)) else [result]
+        if _any_gradient([*args, *kwargs.values()]) and _any_gradient(outputs):
+            self.differentiated.add(name)
+        return result
+
+    def _record(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if kwargs:
+            try:
+                bound = inspect.signature(function).bind(*args, **kwargs)
+            except (TypeError, ValueError):
+                return
+            args, kwargs = bound.args, bound.kwargs
+        key = name + repr([_form(v) for v in args])
+        if kwargs or not args or len(self.calls) >= MAX_CALLS or key in self._seen:
+            return
+        self._seen.add(key)
+        self.calls.append([name, *(copied(v) for v in args)])
 
 
 def record_calls(context: StepContext, options: Mapping[str, Any]) -> RecordedRun:
@@ -44,25 +72,19 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> RecordedRu
         AssertionError: the file's own check failed before any call.
         ProblemError: none of them was called with arguments, so a candidate has nothing to be compared on.
     """
-    names = [str(n) for n in options.get("recorded", [])]
-    recorder = _Recorder()
+    names, source = [str(n) for n in options.get("recorded", [])], context.source
     path = str(context.kernel_path)
-    text = context.source.files[context.source.kernel]
-    functions = [str(n) for n in options.get("functions", [])]
-    tree = instrument(text, names)
-    module = main_module(
-        path, package_for(context.source.kernel, context.source.files, context.folder / "src")
-    )
-    module.__dict__[_HOOK] = recorder.wrap
-    own_check = ""
+    module = main_module(path, package_for(source.kernel, source.files, context.folder / "src"))
+    run = RecordedRun(module)
+    bindings = _Bindings(run, names)
     try:
-        run_as_main(module, tree)
-        run_functions(module, functions)
+        run_as_main(module, bindings)
+        run_functions(module, [str(n) for n in options.get("functions", [])])
     except AssertionError as error:
-        own_check = failed_check(error, path)
-        if not recorder.calls:
+        run.own_check = failed_check(error, path)
+        if not run.calls:
             raise
-    if not recorder.calls:
+    if not run.calls:
         listed = (
             f"none of {', '.join(f'`{n}`' for n in names)}" if names else "no function that takes the tensors"
         )
@@ -70,87 +92,42 @@ def record_calls(context: StepContext, options: Mapping[str, Any]) -> RecordedRu
             f"Running the file called {listed} with arguments, so a rewrite has nothing to be compared on. "
             "Add get_inputs() and reference(), or launch the kernel from a function that takes its inputs."
         )
-        raise ProblemError("problem-invalid", message, context.source.kernel)
-    vars(module).update({n: f.function for n, f in vars(module).items() if isinstance(f, _RecordedFunction)})
-    for held in vars(module).values():
-        if isinstance(held, type) and isinstance(method := vars(held).get("apply"), _RecordedApply):
-            method.restore()
-    return RecordedRun(module, recorder.calls, recorder.differentiated, own_check)
+        raise ProblemError("problem-invalid", message, source.kernel)
+    bindings.restore()
+    return run
 
 
-def instrument(text: str, names: Sequence[str]) -> ast.Module:
-    """Return the file's tree in which each top-level function in ``names``, or ``Class.apply`` of an autograd function,
-    is wrapped right after its definition."""
-    tree = ast.parse(text)
-    body: list[ast.stmt] = []
-    for node in tree.body:
-        body.append(node)
-        of_class = isinstance(node, ast.ClassDef)
-        plain = node.name if isinstance(node, ast.ClassDef) else defined_name(node)
-        name = f"{plain}.apply" if of_class else plain
-        if name in names:
-            (wrapped,) = ast.parse(f"{name} = {_HOOK}({plain}, {name!r})").body
-            body.append(wrapped)
-            for inner in ast.walk(wrapped):
-                ast.copy_location(inner, node)
-    tree.body = body
-    return tree
+class _Bindings(UserDict[str, Any]):
+    """The names of a file while its statements run: what they bind under one of ``names``, a function or
+    ``Class.apply`` of an autograd function, is recorded from then on.
+    """
 
+    def __init__(self, run: RecordedRun, names: Sequence[str]) -> None:
+        self.data, self._run, self._names = vars(run.module), run, names
 
-def defined_name(node: ast.stmt) -> str:
-    """Return the name that a function definition or a plain assignment binds; "" for everything else."""
-    if isinstance(node, ast.FunctionDef):
-        return node.name
-    if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-        return node.targets[0].id
-    return ""
+    def __setitem__(self, name: str, value: Any) -> None:
+        applied = f"{name}.apply"
+        if isinstance(value, type) and applied in self._names:
+            setattr(value, "apply", _RecordedApply(value, applied, self._run))  # noqa: B010 - of any class
+        self.data[name] = _RecordedFunction(value, name, self._run) if name in self._names else value
 
-
-class _Recorder:
-    def __init__(self) -> None:
-        self.calls: list[list[Any]] = []
-        self.differentiated: set[str] = set()
-        self._seen: set[str] = set()
-        self.depth = 0
-
-    def wrap(self, function: Callable[..., Any], name: str) -> Any:
-        """Return what takes the place of a function, or of the ``apply`` of a class."""
-        wrapper = _RecordedApply if isinstance(function, type) else _RecordedFunction
-        return wrapper(function, name, self)
-
-    def record(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        if kwargs:
-            try:
-                bound = inspect.signature(function).bind(*args, **kwargs)
-            except (TypeError, ValueError):
-                return
-            args, kwargs = bound.args, bound.kwargs
-        if kwargs or not args or len(self.calls) >= MAX_CALLS:
-            return
-        key = name + repr([_form(v) for v in args])
-        if key not in self._seen:
-            self._seen.add(key)
-            self.calls.append([name, *(copied(v) for v in args)])
+    def restore(self) -> None:
+        """Give the module what it would have without the recording."""
+        for name, value in list(self.data.items()):
+            if isinstance(value, _RecordedFunction):
+                self.data[name] = value.function
+            elif isinstance(value, type) and isinstance(method := vars(value).get("apply"), _RecordedApply):
+                method.restore()
 
 
 class _RecordedFunction:
-    """Wraps a function: records its calls from outside recorded functions, passes everything else on."""
+    """Wraps a function: its calls go through the run, everything else is passed on."""
 
-    def __init__(self, function: Any, name: str, recorder: _Recorder) -> None:
-        self.function, self._name, self._recorder = function, name, recorder
+    def __init__(self, function: Any, name: str, run: RecordedRun) -> None:
+        self.function, self._name, self._run = function, name, run
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._recorder.depth == 0:
-            self._recorder.record(self.function, self._name, args, kwargs)
-        self._recorder.depth += 1
-        try:
-            result = self.function(*args, **kwargs)
-        finally:
-            self._recorder.depth -= 1
-        outputs = result if isinstance(result, (list, tuple)) else [result]
-        if _any_gradient([*args, *kwargs.values()]) and _any_gradient(outputs):
-            self._recorder.differentiated.add(self._name)
-        return result
+        return self._run.call(self.function, self._name, args, kwargs)
 
     def __getitem__(self, grid: Any) -> Any:
         return self.function[grid]
@@ -162,14 +139,14 @@ class _RecordedFunction:
 class _RecordedApply:
     """Wraps the ``apply`` of one class, its own or an inherited one; classes that inherit from it have the original."""
 
-    def __init__(self, owner: Any, name: str, recorder: _Recorder) -> None:
-        self._owner, self._name, self._recorder = owner, name, recorder
+    def __init__(self, owner: Any, name: str, run: RecordedRun) -> None:
+        self._owner, self._name, self._run = owner, name, run
         self._own = vars(owner).get("apply")
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         inherited: Any = super(self._owner, owner)
         original = inherited.apply if self._own is None else self._own.__get__(instance, owner)
-        return _RecordedFunction(original, self._name, self._recorder) if owner is self._owner else original
+        return _RecordedFunction(original, self._name, self._run) if owner is self._owner else original
 
     def restore(self) -> None:
         """Give the class what it had."""

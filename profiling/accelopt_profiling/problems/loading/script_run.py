@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
 import sys
 import unittest
-from collections.abc import Sequence
+from collections.abc import MutableMapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -21,7 +20,8 @@ _WITH_A_VALUE = (
 def run_script(module: ModuleType, path: str, functions: Sequence[str]) -> None:
     """Run what a file's import did not: its ``__main__`` block where ``path`` names the file, then ``functions``."""
     if path:
-        run_as_main(main_module(path, module.__package__), ast.parse(Path(path).read_bytes()))
+        main = main_module(path, module.__package__)
+        run_as_main(main, vars(main))
     run_functions(module, functions)
 
 
@@ -32,15 +32,16 @@ def main_module(path: str, package: str | None) -> ModuleType:
     return module
 
 
-def run_as_main(module: ModuleType, tree: ast.Module) -> None:
-    """Run a file's tree in ``module`` as the main program with an empty command line; an exit without an error is no
-    error.
+def run_as_main(module: ModuleType, bindings: MutableMapping[str, Any]) -> None:
+    """Run the file of ``module`` as the main program with an empty command line; an exit without an error is no error.
+    Its statements bind their names in ``bindings``, which is the module's dictionary or writes to it.
     """
     path = str(module.__file__)
     previous, argv = sys.modules.get("__main__"), sys.argv
     sys.modules["__main__"], sys.argv = module, [path]
     try:
-        exec(compile(tree, path, "exec", dont_inherit=True), module.__dict__)  # noqa: S102  (the user's own file)
+        code = compile(Path(path).read_bytes(), path, "exec", dont_inherit=True)
+        exec(code, vars(module), bindings)  # noqa: S102  (the user's own file)
     except SystemExit as stop:
         if stop.code not in (None, 0):
             raise
