@@ -9,7 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,6 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.recording.recorded_call import RecordedCall
 
 _SECONDS_BETWEEN = 1.0
-
-
-@dataclass
-class LoggedCall:
-    """A call and its kernel file; ``count`` and ``kernels`` grow while the process runs."""
-
-    file: str
-    call: RecordedCall
-    count: int = 1
-    kernels: dict[str, int] = field(default_factory=dict)
 
 
 class CallLog:
@@ -38,13 +28,13 @@ class CallLog:
         self._changed: set[int] = set()
         self._notes: dict[str, Any] = {}
         self._flushed = 0.0
-        self.calls: list[LoggedCall] = []
+        self.calls: list[RecordedCall] = []
 
-    def add(self, logged: LoggedCall) -> int:
-        """Add a new call; return its number."""
-        self.calls.append(logged)
+    def add(self, file: str, call: RecordedCall) -> int:
+        """Add a new call of the kernel file ``file``, whose ``count`` and ``kernels`` grow; return its number."""
+        self.calls.append(call)
         number = len(self.calls) - 1
-        self._write([{"number": number, "file": logged.file, "call": asdict(logged.call)}])
+        self._write([{"number": number, "file": file, "call": asdict(call)}])
         self.change(number)
         return number
 
@@ -98,10 +88,8 @@ def read_calls(folder: Path) -> ReadCalls:
             elif "facts" in line:
                 facts.update(line["facts"])
             elif line.get("number") in known:
-                file, call = known[line["number"]]
-                known[line["number"]] = (
-                    file, replace(call, count=int(line["count"]), kernels=dict(line["kernels"]))
-                )  # fmt: skip
+                _, call = known[line["number"]]
+                call.count, call.kernels = int(line["count"]), dict(line["kernels"])
         for file, call in known.values():
             _merge(read.calls.setdefault(file, []), call)
         read.facts.append(facts)
@@ -119,19 +107,17 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def _merge(calls: list[RecordedCall], new: RecordedCall) -> None:
-    for number, call in enumerate(calls):
-        if signature(call) == signature(new):
-            kernels = {**new.kernels, **call.kernels}
-            calls[number] = replace(call, count=call.count + new.count, kernels=kernels)
-            return
-    calls.append(new)
+    same = next((call for call in calls if _signature(call) == _signature(new)), None)
+    if same is None:
+        calls.append(new)
+    else:
+        same.count, same.kernels = same.count + new.count, {**new.kernels, **same.kernels}
 
 
-def signature(call: RecordedCall) -> str:
-    """Return what makes two calls the same: function, arguments, shapes and dtypes, not the tensors' values."""
+def _signature(call: RecordedCall) -> str:
     return key_of(call.entry, call.arguments, call.grid, (s["dtype"] for s in call.storages))
 
 
 def key_of(entry: str, values: list[Any], grid: list[int] | None, dtypes: Iterable[str]) -> str:
-    """Return the signature of a call that is given by its parts."""
+    """Return what makes two calls the same: function, arguments, shapes and dtypes, not the tensors' values."""
     return json.dumps([entry, values, grid, list(dtypes)])

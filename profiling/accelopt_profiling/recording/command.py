@@ -10,10 +10,10 @@ import signal
 import subprocess
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 from accelopt_profiling.recording.call_log import ReadCalls, read_calls
 from accelopt_profiling.recording.observer import RecordOptions
@@ -163,43 +163,40 @@ def _environment(request: RecordRequest, log: Path) -> dict[str, str]:
 
 def _outcome(request: RecordRequest, read: ReadCalls, code: int, ended: str) -> RecordOutcome:
     facts = read.facts
-    further = _sums(f.get("further", {}) for f in facts)
-    device = next((str(f["device"]) for f in facts if f.get("device")), "")
+
+    def sums(name: str) -> dict[str, int]:
+        return dict(sum((Counter(f.get(name, {})) for f in facts), Counter()))
+
+    def total(name: str) -> int:
+        return sum(int(f.get(name, 0)) for f in facts)
+
+    def stated(name: str) -> list[str]:
+        return [str(f[name]) for f in facts if f.get(name)]
+
+    further, device = sums("further"), next(iter(stated("device")), "")
     files: list[RecordedFile] = []
-    problems = [str(f["problem"]) for f in facts if f.get("problem")]
+    problems = stated("problem")
     for name, calls in sorted(read.calls.items()):
         path = Path(os.path.realpath(name))
         ordered = headline_first(calls)
-        recording = Recording(path.name, list(request.command), device, ordered)
         target = recording_path(path)
         try:
-            target.write_text(recording_text(recording), encoding="utf-8")
+            text = recording_text(Recording(path.name, list(request.command), device, ordered))
+            target.write_text(text, encoding="utf-8")
         except OSError as error:
             problems.append(f"{target} cannot be written: {error.strerror or error}.")
             continue
-        kernels: dict[str, int] = {}
-        for call in ordered:
-            for kernel in call.kernels:
-                kernels[kernel] = kernels.get(kernel, 0) + 1
+        kernels = dict(Counter(kernel for call in ordered for kernel in call.kernels))
         made = sum(call.count for call in ordered)
         files.append(RecordedFile(path, target, kernels, made, further.get(name, 0)))
-    stopped = next((str(f["stopped"]) for f in facts if f.get("stopped")), "")
     refused = {k: v for f in facts for k, v in f.get("refused", {}).items()}
     recorded = {k for f in files for k in f.kernels}
     return RecordOutcome(
-        code, files, sum(int(f.get("launches", 0)) for f in facts), _sums(f.get("elsewhere", {}) for f in facts),
+        code, files, total("launches"), sums("elsewhere"),
         {k: v for k, v in refused.items() if k.split(" ")[0] not in recorded},
-        sum(int(f.get("executed", 0)) for f in facts), sum(int(f.get("skipped", 0)) for f in facts),
-        sum(int(f.get("passed_over", 0)) for f in facts), device, stopped or ended, problems,
+        total("executed"), total("skipped"), total("passed_over"), device,
+        next(iter(stated("stopped")), ended), problems,
     )  # fmt: skip
-
-
-def _sums(counts: Any) -> dict[str, int]:
-    total: dict[str, int] = {}
-    for one in counts:
-        for key, value in one.items():
-            total[key] = total.get(key, 0) + int(value)
-    return total
 
 
 def summary(outcome: RecordOutcome) -> list[str]:

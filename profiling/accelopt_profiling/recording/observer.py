@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.recording.call_log import CallLog, LoggedCall, key_of
+from accelopt_profiling.recording.call_log import CallLog, key_of
 from accelopt_profiling.recording.open_calls import OpenCall, OpenCalls
 from accelopt_profiling.recording.recorded_call import RecordedCall
 from accelopt_profiling.recording.value_encoding import EncodedArguments, UnrecordableValueError, encode
@@ -66,11 +66,8 @@ class LaunchObserver:
         self._case.add(name)
         state = self._files.setdefault(file, _KernelFile())
         try:
-            for call in candidates(self._calls.stack(), file):
-                if call.outcome is not False and self._through(call, name, state):
-                    break
-            else:
-                self._directly(kernel, name, file, grid, args, kwargs, state)
+            if not any(self._through(call, name, state) for call in candidates(self._calls.stack(), file)):
+                self._directly(kernel, name, grid, args, kwargs, state)
         except UnrecordableValueError as error:
             self._refused[name] = str(error)
         self._log.note(
@@ -97,51 +94,41 @@ class LaunchObserver:
 
     def complete(self) -> bool:
         """Tell whether every kernel of the files that were asked for has all its shapes."""
-        if not self._options.files:
-            return False
-        for file in self._options.files:
-            state = self._files.get(file)
-            wanted = _kernels_of(file)
-            if state is None or not wanted:
-                return False
-            if any(state.shapes.get(kernel, 0) < self._options.max_shapes for kernel in wanted):
-                return False
-        return True
+        shapes = {file: self._files.get(file, _KernelFile()).shapes for file in self._options.files}
+        return bool(shapes) and all(
+            bool(kernels := _kernels_of(file))
+            and all(counts.get(kernel, 0) >= self._options.max_shapes for kernel in kernels)
+            for file, counts in shapes.items()
+        )
 
     def _wanted(self, file: str) -> bool:
-        if self._options.files:
-            return os.path.realpath(file) in self._options.files
         real = os.path.realpath(file)
+        if self._options.files:
+            return real in self._options.files
         outside = "site-packages" in Path(real).parts
         return not outside and any(real.startswith(f"{f}{os.sep}") for f in self._options.folders)
 
     def _through(self, call: OpenCall, kernel: str, state: _KernelFile) -> bool:
         """Record the launch as one of an open call; False where that cannot be repeated."""
-        if isinstance(call.outcome, int) and not isinstance(call.outcome, bool):
-            self._add_launch(call.outcome, kernel, state)
-            return True
-        if call.outcome is None:  # not looked at yet
-            entry = entry_of(call)
-            if entry is None:
-                call.outcome = False
-                return False
+        if not call.seen:
+            call.seen, call.entry = True, entry_of(call)
             try:
-                call.outcome = (entry, encode(entry.arguments))
+                call.encoded = encode(call.entry.arguments) if call.entry else None
             except UnrecordableValueError as error:
                 self._refused[f"{kernel} through {call.name}"] = str(error)
-                call.outcome = False
-                return False
-        entry, encoded = call.outcome
-        number = self._record(call.file, entry, encoded, None, kernel, state)
-        if number is not None:
-            call.outcome = number
+        if call.entry is None or call.encoded is None:
+            return False
+        if call.number is None:
+            call.number = self._record(call.entry, call.encoded, None, kernel, state)
+        else:
+            self._add_launch(call.number, kernel, state)
         return True
 
     def _directly(
-        self, kernel: Any, name: str, file: str, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
-        state: _KernelFile,
+        self, kernel: Any, name: str, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any], state: _KernelFile
     ) -> None:  # fmt: skip
         """Record the launch itself, with the arguments that the jitted function got."""
+        file = kernel.fn.__code__.co_filename
         path = kernel_entry(kernel, file)
         if path is None:
             raise UnrecordableValueError(
@@ -149,44 +136,40 @@ class LaunchObserver:
             )
         given = [*zip(kernel.arg_names, args, strict=False), *kwargs.items()]
         if callable(grid):
-            grid = grid({**dict(zip(kernel.arg_names, args, strict=False)), **kwargs})
+            grid = grid(dict(given))
         sizes = [int(n) for n in (grid if isinstance(grid, (tuple, list)) else (grid,))]
-        entry = Entry(path, given, list(kwargs))
-        self._record(file, entry, encode(given), sizes, name, state)
+        self._record(OpenCall(file, path, given, list(kwargs)), encode(given), sizes, name, state)
 
     def _record(
-        self, file: str, entry: Entry, encoded: EncodedArguments, grid: list[int] | None, kernel: str,
-        state: _KernelFile,
+        self, entry: OpenCall, encoded: EncodedArguments, grid: list[int] | None, kernel: str, state: _KernelFile
     ) -> int | None:  # fmt: skip
         """Return the number of the recorded call, new or known; None where its shape is one too many."""
         key = key_of(entry.name, encoded.values, grid, encoded.dtypes)
-        known = state.numbers.get(key)
-        if known is not None:
-            self._log.calls[known].count += 1
-            self._add_launch(known, kernel, state)
-            return known
-        if state.shapes.get(kernel, 0) >= self._options.max_shapes:
+        number = state.numbers.get(key)
+        if number is not None:
+            self._log.calls[number].count += 1
+        elif state.shapes.get(kernel, 0) >= self._options.max_shapes:
             state.more += 1
             return None
-        storages, approximated = encoded.storages(max(0, VALUE_BYTES - state.spent))
-        state.spent += sum(len(s.get("values", "")) for s in storages)
-        call = RecordedCall(
-            entry.name, encoded.values, entry.keywords, grid, storages, bytes=encoded.bytes,
-            approximated=approximated,
-        )  # fmt: skip
-        number = self._log.add(LoggedCall(file, call))
-        state.numbers[key] = number
+        else:
+            storages, approximated = encoded.storages(max(0, VALUE_BYTES - state.spent))
+            state.spent += sum(len(s.get("values", "")) for s in storages)
+            call = RecordedCall(
+                entry.name, encoded.values, entry.keywords, grid, storages, bytes=encoded.bytes,
+                approximated=approximated,
+            )  # fmt: skip
+            number = state.numbers[key] = self._log.add(entry.file, call)
         self._add_launch(number, kernel, state)
         return number
 
     def _add_launch(self, number: int, kernel: str, state: _KernelFile) -> None:
-        logged = self._log.calls[number]
-        first = kernel not in logged.kernels
+        call = self._log.calls[number]
+        first = kernel not in call.kernels
         if first:
-            logged.kernels[kernel] = 0
+            call.kernels[kernel] = 0
             state.shapes[kernel] = state.shapes.get(kernel, 0) + 1
-        if logged.count == 1:
-            logged.kernels[kernel] += 1
+        if call.count == 1:
+            call.kernels[kernel] += 1
         self._log.change(number, first)
 
 
@@ -207,15 +190,6 @@ def _kernels_of(file: str) -> frozenset[str]:
 _DRIVERS = ("test_", "bench", "main", "reference", "get_inputs")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """What to call: ``name`` in the kernel file's module, with named arguments, the last by ``keywords``."""
-
-    name: str
-    arguments: list[tuple[str, Any]]
-    keywords: list[str]
-
-
 def candidates(stack: list[OpenCall], file: str) -> list[OpenCall]:
     """Order the open calls of ``file``: public functions from the outermost inwards, then private ones."""
     own = [call for call in stack if call.file == file and "__" not in call.name.split(".")[-1][:2]]
@@ -223,8 +197,8 @@ def candidates(stack: list[OpenCall], file: str) -> list[OpenCall]:
     return sorted(own, key=lambda call: call.name.split(".")[-1].startswith("_"))
 
 
-def entry_of(call: OpenCall) -> Entry | None:
-    """Return how the call is made from outside; None where it needs an object with a state, as most methods do.
+def entry_of(call: OpenCall) -> OpenCall | None:
+    """Return the call as it is made from outside; None where it needs an object with a state, as most methods do.
 
     ``forward`` of an autograd function is called through ``apply``, without its context.
     """
@@ -237,7 +211,8 @@ def entry_of(call: OpenCall) -> Entry | None:
         cls = _attribute(module, owner)
         if not isinstance(cls, type):
             return None
-        if _is_autograd(cls):
+        torch = sys.modules.get("torch")
+        if torch is not None and issubclass(cls, torch.autograd.Function):
             if method != "forward":
                 return None
             name = f"{owner}.apply"
@@ -250,7 +225,7 @@ def entry_of(call: OpenCall) -> Entry | None:
     function = _attribute(module, name)
     if not callable(function) or not _accepts(function, len(arguments), call.keywords):
         return None
-    return Entry(name, arguments, call.keywords)
+    return OpenCall(call.file, name, arguments, call.keywords)
 
 
 def kernel_entry(kernel: Any, file: str) -> str | None:
@@ -282,11 +257,6 @@ def _attribute(module: Any, name: str) -> Any:
     for part in name.split("."):
         value = getattr(value, part, None)
     return value
-
-
-def _is_autograd(cls: type) -> bool:
-    torch = sys.modules.get("torch")
-    return torch is not None and issubclass(cls, torch.autograd.Function)
 
 
 def _accepts(function: Any, count: int, keywords: list[str]) -> bool:

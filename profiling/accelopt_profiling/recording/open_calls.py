@@ -9,10 +9,13 @@ from __future__ import annotations
 import ast
 import sys
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.machinery import SourceFileLoader
 from types import CodeType
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from accelopt_profiling.recording.value_encoding import EncodedArguments
 
 _ENTER, _LEAVE = "__accelopt_enter__", "__accelopt_leave__"
 _TOKEN = "__accelopt_call__"
@@ -20,17 +23,23 @@ _TOKEN = "__accelopt_call__"
 _COMPILED = ("jit", "constexpr_function", "script", "gluon")
 
 
-@dataclass
+@dataclass(eq=False)
 class OpenCall:
-    """A call under way of ``name`` (qualified) in ``file``: its arguments by name as they came in, those that take a
-    keyword only in ``keywords``. ``outcome`` is the observer's note.
+    """A call of ``name`` (qualified) in ``file``: its arguments by name as they came in, those that take a keyword only
+    in ``keywords``.
+
+    What the observer notes of a call under way: ``seen``, that it was looked at; ``entry``, the call as it is made from
+    outside; that one's arguments ``encoded``; the ``number`` of the recorded call.
     """
 
     file: str
     name: str
     arguments: list[tuple[str, Any]]
     keywords: list[str]
-    outcome: Any = field(default=None)
+    seen: bool = False
+    entry: OpenCall | None = None
+    encoded: EncodedArguments | None = None
+    number: int | None = None
 
 
 class OpenCalls:

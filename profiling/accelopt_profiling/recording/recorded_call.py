@@ -18,7 +18,7 @@ VERSION = 1
 ENDING = "_recording.json"
 
 
-@dataclass(frozen=True)
+@dataclass
 class RecordedCall:
     """A call of the kernel file's function ``entry`` (``Softmax.apply`` of a class) with encoded ``arguments``, the
     last of which are passed by the names in ``keywords``.

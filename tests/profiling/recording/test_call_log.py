@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from accelopt_profiling.recording.call_log import CallLog, LoggedCall, read_calls
+from accelopt_profiling.recording.call_log import CallLog, read_calls
 from accelopt_profiling.recording.recorded_call import RecordedCall
 
 FLOATS = {"dtype": "float32", "elements": 4, "fill": "normal", "mean": 0.0, "deviation": 1.0}
@@ -13,9 +13,9 @@ FLOATS = {"dtype": "float32", "elements": 4, "fill": "normal", "mean": 0.0, "dev
 def test_equal_calls_of_two_processes_are_one(tmp_path: Path) -> None:
     for name, count in (("1.jsonl", 2), ("2.jsonl", 3)):
         log = CallLog(tmp_path)
-        logged = LoggedCall("/k.py", RecordedCall("f", [count > 0], storages=[FLOATS]))
-        number = log.add(logged)
-        logged.count, logged.kernels = count, {"kernel": 1}
+        call = RecordedCall("f", [count > 0], storages=[FLOATS])
+        number = log.add("/k.py", call)
+        call.count, call.kernels = count, {"kernel": 1}
         log.change(number)
         log.note(launches=count)
         log.flush()
@@ -24,6 +24,6 @@ def test_equal_calls_of_two_processes_are_one(tmp_path: Path) -> None:
     with (tmp_path / "2.jsonl").open("a") as cut_short:
         cut_short.write('{"number": 0, "cou')
     read = read_calls(tmp_path)
-    (call,) = read.calls["/k.py"]
-    assert (call.count, call.kernels) == (5, {"kernel": 1})
+    (merged,) = read.calls["/k.py"]
+    assert (merged.count, merged.kernels) == (5, {"kernel": 1})
     assert [f["launches"] for f in read.facts] == [2, 3]

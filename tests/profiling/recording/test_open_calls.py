@@ -6,6 +6,7 @@ import textwrap
 import traceback
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from accelopt_profiling.recording.observer import candidates
@@ -95,6 +96,14 @@ def test_an_error_passes_through_with_its_line(calls: OpenCalls) -> None:
     line = SOURCE.splitlines().index("    raise ValueError(x)") + 1
     assert traceback.extract_tb(caught.value.__traceback__)[-1].lineno == line
     assert calls.stack() == []
+
+
+def test_a_call_in_a_call_with_equal_arguments_ends_alone(calls: OpenCalls) -> None:
+    outer, inner = (
+        calls.enter("m.py", "f", [("x", np.ones(2))], None, [], None) for _ in range(2)
+    )  # fmt: skip
+    calls.leave(inner)
+    assert calls.stack() == [outer]
 
 
 def test_methods_are_named_with_their_class_and_kernels_left_alone(calls: OpenCalls) -> None:
