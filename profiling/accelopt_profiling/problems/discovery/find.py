@@ -23,7 +23,7 @@ from accelopt_profiling.problems.discovery.named_problem import (
 from accelopt_profiling.problems.discovery.problem_files import Recognised, recognise_python
 from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch
 from accelopt_profiling.problems.ref import ProblemLookup
-from accelopt_profiling.source_text import ParsedPython, UnreadableFileError, read_text, try_parse
+from accelopt_profiling.source_text import ParsedPython, UnreadableFileError
 
 
 def find_problem(
@@ -80,24 +80,18 @@ def _named(search: ProblemSearch, named: NamedProblem, own: Recognised) -> Probl
 def _read(search: ProblemSearch, file: ProblemFile) -> ProblemLookup:
     """Return the problem in ``file``, whatever its layout, or the finding that says what is wrong with it."""
     name = file.spelling or file.path.name
-    recognised = Recognised(None)
     if file.path.suffix in (".py", ".json"):
         try:
-            file = replace(file, text=read_text(file.path))
+            file = file.read()
         except UnreadableFileError as error:
             ending = "; create it or correct the name" if error.code == "problem-missing" else ""
             return search.fault(error.code, f"The problem {name} {error.why}{ending}.", file.line)
-        if file.path.suffix == ".py":
-            file = replace(file, source=try_parse(file.text))
-        else:
-            file, recognised = _parsed_json(file)
     if lookup := _of_a_layout(search, file):
         return lookup
     if file.path.suffix not in (".py", ".json"):
         message = f"The problem {name} is neither a Python nor a JSON file."
         return search.fault("problem-invalid", message, file.line)
-    if file.source is not None:
-        recognised = recognise_python(file.source, LAYOUTS)
+    recognised = recognise_python(file.source, LAYOUTS) if file.source else _unrecognised_json(file)
     if recognised.kind is None:
         where = f" (line {recognised.line})" if recognised.line > 1 else ""
         message = f"The problem {name}{where} cannot be used: {recognised.fault}."
@@ -115,22 +109,20 @@ def _of_a_layout(search: ProblemSearch, file: ProblemFile) -> ProblemLookup | No
     return None
 
 
-def _parsed_json(file: ProblemFile) -> tuple[ProblemFile, Recognised]:
-    """Return the file with its JSON, and what keeps it from being a problem if no layout takes it."""
+def _unrecognised_json(file: ProblemFile) -> Recognised:
+    """Return what keeps a JSON file that no layout takes from being a problem."""
     try:
         data: Any = json.loads(file.text)
     except ValueError as error:
-        return file, Recognised(None, f"it is not valid JSON: {error}", getattr(error, "lineno", 1))
+        return Recognised(None, f"it is not valid JSON: {error}", getattr(error, "lineno", 1))
     except RecursionError:
-        return file, Recognised(None, "it is not valid JSON: nested too deeply")
+        return Recognised(None, "it is not valid JSON: nested too deeply")
     if not isinstance(data, dict):
-        return file, Recognised(None, "it is not a JSON object")
+        return Recognised(None, "it is not a JSON object")
     known = [layout for layout in LAYOUTS if layout.keys]
     nearest = max(known, key=lambda layout: sum(key in data for key in layout.keys))
     missing = ", ".join(f'"{key}"' for key in nearest.keys if key not in data)
-    return replace(file, data=data), Recognised(
-        None, f"it is not a {nearest.title} definition: it lacks {missing}"
-    )
+    return Recognised(None, f"it is not a {nearest.title} definition: it lacks {missing}")
 
 
 def _none(search: ProblemSearch, own: Recognised) -> ProblemLookup:

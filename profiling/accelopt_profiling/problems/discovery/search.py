@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from accelopt_profiling.kernels import Discovery
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.discovery.imports import Imports
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
-from accelopt_profiling.source_text import ParsedPython
+from accelopt_profiling.source_text import ParsedPython, UnreadableFileError, read_text, try_parse
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,26 @@ class ProblemFile:
     text: str = ""
     source: ParsedPython | None = None
     data: Any = None
+
+    def read(self) -> ProblemFile:
+        """Return the file with its content. Raises UnreadableFileError."""
+        text, source, data = read_text(self.path), None, None
+        if self.path.suffix == ".py":
+            source = try_parse(text)
+        elif self.path.suffix == ".json":
+            with suppress(ValueError, RecursionError):
+                data = json.loads(text)
+        return replace(self, text=text, source=source, data=data)
+
+
+def readable(files: Iterable[ProblemFile]) -> Iterator[ProblemFile]:
+    """Yield those of the files that can be read, with their content."""
+    for file in files:
+        try:
+            content = file.read()
+        except UnreadableFileError:
+            continue
+        yield content
 
 
 class ProblemSearch:

@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch
+from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch, readable
 from accelopt_profiling.problems.layout import SCALE, ProblemLayout
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 from accelopt_profiling.source_text import UnreadableFileError, read_regular, read_text, resolve_links
@@ -24,14 +24,8 @@ _DATA_SET_LEVELS = 5
 
 
 def _find(search: ProblemSearch) -> ProblemLookup | None:
-    for file in flashinfer_candidates(search.path):
-        try:
-            text = read_text(file)
-            data = json.loads(text)
-        except (UnreadableFileError, ValueError, RecursionError):
-            continue
-        origin = f"FlashInfer-Bench definition {file.name}"
-        if lookup := _read(search, ProblemFile(file, origin, text=text, data=data)):
+    for file in readable(flashinfer_candidates(search.path)):
+        if lookup := _read(search, file):
             return lookup
     return None
 
@@ -58,10 +52,12 @@ def _read(search: ProblemSearch, file: ProblemFile) -> ProblemLookup | None:
     )  # fmt: skip
 
 
-def flashinfer_candidates(path: Path) -> list[Path]:
+def flashinfer_candidates(path: Path) -> list[ProblemFile]:
     """List the JSON files beside a kernel file that may be its FlashInfer-Bench definition."""
-    names = [path.stem, f"{path.stem}_definition", f"{path.stem}_problem", "definition"]
-    return [path.parent / f"{n}.json" for n in names if (path.parent / f"{n}.json").is_file()]
+    names = [
+        f"{n}.json" for n in (path.stem, f"{path.stem}_definition", f"{path.stem}_problem", "definition")
+    ]
+    return [ProblemFile(path.with_name(n), f"FlashInfer-Bench definition {n}") for n in names]
 
 
 def stored_inputs(workloads: Path, content: str) -> dict[str, tuple[Path, str]]:

@@ -13,10 +13,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from accelopt_profiling.problems.discovery.problem_files import top_level_names
-from accelopt_profiling.problems.discovery.search import ProblemSearch
+from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch, readable
 from accelopt_profiling.problems.layout import SCALE, ProblemLayout
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
-from accelopt_profiling.source_text import UnreadableFileError, read_text, try_parse
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
@@ -33,19 +32,14 @@ def _find(search: ProblemSearch) -> ProblemLookup | None:
         return None
     if search.names >= set(NAMES):
         return search.lookup("kernelbench", None, "KernelBench model in the kernel file")
-    for file in kernelbench_candidates(search.path):
-        try:
-            text = read_text(file)
-        except UnreadableFileError:
-            continue
-        source = try_parse(text)
-        if top_level_names(source.tree).keys() >= set(NAMES):
-            origin = f"KernelBench model in {file.name}"
-            return search.lookup("kernelbench", file, origin, text, imports=source.imports)
+    for file in readable(kernelbench_candidates(search.path)):
+        if file.source and top_level_names(file.source.tree).keys() >= set(NAMES):
+            imports = file.source.imports
+            return search.lookup("kernelbench", file.path, file.origin, file.text, imports=imports)
     return None
 
 
-def kernelbench_candidates(path: Path) -> list[Path]:
+def kernelbench_candidates(path: Path) -> list[ProblemFile]:
     """List the files beside a ``ModelNew`` file that may hold its ``Model``, likeliest first.
 
     They are named like the kernel file without an ending (``19_ReLU_triton.py`` has ``19_ReLU.py``), or carry
@@ -59,7 +53,7 @@ def kernelbench_candidates(path: Path) -> list[Path]:
         if file != path and len(other) < len(parts) and parts[: len(other)] == other:
             shorter.append(file)
     shorter.sort(key=lambda f: -len(f.stem))
-    return [f for f in [*shorter, *named] if f.is_file() and f != path]
+    return [ProblemFile(f, f"KernelBench model in {f.name}") for f in [*shorter, *named] if f != path]
 
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:

@@ -7,15 +7,14 @@ tolerance is that of the dtypes; the challenge's own, up to 1e-2, is not taken.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch
+from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch, readable
 from accelopt_profiling.problems.layout import SCALE, ProblemLayout
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
-from accelopt_profiling.source_text import UnreadableFileError, read_text, try_parse
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
@@ -33,18 +32,18 @@ _BASE = """class ChallengeBase:
 
 
 def _find(search: ProblemSearch) -> ProblemLookup | None:
-    for folder in search.path.parents[: _LEVELS + 1] if ENTRY in search.names else []:
+    for file in readable(_challenges(search) if ENTRY in search.names else []):
+        if lookup := _read(search, file):
+            return lookup
+    return None
+
+
+def _challenges(search: ProblemSearch) -> Iterator[ProblemFile]:
+    for folder in search.path.parents[: _LEVELS + 1]:
         file = folder / "challenge.py"
         if search.project_root and not file.is_relative_to(search.project_root):
             break
-        try:
-            text = read_text(file)
-        except UnreadableFileError:
-            continue
-        found = ProblemFile(file, f"LeetGPU challenge {folder.name}", text=text, source=try_parse(text))
-        if lookup := _read(search, found):
-            return lookup
-    return None
+        yield ProblemFile(file, f"LeetGPU challenge {folder.name}")
 
 
 def _read(search: ProblemSearch, file: ProblemFile) -> ProblemLookup | None:
@@ -65,12 +64,8 @@ def _is_challenge(tree: ast.Module) -> bool:
 
 
 def _base_text(challenge: Path, base: Path) -> str:
-    for folder in challenge.parents[:4]:
-        try:
-            return read_text(folder / base)
-        except UnreadableFileError:
-            continue
-    return _BASE
+    above = readable(ProblemFile(folder / base, "") for folder in challenge.parents[:4])
+    return next((file.text for file in above), _BASE)
 
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:

@@ -12,10 +12,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from accelopt_profiling.problems.discovery.entry import reached
-from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch
+from accelopt_profiling.problems.discovery.search import ProblemFile, ProblemSearch, readable
 from accelopt_profiling.problems.layout import SCALE, ProblemLayout
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
-from accelopt_profiling.source_text import UnreadableFileError, read_text, try_parse
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
@@ -104,13 +103,8 @@ def _find(search: ProblemSearch) -> ProblemLookup | None:
     if lookup := _read(search, ProblemFile(search.path, origin, source=search.source)):
         return lookup
     beside = search.path.with_name(OPERATOR_FILE)
-    if beside == search.path or not beside.is_file():
-        return None
-    try:
-        source = try_parse(read_text(beside))
-    except UnreadableFileError:
-        return None
-    return _read(search, ProblemFile(beside, origin, source=source))
+    others = readable([ProblemFile(beside, origin)] if beside != search.path else [])
+    return next((_read(search, file) for file in others), None)
 
 
 def _read(search: ProblemSearch, file: ProblemFile) -> ProblemLookup | None:

@@ -146,13 +146,8 @@ def parse_tolerance(value: Any, file: str | None) -> Tolerance:
         else:
             parts[name] = float(part)
             continue
-        shown = repr(value)[:80]
-        why = f" ({fault})" if fault else ""
-        message = (
-            f"`tolerance` in {file or 'the problem'} is {shown}{why}; give a number >= 0, which is relative, or "
-            '{"rtol": ..., "atol": ...} with such numbers.'
-        )
-        raise ProblemError("problem-invalid", message, file)
+        advice = 'a number >= 0, which is relative, or {"rtol": ..., "atol": ...} with such numbers'
+        raise _misstated("tolerance", value, file, advice, f" ({fault})" if fault else "")
     return Tolerance(**parts)
 
 
@@ -174,11 +169,7 @@ def parse_shapes(value: Any, file: str | None) -> list[Mapping[str, Any]]:
         and all(isinstance(s, Mapping) for s in value)
     ):
         return list(value)
-    message = (
-        f"`shapes` in {file or 'the problem'} is {repr(value)[:80]}; give a list of dictionaries, keyword arguments for"
-        " `get_inputs`."
-    )
-    raise ProblemError("problem-invalid", message, file)
+    raise _misstated("shapes", value, file, "a list of dictionaries, keyword arguments for `get_inputs`")
 
 
 def parse_counts(main: Any, shapes: Sequence[Mapping[str, Any]], file: str | None) -> list[int]:
@@ -191,16 +182,14 @@ def parse_counts(main: Any, shapes: Sequence[Mapping[str, Any]], file: str | Non
     if all(type(count) is int and count >= 0 for count in counts):
         return counts
     wrong = next(c for c in counts if type(c) is not int or c < 0)
-    message = f"`count` in {file or 'the problem'} is {repr(wrong)[:80]}; give how often the case occurred."
-    raise ProblemError("problem-invalid", message, file)
+    raise _misstated("count", wrong, file, "how often the case occurred")
 
 
 def parse_names(value: Any, name: str, file: str | None) -> list[str]:
     """Return the strings of the list ``name``. Raises ProblemError: it is something else."""
     if isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value):
         return list(value)
-    message = f"`{name}` in {file or 'the problem'} is {repr(value)[:80]}; give a list of strings."
-    raise ProblemError("problem-invalid", message, file)
+    raise _misstated(name, value, file, "a list of strings")
 
 
 def parse_entry(value: Any, file: str | None) -> str | None:
@@ -211,11 +200,12 @@ def parse_entry(value: Any, file: str | None) -> str | None:
     name = value if isinstance(value, str) else getattr(value, "__name__", None)
     if value is None or (isinstance(name, str) and name):
         return name
-    shown = repr(value)[:80]
-    message = (
-        f"`entry` in {file or 'the problem'} is {shown}; give a function of the kernel file or its name."
-    )
-    raise ProblemError("problem-invalid", message, file)
+    raise _misstated("entry", value, file, "a function of the kernel file or its name")
+
+
+def _misstated(name: str, value: Any, file: str | None, advice: str, why: str = "") -> ProblemError:
+    shown = f"`{name}` in {file or 'the problem'} is {repr(value)[:80]}{why}"
+    return ProblemError("problem-invalid", f"{shown}; give {advice}.", file)
 
 
 def whole_numbers(get_inputs: Callable[..., Any]) -> Mapping[str, int]:
