@@ -8,7 +8,7 @@ are written. Arrays, and what else a format takes, have a key of the format's ow
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _PLAIN = (bool, int, str, type(None))
@@ -53,6 +53,17 @@ def from_json(data: Any, other: Callable[[str, Any], Any]) -> Any:
     if kind in ("float", "complex"):
         return {"float": float, "complex": complex}[kind](inner)
     return other(kind, inner)
+
+
+def leaves_in(value: Any) -> Iterator[Any]:
+    """Yield the values in lists, tuples and dictionaries, however deep; any other value itself."""
+    if isinstance(value, Mapping):
+        value = list(value.values())
+    if isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from leaves_in(inner)
+    else:
+        yield value
 
 
 def dtype_name(dtype: Any) -> str:

@@ -3,11 +3,11 @@ computing any of them: tensors are fakes that have a shape and no data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from accelopt_profiling.comparison.values import dtype_name
+from accelopt_profiling.comparison.values import dtype_name, leaves_in
 
 #: Reductions: one pass of a kernel over a tensor that gives fewer elements, or normalises what it reads.
 _REDUCTIONS = frozenset(
@@ -87,8 +87,8 @@ def record_operators(prepare: Callable[[], Callable[[], Any]]) -> list[TorchOper
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
             given = kwargs or {}
             result = func(*args, **given)
-            before = [t for t in _flat((args, given)) if isinstance(t, torch.Tensor)]
-            after = [t for t in _flat(result) if isinstance(t, torch.Tensor)]
+            before = [t for t in leaves_in((args, given)) if isinstance(t, torch.Tensor)]
+            after = [t for t in leaves_in(result) if isinstance(t, torch.Tensor)]
             kept.extend((*before, *after))
             if len(found) >= MOST_OPERATORS:
                 raise NotModelledError(f"the time of more than {MOST_OPERATORS} operators is not modelled")
@@ -169,14 +169,3 @@ def _bytes(tensor: Any) -> int:
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         count *= int(size) if stride else 1
     return count * int(tensor.element_size())
-
-
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _flat(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from _flat(item)
-    else:
-        yield value

@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from accelopt_profiling.comparison.values import leaves_in
+
 
 @dataclass(frozen=True)
 class Given:
@@ -60,11 +62,7 @@ def _overlaps_itself(tensor: Any) -> bool:
 
 def tensors_in(value: Any) -> list[Any]:
     """Return the tensors in an argument: lists, tuples and dictionaries are looked into."""
-    if isinstance(value, (list, tuple)):
-        return [tensor for item in value for tensor in tensors_in(item)]
-    if isinstance(value, dict):
-        return [tensor for item in value.values() for tensor in tensors_in(item)]
-    return [value] if hasattr(value, "data_ptr") else []
+    return [v for v in leaves_in(value) if hasattr(v, "data_ptr")]
 
 
 def on_device(value: Any) -> Any:

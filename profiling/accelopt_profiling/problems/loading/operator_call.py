@@ -8,6 +8,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.comparison.values import leaves_in
 from accelopt_profiling.problems.problem import Call, ProblemError
 from accelopt_profiling.worker.project_modules import enter_package_root
 
@@ -77,9 +78,8 @@ def call_operator(module: ModuleType, call: Call, arguments: list[Any], built: d
 
 def comparable(value: Any) -> list[Any]:
     """Return the tensors and numbers in what a call returned, however deep."""
-    if isinstance(value, dict):
-        return comparable(list(value.values()))
-    if isinstance(value, (list, tuple)):
-        return [inner for v in value for inner in comparable(v)]
-    tensor = hasattr(value, "dtype") and hasattr(value, "shape")
-    return [value] if tensor or type(value) in (int, float) else []
+    return [
+        v
+        for v in leaves_in(value)
+        if type(v) in (int, float) or (hasattr(v, "dtype") and hasattr(v, "shape"))
+    ]

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from accelopt_profiling.comparison.values import leaves_in
+
 #: A number is multiplied by 1 more or less this; an array of zeros becomes numbers up to this. Signs stay.
 _SPREAD = 0.25
 
@@ -71,14 +73,4 @@ def _loose_tensors(model: Any) -> Iterator[Any]:
     for module in torch.nn.Module.modules(model):
         for name, value in vars(module).items():
             if name not in ("_parameters", "_buffers", "_modules"):
-                yield from (v for v in _leaves(value) if isinstance(v, torch.Tensor))
-
-
-def _leaves(value: Any) -> Iterator[Any]:
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from _leaves(inner)
-    else:
-        yield value
+                yield from (v for v in leaves_in(value) if isinstance(v, torch.Tensor))

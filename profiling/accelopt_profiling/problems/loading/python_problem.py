@@ -11,6 +11,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.comparison.values import leaves_in
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
 from accelopt_profiling.problems.loading.call import seed_everything
@@ -97,7 +98,7 @@ def answer_of(problem: Problem, name: str, value: Any) -> list[Any]:
     """Return what the problem's reference ``name`` returned as a list. Raises ProblemError: it cannot be compared."""
     outputs = list_of(value, name, "the right outputs", problem.file)
     problem.returns_one = not isinstance(value, (list, tuple))
-    if wrong := [v for v in _leaves(outputs) if v is not None and not _comparable(v)]:
+    if wrong := [v for v in leaves_in(outputs) if v is not None and not _comparable(v)]:
         returned = f"`{name}` returned a value of type {type(wrong[0]).__name__}"
         message = f"{returned}, which cannot be compared; return arrays, tensors or numbers."
         raise ProblemError("problem-invalid", message, problem.file)
@@ -215,13 +216,6 @@ def whole_numbers(get_inputs: Callable[..., Any]) -> Mapping[str, int]:
     except (TypeError, ValueError):
         return {}
     return {p.name: p.default for p in parameters if isinstance(p.default, int)}
-
-
-def _leaves(value: Any) -> list[Any]:
-    """Return the values in lists, tuples and dictionaries, however deep."""
-    if isinstance(value, Mapping):
-        value = list(value.values())
-    return [leaf for v in value for leaf in _leaves(v)] if isinstance(value, (list, tuple)) else [value]
 
 
 def _comparable(value: Any) -> bool:

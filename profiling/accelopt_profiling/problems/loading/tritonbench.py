@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
+from accelopt_profiling.comparison.values import leaves_in
 from accelopt_profiling.problems.loading.call import copied, seed_everything
 from accelopt_profiling.problems.loading.operator_call import (
     built_operator,
@@ -90,11 +91,7 @@ def _zeros_for_random() -> Iterator[None]:
 
 
 def _bytes(value: Any) -> int:
-    if isinstance(value, dict):
-        return _bytes(list(value.values()))
-    if isinstance(value, (list, tuple)):
-        return sum(map(_bytes, value))
-    return int(value.nbytes) if hasattr(value, "nbytes") else 0
+    return sum(int(v.nbytes) for v in leaves_in(value) if hasattr(v, "nbytes"))
 
 
 def load_tritonbench_problem(
