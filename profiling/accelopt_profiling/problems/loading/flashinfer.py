@@ -18,7 +18,7 @@ from typing import Any
 
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import accepts, check_entry, find_entry
-from accelopt_profiling.problems.loading.call import seed_everything, to_device
+from accelopt_profiling.problems.loading.call import listed, seed_everything, to_device
 from accelopt_profiling.problems.loading.flashinfer_definition import (
     Definition,
     TensorSpec,
@@ -31,137 +31,15 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 
 
-class Workloads:
-    """A definition with its workloads. The first workload is the main case; a case picks another one by number."""
-
-    def __init__(
-        self,
-        definition: Definition,
-        workloads: list[Workload],
-        file: str,
-        entry: str | None,
-        source: Source,
-        stored: Mapping[str, str] | None = None,
-    ) -> None:
-        self._definition, self._workloads, self._file = definition, workloads, file
-        self._entry, self._source = entry, source
-        self._stored = stored or {}
-        self._kernel_text = source.files[source.kernel]
-        self._namespace: dict[str, Any] = {}
-
-    def problem(self) -> Problem:
-        """Return the problem that they are."""
-        shapes = [{"workload": n} for n in range(1, len(self._workloads))]
-        return Problem(self.inputs, self.call, self.reference, shapes=shapes, file=self._file)
-
-    def inputs(self, seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
-        import torch
-
-        seed_everything(seed)
-        workload = self._workloads[int((shape or {}).get("workload", 0))]
-        drawn = [self._drawn(torch, spec, workload) for spec in self._definition.inputs]
-        return [to_device(v) for v in drawn] if torch.cuda.is_available() else drawn
-
-    def _drawn(self, torch: Any, spec: TensorSpec, workload: Workload) -> Any:
-        """Return an input as the workload says: from a safetensors file, a number, or drawn."""
-        given, sizes = workload.inputs.get(spec.name, {}), self._sizes(workload)
-        if given.get("type") != "safetensors":
-            return _draw(torch, spec, workload, sizes)
-        path, shape = str(given.get("path")), [sizes[a] for a in spec.shape or []]
-        try:
-            tensor = stored_tensor(self._source.files[self._stored[path]], str(given.get("tensor_key")))
-        except SafetensorsError as error:
-            raise ProblemError("problem-invalid", f"In {path} {error}.", self._file) from error
-        if list(tensor.shape) != shape or tensor.dtype != getattr(torch, spec.dtype):
-            message = (
-                f"In {path} {spec.name} is {tensor.dtype} {list(tensor.shape)}, not {spec.dtype} {shape}."
-            )
-            raise ProblemError("problem-invalid", message, self._file)
-        return tensor
-
-    def reference(self, inputs: list[Any]) -> list[Any] | None:
-        if not self._namespace:
-            self._namespace = {"__name__": "reference"}
-            exec(compile(self._definition.reference, f"{self._file}:reference", "exec"), self._namespace)  # noqa: S102  (user code)
-        result = self._namespace["run"](*inputs)
-        if result is None:
-            raise ProblemError(
-                "problem-empty", "`run` of the definition's reference returned nothing.", self._file
-            )
-        names = [spec.name for spec in self._definition.outputs]
-        if isinstance(result, dict):
-            if missing := [n for n in names if n not in result]:
-                raise ProblemError(
-                    "problem-invalid", f"The reference returned no output {missing[0]!r}.", self._file
-                )
-            return [result[n] for n in names]
-        return list(result) if isinstance(result, (list, tuple)) else [result]
-
-    def call(self, inputs: list[Any]) -> tuple[Call, list[Any]]:
-        """The entry point returns the outputs, or takes them after the inputs and fills them."""
-        name, filled = self._entry_point()
-        if not filled:
-            return Call(name), inputs
-        sizes = self._bound(inputs)
-        outputs = [
-            OutputSpec([sizes[a] for a in spec.shape or []], spec.dtype) for spec in self._definition.outputs
-        ]
-        return Call(name, "destination", outputs), inputs
-
-    def _entry_point(self) -> tuple[str, bool]:
-        functions = {n.name: n for n in ast.parse(self._kernel_text).body if isinstance(n, ast.FunctionDef)}
-        count = len(self._definition.inputs)
-        total = len(self._definition.inputs) + len(self._definition.outputs)
-        name = self._entry or ("run" if "run" in functions else None)
-        if name is None:
-            try:
-                return find_entry(self._kernel_text, count, self._file), False
-            except ProblemError:
-                return find_entry(self._kernel_text, total, self._file), True
-        if self._entry:
-            check_entry(self._kernel_text, name, None, self._source.kernel, self._file)
-        function = functions.get(name)
-        return name, function is not None and not accepts(function, count) and accepts(function, total)
-
-    def _sizes(self, workload: Workload) -> dict[str, int]:
-        return {**self._definition.constants, **workload.axes}
-
-    def _bound(self, inputs: list[Any]) -> dict[str, int]:
-        """Return the sizes of all axes, taken from the inputs' shapes."""
-        sizes = dict(self._definition.constants)
-        for spec, value in zip(self._definition.inputs, inputs, strict=True):
-            if spec.shape is not None:
-                sizes.update(zip(spec.shape, (int(n) for n in value.shape), strict=True))
-        return sizes
-
-
-def _draw(torch: Any, spec: TensorSpec, workload: Workload, sizes: dict[str, int]) -> Any:
-    given = workload.inputs.get(spec.name, {"type": "random"})
-    if given.get("type") == "scalar":
-        return given.get("value")
-    if spec.shape is None:
-        return _random(torch, (), spec.dtype).item()
-    return _random(torch, tuple(sizes[a] for a in spec.shape), spec.dtype)
-
-
-def _random(torch: Any, shape: tuple[int, ...], dtype: str) -> Any:
-    kind = getattr(torch, dtype)
-    if dtype == "bool":
-        return torch.randint(0, 2, shape, dtype=torch.bool)
-    if dtype.startswith("float8"):
-        return torch.randn(shape).clamp(-2, 2).to(kind)
-    if kind.is_floating_point:
-        return torch.randn(shape, dtype=torch.float32).to(kind)
-    low, high = (-128, 128) if dtype == "int8" else (-1024, 1024)
-    return torch.randint(low, high, shape, dtype=kind)
-
-
 def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
-    """Load the problem of a definition's JSON file and its workloads, both files of the job.
+    """Load the problem of a definition's JSON file and its workloads, both files of the job. The first workload is the
+    main case; a case picks another one by number.
 
     Raises:
         ProblemError: one of them is missing or cannot be read, or no workload can be drawn.
     """
+    import torch
+
     files = context.source.files
     file, workloads_file = ref.path or "", str(ref.options.get("workloads", ""))
     for needed in (file, workloads_file):
@@ -177,7 +55,95 @@ def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
         raise ProblemError(
             "problem-invalid", f"No workload of {workloads_file} can be drawn here{why}.", workloads_file
         )
-    return Workloads(definition, workloads, file, ref.entry, context.source, stored).problem()
+    namespace: dict[str, Any] = {}
+
+    def inputs(seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
+        seed_everything(seed)
+        workload = workloads[int((shape or {}).get("workload", 0))]
+        values = [drawn(spec, workload) for spec in definition.inputs]
+        return [to_device(v) for v in values] if torch.cuda.is_available() else values
+
+    def drawn(spec: TensorSpec, workload: Workload) -> Any:
+        """Return an input as the workload says: from a safetensors file, a number, or drawn."""
+        given, sizes = workload.inputs.get(spec.name, {}), {**definition.constants, **workload.axes}
+        shape = [sizes[a] for a in spec.shape or []]
+        if given.get("type") == "scalar":
+            return given.get("value")
+        if given.get("type") != "safetensors":
+            value = _random(torch, tuple(shape), spec.dtype)
+            return value.item() if spec.shape is None else value
+        path = str(given.get("path"))
+        try:
+            tensor = stored_tensor(files[stored[path]], str(given.get("tensor_key")))
+        except SafetensorsError as error:
+            raise ProblemError("problem-invalid", f"In {path} {error}.", file) from error
+        if list(tensor.shape) != shape or tensor.dtype != getattr(torch, spec.dtype):
+            message = (
+                f"In {path} {spec.name} is {tensor.dtype} {list(tensor.shape)}, not {spec.dtype} {shape}."
+            )
+            raise ProblemError("problem-invalid", message, file)
+        return tensor
+
+    def reference(inputs: list[Any]) -> list[Any] | None:
+        if not namespace:
+            namespace["__name__"] = "reference"
+            exec(compile(definition.reference, f"{file}:reference", "exec"), namespace)  # noqa: S102  (user code)
+        result = namespace["run"](*inputs)
+        if result is None:
+            raise ProblemError("problem-empty", "`run` of the definition's reference returned nothing.", file)
+        if not isinstance(result, dict):
+            return listed(result)
+        names = [spec.name for spec in definition.outputs]
+        if missing := [n for n in names if n not in result]:
+            raise ProblemError("problem-invalid", f"The reference returned no output {missing[0]!r}.", file)
+        return [result[n] for n in names]
+
+    def call(inputs: list[Any]) -> tuple[Call, list[Any]]:
+        """The entry point returns the outputs, or takes them after the inputs and fills them."""
+        name, filled = _entry_point(context.source, ref.entry, definition, file)
+        if not filled:
+            return Call(name), inputs
+        sizes = dict(definition.constants)
+        for spec, value in zip(definition.inputs, inputs, strict=True):
+            if spec.shape is not None:
+                sizes.update(zip(spec.shape, (int(n) for n in value.shape), strict=True))
+        outputs = [
+            OutputSpec([sizes[a] for a in spec.shape or []], spec.dtype) for spec in definition.outputs
+        ]
+        return Call(name, "destination", outputs), inputs
+
+    shapes = [{"workload": n} for n in range(1, len(workloads))]
+    return Problem(inputs, call, reference, shapes=shapes, file=file)
+
+
+def _entry_point(source: Source, entry: str | None, definition: Definition, file: str) -> tuple[str, bool]:
+    """Return the function to call, and whether it takes the outputs after the inputs."""
+    text = source.files[source.kernel]
+    functions = {n.name: n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)}
+    count = len(definition.inputs)
+    total = count + len(definition.outputs)
+    name = entry or ("run" if "run" in functions else None)
+    if name is None:
+        try:
+            return find_entry(text, count, file), False
+        except ProblemError:
+            return find_entry(text, total, file), True
+    if entry:
+        check_entry(text, name, None, source.kernel, file)
+    function = functions.get(name)
+    return name, function is not None and not accepts(function, count) and accepts(function, total)
+
+
+def _random(torch: Any, shape: tuple[int, ...], dtype: str) -> Any:
+    kind = getattr(torch, dtype)
+    if dtype == "bool":
+        return torch.randint(0, 2, shape, dtype=torch.bool)
+    if dtype.startswith("float8"):
+        return torch.randn(shape).clamp(-2, 2).to(kind)
+    if kind.is_floating_point:
+        return torch.randn(shape, dtype=torch.float32).to(kind)
+    low, high = (-128, 128) if dtype == "int8" else (-1024, 1024)
+    return torch.randint(low, high, shape, dtype=kind)
 
 
 _DTYPES = {
