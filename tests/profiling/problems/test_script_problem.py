@@ -266,6 +266,16 @@ def test_a_function_that_is_called_for_gradients_is_told(tmp_path: Path) -> None
     assert run.differentiated == {"f"}
 
 
+def test_what_a_recorded_function_has_is_reached_through_it(tmp_path: Path) -> None:
+    names = ("run", "_run", "name", "_name", "function", "calls", "_recorder")
+    text = (
+        f"class Kernel:\n    {' = '.join(names)} = 'its own'\n    def __call__(self, x):\n        return x\n"
+        f"f = Kernel()\nf(3)\nassert {{getattr(f, name) for name in {names}}} == {{'its own'}}\n"
+    )
+    run = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": ["f"]})
+    assert (run.calls, run.own_check) == ([["f", 3]], "")
+
+
 #: A file whose second check fails as it is, as one that compares with what the CPU computes in half precision.
 CHECKED = "def f(n):\n    return n\n\ndef check(n):\n    assert f(n) < 3\n\ncheck(1)\ncheck(5)\nlast = f(2)\n"
 

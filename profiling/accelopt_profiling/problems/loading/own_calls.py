@@ -115,25 +115,27 @@ class _Bindings(UserDict[str, Any]):
         """Give the module what it would have without the recording."""
         for name, value in list(self.data.items()):
             if isinstance(value, _RecordedFunction):
-                self.data[name] = value.function
+                self.data[name] = value.recorded_function
             elif isinstance(value, type) and isinstance(method := vars(value).get("apply"), _RecordedApply):
                 method.restore()
 
 
 class _RecordedFunction:
-    """Wraps a function: its calls go through the run, everything else is passed on."""
+    """Wraps a function: its calls go through the run, everything else is passed on, so that no attribute of its own
+    may have a usual name.
+    """
 
     def __init__(self, function: Any, name: str, run: RecordedRun) -> None:
-        self.function, self._name, self._run = function, name, run
+        self.recorded_function, self.__name, self.__run = function, name, run
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._run.call(self.function, self._name, args, kwargs)
+        return self.__run.call(self.recorded_function, self.__name, args, kwargs)
 
     def __getitem__(self, grid: Any) -> Any:
-        return self.function[grid]
+        return self.recorded_function[grid]
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self.function, name)
+        return getattr(self.recorded_function, name)
 
 
 class _RecordedApply:
