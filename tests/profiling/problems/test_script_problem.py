@@ -312,9 +312,14 @@ def test_only_the_check_that_fails_with_the_original_too_ends_a_loaded_file(
 
 @pytest.mark.parametrize(
     ("package", "call"),
-    [("nki", "nki.simulate(kernel)(x)"), ("neuronxcc.nki", "nki.simulate_kernel(kernel, x)")],
-)
-def test_a_kernel_that_the_file_simulates_is_recorded(package: str, call: str, tmp_path: Path) -> None:
+    [
+        ("nki", "nki.simulate(kernel)(x)"), ("neuronxcc.nki", "nki.simulate_kernel(kernel, x)"),
+        ("neuronxcc.nki", "nki.benchmark(warmup=1)(kernel)(x)"),
+    ],
+)  # fmt: skip
+def test_a_kernel_that_the_file_simulates_or_times_is_recorded(
+    package: str, call: str, tmp_path: Path
+) -> None:
     text = f"""
 import numpy as np
 import {package} as nki

@@ -16,7 +16,7 @@ from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.memory_space import PSUM, SBUF, Buffer
 from accelopt_profiling.nki.emulator.machine import Machine, running_machine
 from accelopt_profiling.nki.frontend.handle import TYPING, KernelTensor, handing_all
-from accelopt_profiling.nki.frontend.jit import Launcher, as_kernel, decorator
+from accelopt_profiling.nki.frontend.jit import Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
 from accelopt_profiling.nki.replay.range_loops import observe
@@ -34,7 +34,7 @@ def modules(launch: Launcher) -> dict[str, Any]:
 
     def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
         """Run a kernel on NumPy arrays, as the SDK's own simulator does."""
-        return as_kernel(kernel, trace)(*args, **kwargs)
+        return trace(kernel)(*args, **kwargs)
 
     nl = Namespace(
         "neuronxcc.nki.language", handing_all(language.names(), (*language.LOOPS, *WITHOUT_TENSORS))

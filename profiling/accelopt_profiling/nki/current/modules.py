@@ -9,7 +9,7 @@ from accelopt_profiling.nki.current import isa, language
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor
 from accelopt_profiling.nki.current.versions import change, emulated_version, table
 from accelopt_profiling.nki.frontend.handle import TYPING, handing_all
-from accelopt_profiling.nki.frontend.jit import Launcher, as_kernel, decorator
+from accelopt_profiling.nki.frontend.jit import Launcher, decorator
 from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
 from accelopt_profiling.nki.replay.range_loops import observe
@@ -28,7 +28,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
 
     def simulate(kernel: Any) -> Any:
         """Return the kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
-        return as_kernel(kernel, jit)
+        return jit(kernel)
 
     nl = _module(
         "nki.language", handing_all(language.names(), (*language.LOOPS, *WITHOUT_TENSORS), True), emulated

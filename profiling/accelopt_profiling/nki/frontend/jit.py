@@ -327,12 +327,6 @@ def _arrays(machine: Machine, value: Any) -> Any:
     return value
 
 
-def as_kernel(function: Any, jit: Callable[[Any], Any]) -> Any:
-    """Return a kernel itself, also one whose calls are recorded, and what ``jit`` makes of any other function."""
-    kernels = (function, getattr(function, "function", None))
-    return function if any(isinstance(k, EmulatedKernel) for k in kernels) else jit(function)
-
-
 def decorator(
     launch: Launcher,
     dialect: Dialect,
