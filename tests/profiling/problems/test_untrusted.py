@@ -16,7 +16,7 @@ from support.problem_files import DEFINITION, KERNEL, context_of, found_in, load
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.problems.discovery.script_detection import own_runs
 from accelopt_profiling.problems.loading.call import run_problem
-from accelopt_profiling.problems.loading.flashinfer_definition import parse_definition, parse_workloads
+from accelopt_profiling.problems.loading.flashinfer import parse_definition, parse_workloads
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.worker.usercode import load_module

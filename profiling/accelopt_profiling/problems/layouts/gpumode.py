@@ -146,7 +146,7 @@ def _lookup(search: ProblemSearch, task: GpuModeTask | None, origin: str) -> Pro
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     from accelopt_profiling.problems.loading.call import listed, seed_everything
-    from accelopt_profiling.problems.loading.original import compare_with_original
+    from accelopt_profiling.problems.loading.python_problem import compare_with_original
     from accelopt_profiling.problems.problem import Call, Problem, ProblemError
     from accelopt_profiling.worker.usercode import load_module
 

@@ -38,9 +38,9 @@ def _find(search: ProblemSearch) -> ProblemLookup | ProblemFile | None:
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     from accelopt_profiling.problems.loading.call import with_gradients
-    from accelopt_profiling.problems.loading.original import compare_with_original
     from accelopt_profiling.problems.loading.python_problem import (
         answer_of,
+        compare_with_original,
         entry_for,
         parse_entry,
         parse_names,

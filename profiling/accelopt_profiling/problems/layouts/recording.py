@@ -53,7 +53,7 @@ def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | Non
     import torch
 
     from accelopt_profiling.problems.loading.call import seed_everything, to_device
-    from accelopt_profiling.problems.loading.original import compare_with_original
+    from accelopt_profiling.problems.loading.python_problem import compare_with_original
     from accelopt_profiling.problems.problem import Call, Problem, ProblemError
     from accelopt_profiling.recording.tensor_fill import fill
 

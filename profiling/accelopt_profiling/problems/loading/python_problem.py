@@ -1,4 +1,4 @@
-"""Load problems written in Python: what all their layouts share."""
+"""What the layouts of problems written in Python share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache, partial
 from numbers import Complex, Real
 from pathlib import Path
 from types import ModuleType
@@ -14,9 +15,9 @@ from typing import Any
 from accelopt_profiling.comparison.values import leaves_in
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
-from accelopt_profiling.problems.loading.call import seed_everything
+from accelopt_profiling.problems.loading.call import run_problem, seed_everything
 from accelopt_profiling.problems.loading.sizes import integer_constants, name_numbers
-from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance
+from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance, no_reference
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
@@ -119,6 +120,20 @@ def problem_module(
     if ref.path is None or ref.path == context.source.kernel:
         return kernel_module or load_module(context), context.source.kernel
     return load_module(context, ref.path), ref.path
+
+
+def compare_with_original(
+    problem: Problem, context: StepContext, kernel_module: ModuleType | None
+) -> Problem:
+    """Let the original kernel, imported when it is first asked, be the problem's reference; there is none where the
+    measured ``kernel_module`` is the original itself. Returns the problem.
+    """
+    original = cache(partial(load_module, context))
+    problem.own_reference = False
+    problem.reference = (
+        (lambda inputs: run_problem(problem, original(), inputs)) if kernel_module is None else no_reference
+    )
+    return problem
 
 
 def parse_tolerance(value: Any, file: str | None) -> Tolerance:
