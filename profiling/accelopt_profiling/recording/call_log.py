@@ -1,6 +1,7 @@
 """Keep the calls that one process made, and write them down as they come: one JSON object a line.
 
-A line is a new call, or what changed of the counts since the last one; a process that dies leaves what it wrote.
+A line is a new call, or what changed of the counts since the last one; a process that dies leaves what it wrote. A fork
+has the calls of its parent, and a file of its own, in which counts of calls that are not there say nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ class CallLog:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._owner = 0
         self._changed: set[int] = set()
         self._notes: dict[str, Any] = {}
         self._flushed = 0.0
@@ -61,10 +61,7 @@ class CallLog:
         self._write(lines)
 
     def _write(self, lines: list[dict[str, Any]]) -> None:
-        if self._owner not in (0, os.getpid()):  # a fork has the calls of its parent: it writes only its own
-            self.calls, self._changed = [], set()
-        self._owner = os.getpid()
-        with (self._folder / f"{self._owner}.jsonl").open("a", encoding="utf-8") as file:
+        with (self._folder / f"{os.getpid()}.jsonl").open("a", encoding="utf-8") as file:
             file.write("".join(f"{json.dumps(line)}\n" for line in lines))
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+
+import pytest
 
 from accelopt_profiling.recording.call_log import CallLog, read_calls
 from accelopt_profiling.recording.recorded_call import RecordedCall
@@ -27,3 +30,14 @@ def test_equal_calls_of_two_processes_are_one(tmp_path: Path) -> None:
     (merged,) = read.calls["/k.py"]
     assert (merged.count, merged.kernels) == (5, {"kernel": 1})
     assert [f["launches"] for f in read.facts] == [2, 3]
+
+
+def test_a_fork_goes_on_with_calls_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = CallLog(tmp_path)
+    log.add("/k.py", RecordedCall("f", [1], kernels={"kernel": 1}))
+    monkeypatch.setattr(os, "getpid", lambda: 1)
+    number = log.add("/k.py", RecordedCall("f", [2]))
+    log.calls[number].kernels["kernel"] = 1
+    log.change(0)
+    log.change(number, now=True)
+    assert [c.kernels for c in read_calls(tmp_path).calls["/k.py"]] == [{"kernel": 1}, {"kernel": 1}]
