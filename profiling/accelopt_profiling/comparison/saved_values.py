@@ -78,7 +78,11 @@ def load_values(folder: Path) -> list[Any]:
         content = read_bytes(about, folder)
         return _tensor(about, content) if about["library"] == "torch" else _array(about, content)
 
-    return [from_json(data, load) for data in read_index(folder)]
+    index = read_index(folder)
+    try:
+        return [from_json(data, load) for data in index]
+    except (KeyError, TypeError, AttributeError, RuntimeError) as error:
+        raise ValueError(f"{folder.name} holds no saved values: {error!r}") from None
 
 
 def read_index(folder: Path) -> list[Any]:

@@ -115,6 +115,9 @@ def test_what_a_candidate_may_have_written_cannot_hurt(index: str, tmp_path: Pat
     (tmp_path / "values.json").write_text(index)
     with pytest.raises((ValueError, KeyError, TypeError)):
         read_leaves(tmp_path)
+    if index != '["text"]':  # which is a value, and no output
+        with pytest.raises(ValueError, match="saved"):
+            load_values(tmp_path)
 
 
 def test_a_digest_sees_names_and_contents(tmp_path: Path) -> None:
