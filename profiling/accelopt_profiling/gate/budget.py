@@ -29,7 +29,8 @@ class GateBudget:
 
     All cases of a candidate together get ``all_cases`` times what its limits say of one; by the clock each step may
     take ``busy`` times longer, since a case's own limit is processor time. The problem's own steps get
-    ``problem_seconds`` at least, the device's ``device_seconds``.
+    ``problem_seconds`` at least, the device's ``device_seconds``. Calls at far sizes are ended, and tell nothing, where
+    they touch more than ``far_bytes`` or take more than ``far_seconds``.
     """
 
     large_bytes: int = 8 << 20
@@ -49,6 +50,8 @@ class GateBudget:
     device_draws: int = 6
     all_cases: int = 5
     busy: int = 4
+    far_bytes: int = 2 << 30
+    far_seconds: float = 20.0
     problem_seconds: float = 300.0
     device_seconds: float = 1200.0
 

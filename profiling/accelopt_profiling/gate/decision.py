@@ -198,7 +198,7 @@ class _Cases:
             faults.append(Refusal("tampered", "The saved inputs changed while the candidate ran."))
         sent = self.evidence.output_digests
         for name, digest in case.verdict.digests.items():
-            if name != "original" and sent.get((case.drawn.index, name)) != digest:
+            if not name.startswith("original") and sent.get((case.drawn.index, name)) != digest:
                 faults.append(Refusal("tampered", "Saved outputs changed after they had been written."))
                 break
         return faults

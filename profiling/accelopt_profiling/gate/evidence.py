@@ -24,8 +24,9 @@ from accelopt_profiling.gate.verdict import Refusal
 class Evidence:
     """The findings in the candidate's text, the numbers that it compares sizes with (``limits``), and the results of
     the steps. ``running`` is the case that the candidate's process was last in, ``output_digests`` are those of its
-    outputs by case and folder, sent when they were written. ``complete`` tells that the judge has answered,
-    ``invalid_problem`` that the problem itself failed, ``unsettled`` why a case near the limit was not drawn again.
+    outputs by case and folder, sent when they were written. ``complete`` tells that the judge has answered, ``far``
+    what goes wrong at sizes at which offsets pass 32 bits, ``invalid_problem`` that the problem itself failed,
+    ``unsettled`` why a case near the limit was not drawn again.
     """
 
     reasons: list[Refusal] = field(default_factory=list)
@@ -39,6 +40,7 @@ class Evidence:
     reference: ReferenceResult | None = None
     verdicts: list[CaseVerdict] = field(default_factory=list)
     launch: LaunchResult | None = None
+    far: dict[str, str] = field(default_factory=dict)
     running: Any = None
     output_digests: dict[tuple[int, str], str] = field(default_factory=dict)
     complete: bool = False

@@ -31,6 +31,7 @@ from accelopt_profiling.gate.step_schemas import (
     DeviceRunResult,
     DrawnCase,
     DrawParams,
+    FarParams,
     JudgeParams,
     LaunchResult,
     OriginalParams,
@@ -104,7 +105,7 @@ async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence) -> N
                 elif progress.step in ("gate.run", "gate.device") and isinstance(progress.value, dict):
                     _hear(evidence, progress.value)
     except JobFailedError as failed:
-        if not evidence.reasons:
+        if failed.step != "gate.far" and not evidence.reasons:
             evidence.invalid_problem = is_problem_fault(failed.step, failed.error)
             case = _case(cases, evidence.running)
             reason = failed_step(failed.step, failed.error, case.name if case else "")
@@ -174,6 +175,7 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
     drawing = DrawParams(
         request.problem, request.original, request.dialect, request.target, cases,
         seed, request.options.shapes, budget, limits_of_sizes(*_texts(request)), named_values(*_texts(request)),
+        _counts_wide(request),
     )  # fmt: skip
     common = (request.dialect, request.target, len(cases), budget)
     running = RunParams(
@@ -182,7 +184,9 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
         unchanged_files(request) if _rewritten(request) else [], _original_uses_files(request),
     )  # fmt: skip
     planning = PlanParams(*common, request.original, _derived_seed("programs", cases))
-    comparing = OriginalParams(*common, request.original, not _rewritten(request), measured)
+    comparing = OriginalParams(
+        *common, request.original, not _rewritten(request), measured, running.loop_order
+    )
     answering = ReferenceParams(*common, request.problem, request.original)
     judging = JudgeParams(
         request.dialect,
@@ -202,6 +206,9 @@ def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, m
     ]
     if request.dialect != "numpy" and not measured:
         steps.append(Step("gate.launch", runtime, to_plain(StepParams(*common)), whole))
+    if request.dialect == "triton" and _rewritten(request) and not measured and _counts_wide(request):
+        limits = replace(request.limits, memory_bytes=budget.far_bytes, seconds=budget.far_seconds)
+        steps.append(Step("gate.far", runtime, to_plain(FarParams(*common, request.original)), limits))
     return Job(candidate, steps)
 
 
@@ -228,6 +235,11 @@ def _original_uses_files(request: GateRequest) -> bool:
     return has_original and any(uses_files(text) for name, text in files if name != request.problem.path)
 
 
+def _counts_wide(request: GateRequest) -> bool:
+    """Check whether the text of the original shows that it counts in 64 bits."""
+    return "int64" in _texts(request)[1]
+
+
 def _differs(request: GateRequest) -> bool:
     original = request.original.files[request.original.kernel]
     return request.candidate.files[request.candidate.kernel] != original
@@ -248,6 +260,7 @@ _ANSWERS: dict[str, tuple[str, Any]] = {
     "gate.reference": ("reference", ReferenceResult),
     "gate.judge": ("verdicts", list[CaseVerdict]),
     "gate.launch": ("launch", LaunchResult),
+    "gate.far": ("far", dict[str, str]),
 }
 
 

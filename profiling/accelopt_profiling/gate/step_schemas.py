@@ -33,7 +33,7 @@ class DrawParams:
     """``source`` holds the original kernel file and the problem's files: never anything of a candidate but for
     ``limits``, the numbers that it compares sizes with, and ``numbers``, values of its text. ``seed`` is that of the
     check's first case, ``shapes`` bounds the further shapes that are tried: each case follows from these and itself,
-    whatever ``cases`` are drawn with it.
+    whatever ``cases`` are drawn with it. ``far`` asks for calls at sizes at which offsets pass 32 bits.
     """
 
     problem: ProblemRef
@@ -46,6 +46,7 @@ class DrawParams:
     budget: GateBudget
     limits: list[int] = field(default_factory=list)
     numbers: list[float] = field(default_factory=list)
+    far: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,7 +190,7 @@ class RunResult:
     tells of autotuned kernels which configurations ran, ``untried`` which did not, ``refused`` which fail an assertion
     of their own at compile time, so that no device chooses them. ``keeps`` names what it keeps of its calls' data and
     takes results from, ``changed`` what it changes of the process, ``returns_one`` tells that it returns one value,
-    not a list or tuple.
+    not a list or tuple, ``salted`` that it computes with hashes that differ from process to process.
     """
 
     cases: list[RunCase] = field(default_factory=list)
@@ -210,6 +211,14 @@ class RunResult:
     changed: list[str] = field(default_factory=list)
     returns_one: bool | None = None
     busy: dict[str, float] = field(default_factory=dict)
+    salted: bool = False
+
+
+@dataclass(frozen=True)
+class FarParams(StepParams):
+    """``original`` is the original's source, with the problem's files."""
+
+    original: Source
 
 
 @dataclass(frozen=True)
@@ -244,12 +253,13 @@ class DeviceRunResult:
 @dataclass(frozen=True)
 class OriginalParams(StepParams):
     """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original,
-    ``measured`` that its own error is wanted in every case.
+    ``measured`` that its own error is wanted in every case. ``loop_order`` is as in ``RunParams``.
     """
 
     source: Source
     same: bool = False
     measured: bool = False
+    loop_order: int = 0
 
 
 @dataclass(frozen=True)
@@ -257,7 +267,7 @@ class OriginalResult:
     """``host_work`` is what the original's host code computes around its kernels, in elements by kind. ``changed`` and
     ``returns_one`` are as in ``RunResult``. ``repeatable`` tells whether two runs on the same inputs gave the same
     bits; None where nobody had to know. ``inputs_changed`` and ``aliases`` are as in ``RunCase``, of all cases in which
-    it ran, ``wide`` as in ``LaunchResult``.
+    it ran, ``wide`` as in ``LaunchResult``, ``salted`` as in ``RunResult``.
     """
 
     host_work: dict[str, int] = field(default_factory=dict)
@@ -267,6 +277,7 @@ class OriginalResult:
     inputs_changed: list[int] = field(default_factory=list)
     aliases: list[list[str]] = field(default_factory=list)
     wide: dict[str, str] = field(default_factory=dict)
+    salted: bool = False
 
 
 @dataclass(frozen=True)

@@ -56,7 +56,8 @@ class Call:
     With the style "model" the arguments are ``[constructor arguments, call arguments]``, each a list, and ``seed``
     seeds the generators before the constructor runs, as it does for the reference model. The last arguments are
     passed by the names in ``keywords``. With ``backward`` the gradients of the tensors among them are computed as
-    well and follow the outputs (see ``loading.call.with_gradients``). ``grid`` holds Python expressions of a
+    well and follow the outputs (see ``loading.call.with_gradients``), with ``rows_apart`` from gradients that arrive in
+    rows of a wider tensor. ``grid`` holds Python expressions of a
     launch's arguments, one for each axis, in which ``cdiv`` and ``next_power_of_2`` are known. ``on_chip`` names
     arguments of an NKI kernel that are tiles in SBUF: they are loaded before it begins.
     With the style "recorded" the arguments are the storages of the calls ``recorded``, each with its ``entry``, encoded
@@ -76,6 +77,7 @@ class Call:
     on_chip: list[str] = field(default_factory=list)
     recorded: list[dict[str, Any]] = field(default_factory=list)
     backward: bool = False
+    rows_apart: bool = False
     parameters: dict[str, list[int]] = field(default_factory=dict)
     parameter_seed: int = 0
     buffers: int = 0

@@ -31,6 +31,7 @@ from accelopt_profiling.gate.steps.case_files import (
     problem_errors,
     problem_files,
 )
+from accelopt_profiling.gate.steps.far_sizes import save_far_calls
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.call import copied
@@ -55,6 +56,8 @@ def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
             drawn = drawing.case(index)
             if drawn is not None:
                 cases.append(replace(drawn, busy=process_time() - started))
+        if params.dialect == "triton" and params.far:
+            save_far_calls(context, drawing.problem, params.target)
         return cases
 
 
@@ -233,6 +236,7 @@ class _Drawing:
             effects = self._effects(inputs, call, arguments)  # zeros may hide what a recorded call writes
         effects = effects or self.effects[None]
         seed = self.params.cases[drawn.index].seed
+        call = VALUES[drawn.distribution].call(call)
         if seed != self.params.seed:
             call = self.problem.with_parameters(call, seed ^ 0x2545F491)
         case_call = CaseCall(

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from typing import Any, Literal
 
 from accelopt_profiling.gate.observe.device_answers import device_answers
 from accelopt_profiling.gate.observe.movement import Movement
+from accelopt_profiling.gate.observe.other_devices import noting_questions
 from accelopt_profiling.gate.request import GateDialect
 from accelopt_profiling.jobs import StepError
+from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
 from accelopt_profiling.worker.step_context import StepFailedError
 
@@ -42,8 +45,12 @@ class Seen:
         """Check whether every program of every launch ran."""
         return True
 
-    def has_free_loops(self) -> bool:
-        """True if kernels have loops that promise to take any order."""
+    def may_reorder(self) -> bool:
+        """True if kernels have loops or programs that may run in any order, and may notice it."""
+        return False
+
+    def asks_device(self) -> bool:
+        """True if the code asked what device it runs on."""
         return False
 
     def races(self) -> list[str]:
@@ -68,7 +75,7 @@ class _NkiSeen(Seen):
             if machine.diagnostics.first_fault is not None:
                 raise machine.diagnostics.first_fault
 
-    def has_free_loops(self) -> bool:
+    def may_reorder(self) -> bool:
         return any(machine.free_loops for machine in self._emulator.machines)
 
     def work(self) -> int | None:
@@ -82,7 +89,13 @@ class TritonSeen(Seen):
     """The record of a ``session`` in which Triton kernels ran."""
 
     def __init__(self, session: Any, movement: Movement | None) -> None:
-        self.session, self.movement = session, movement
+        self.session, self.movement, self._asked = session, movement, False
+
+    def note_question(self) -> None:
+        self._asked = True
+
+    def asks_device(self) -> bool:
+        return self._asked
 
     def raise_faults(self) -> None:
         from accelopt_profiling.triton.capture.session import OutOfBoundsError
@@ -107,6 +120,9 @@ class TritonSeen(Seen):
     def complete(self) -> bool:
         return not self.session.coverage.sampled
 
+    def may_reorder(self) -> bool:
+        return bool(getattr(self.session.coverage, "has_atomics", False))
+
     def races(self) -> list[str]:
         return list(getattr(self.session.coverage, "found", []))
 
@@ -122,7 +138,7 @@ class TritonSeen(Seen):
 @contextmanager
 def emulation(
     dialect: GateDialect,
-    target: str,
+    target: str | GpuTarget,
     plan: InterpretationPlan | None = None,
     movement: bool = False,
     prefers: Callable[[Any, Any], bool | None] | None = None,
@@ -136,10 +152,10 @@ def emulation(
     With ``movement`` the values that launches read and leave are compared, and races between programs looked for.
     ``prefers(tuner, configuration)`` says which configuration an autotuner chooses (None: it does not compile); with
     ``runs_tries`` that one also runs while it is tried. ``order`` draws another order of the iterations of NKI's loops
-    that promise to take any.
+    that promise to take any, and of a Triton launch's programs; its ``target`` may be another GPU than a named one.
     """
     watched = Movement() if movement else None
-    if dialect == "nki":
+    if dialect == "nki" and isinstance(target, str):
         with _nki("full", target, order) as emulator:
             if watched is not None:
                 _watch_machines(emulator, watched)
@@ -148,6 +164,7 @@ def emulation(
         from accelopt_profiling.triton.capture.install import emulated as emulated_triton
 
         mode: Literal["capture", "execute"] = "execute" if plan is None else "capture"
+        plan = plan and replace(plan, order=order)
         with (
             emulated_triton(target, mode=mode, count=False, plan=plan) as session,
             device_answers(int(session.target.get("dram_bytes", 80e9))),
@@ -161,7 +178,9 @@ def emulation(
                 races = RaceCoverage()
                 session.coverage = races
                 session.driver.record = watched.around(session.driver.record, lambda: not races.sampled)
-            yield TritonSeen(session, watched)
+            seen = TritonSeen(session, watched)
+            with noting_questions(session.driver, seen.note_question):
+                yield seen
     else:
         yield Seen()
 

@@ -44,7 +44,8 @@ _KINDS = {
     "exp": "exp exp2 expm1", "log": "log log2 log10 log1p", "erf": "erf erfc", "tanh": "tanh", "sigmoid": "sigmoid",
     "sqrt": "sqrt rsqrt", "power": "pow square power float_power reciprocal",
     "trigonometric": "sin cos tan atan arctan",
-    "sum": "sum mean nansum nanmean scatter_add index_add scatter_reduce index_reduce trace bincount",
+    "sum": "sum mean nansum nanmean trace bincount",
+    "scatter": "scatter_add index_add scatter_reduce index_reduce",
     "variance": "var var_mean std std_mean", "product": "prod",
     "extreme": "amax amin max min maximum minimum aminmax clamp clamp_min clamp_max clip fmax fmin",
     "index of extreme": "argmax argmin", "choice": "where",
@@ -56,7 +57,7 @@ _KIND_OF = {name: kind for kind, names in _KINDS.items() for name in names.split
 #: Work that is never mere preparation or the end of a reduction.
 HEAVY = frozenset(
     ["matmul", "convolution", "attention", "softmax", "norm", "activation", "loss", "pooling", "scan", "order", "exp",
-     "erf", "tanh", "sigmoid", "log", "variance", "distance", "Python"]
+     "erf", "tanh", "sigmoid", "log", "variance", "distance", "scatter", "Python"]
 )  # fmt: skip
 #: First part of the kind of work that nobody knows.
 UNKNOWN = "unknown: "
@@ -74,15 +75,18 @@ _CONTAINS = {
     "variance": {"sum", "add", "power", "multiply"},
     "distance": {"matmul", "sum", "add", "power", "multiply", "sqrt"},
     "sigmoid": {"exp", "add", "multiply"}, "tanh": {"exp", "add", "multiply"},
-    "exp": {"power"}, "power": {"multiply"}, "multiply": {"power"}, "sqrt": {"power"},
+    "scatter": {"sum"}, "exp": {"power"}, "power": {"multiply"}, "multiply": {"power"}, "sqrt": {"power"},
 }  # fmt: skip
 #: A composite is done by whoever does all of one of these sets of parts.
 _MADE_OF = {
     "softmax": ({"exp", "sum", "multiply"},), "norm": ({"sum", "sqrt", "multiply"},),
     "attention": ({"matmul", "softmax"},), "activation": ({"exp"}, {"erf"}, {"tanh"}, {"sigmoid"}),
     "loss": ({"softmax", "sum"}, {"log", "sum"}), "variance": ({"sum", "power"},),
-    "distance": ({"matmul", "sum"}, {"power", "sum"}),
+    "distance": ({"matmul", "sum"}, {"power", "sum"}), "scatter": ({"sum"},),
 }  # fmt: skip
+
+#: Operations of torch that write to given places, and add up what meets there when they are told to.
+_PLACED = ("index_put", "index_put_impl", "put", "scatter")
 
 #: Functions of NumPy that return an array of the plain kind whatever they are given.
 _MAKE_PLAIN = ("asarray", "array", "ascontiguousarray", "asfortranarray", "copy", "require")
@@ -141,7 +145,7 @@ class HostWork:
             sizes += [
                 v.numel() for a in args if isinstance(a, (list, tuple)) for v in a if hasattr(v, "numel")
             ]
-            self.add(name, max(sizes, default=0), next(iter(made), None))
+            self.add(_scattering(operator, name, args, kwargs), max(sizes, default=0), next(iter(made), None))
         return result
 
     @contextmanager
@@ -188,6 +192,19 @@ class HostWork:
             counted.work = self
             return counted
         return value
+
+
+def _scattering(operator: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """Return the name of an operation of torch: writes to given places that add up what meets there, as gradients of
+    reads by index do, are not those that only move.
+    """
+    reduces = "reduce" in str(operator.name()).partition(".")[2]
+    if name.strip("_").startswith(("index_put", "put")):
+        number = next(
+            (n for n, a in enumerate(operator._schema.arguments) if a.name == "accumulate"), len(args)
+        )
+        reduces = bool(kwargs.get("accumulate", args[number] if number < len(args) else False))
+    return "index_add" if reduces and name.strip("_") in _PLACED else name
 
 
 @cache

@@ -25,7 +25,8 @@ Array = np.ndarray[Any, Any]
 
 class RaceCoverage(SampleCoverage):
     """A coverage that also remembers which programs read and stored what, and which of their lanes. ``found`` names the
-    tensors of which programs read or overwrite what others store, ``lanes`` those of which lanes do.
+    tensors of which programs read or overwrite what others store, ``lanes`` those of which lanes do; ``has_atomics``
+    tells of atomic operations, through which programs may notice their order.
 
     Programs run side by side as long as none loads from what the launch stores to, or stores where another one does:
     then there is no race.
@@ -37,6 +38,7 @@ class RaceCoverage(SampleCoverage):
         super().__init__()
         self.found: list[str] = []
         self.lanes: list[str] = []
+        self.has_atomics = False
         self._lane_order = _LaneOrder()
         self._last: dict[int, _LastAccesses] = {}
         self._program_number = 0
@@ -92,6 +94,7 @@ class RaceCoverage(SampleCoverage):
             return
         self._order.tick()
         if kind not in ("load", "store"):
+            self.has_atomics = True
             if (last := self._last.get(region.base)) is not None:
                 self._note_race(last, "load", region, last.items(region, addresses))
             self._order.synchronise(self._program_number, region, addresses, *self.orders)

@@ -96,6 +96,19 @@ class CallersState(Probe):
             yield Reason("changes-state", message)
 
 
+class Hashes(Probe):
+    """Hashes of strings and of most objects are salted, or addresses: as keys they do no harm."""
+
+    name = "salted hashes"
+    catches = "Another way of computing in one process of many, by the hash of a string."
+
+    def of_run(self, check: AnsweredCheck) -> Iterator[Reason]:
+        original = check.evidence.original
+        if check.run.salted and not (original is not None and original.salted):
+            message = "It computes with the hash of a string or an object, another number in every process."
+            yield Reason("mode-branch", message)
+
+
 class Races(Probe):
     name = "races"
     catches = (
@@ -207,6 +220,17 @@ class LaunchOnTarget(Probe):
         if launch is not None and launch.launchable.status == "not checked":
             message = f"Whether the target can launch it was not checked: {launch.launchable.detail}."
             yield Reason("launch-not-checked", message)
+
+
+class FarSizes(Probe):
+    """Calls at sizes at which offsets pass 32 bits, on memory that nobody touches, where the original counts in 64."""
+
+    name = "far sizes"
+    catches = "Offsets in 32 bits where the original has none."
+
+    def of_run(self, check: AnsweredCheck) -> Iterator[Reason]:
+        for size, fault in check.evidence.far.items():
+            yield Reason("kernel-raised", f"At {size}, which the original's programs take: {fault}")
 
 
 def full_precision(drawn: list[DrawnCase]) -> bool:

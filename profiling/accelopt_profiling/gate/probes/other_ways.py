@@ -15,10 +15,11 @@ from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.memory import byte_count, poisoned_memory
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation, neutralised
+from accelopt_profiling.gate.observe.other_devices import other_devices
 from accelopt_profiling.gate.observe.provenance import Provenance
 from accelopt_profiling.gate.probes.circumstances import equal_bits
 from accelopt_profiling.gate.probes.probe import AnsweredCase, AnsweredCheck, Probe
-from accelopt_profiling.gate.steps.case_files import ABOUT, CONFIGURATION
+from accelopt_profiling.gate.steps.case_files import ABOUT, CONFIGURATION, beside
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.worker.step_context import StepFailedError
 
@@ -26,37 +27,78 @@ if TYPE_CHECKING:
     from accelopt_profiling.gate.judge.judged_case import JudgedCase
     from accelopt_profiling.gate.steps.candidate_run import CandidateRun
 
+#: Styles of calls whose files cannot be loaded twice: they register operators, or run as a whole.
+_REGISTERED = ("operator", "script")
 #: Of elements that are not zero or copies, so many may be there without any kernel having written them.
 _IDLE = 0.5
 
 
 class Reordered(Probe):
-    """Loops and programs that promise to take any order take another one."""
+    """Loops and programs that promise to take any order take another one: Triton's on other data than the calls before,
+    so that what these left is wrong. A program that waits for one that comes later tells nothing.
+    """
 
     name = "another order"
     catches = (
-        "Values carried from one iteration of an nl.affine_range, or program of an NKI grid, to the next."
+        "Values carried from one iteration of an nl.affine_range, or program of a grid, to the next; places in order "
+        "of arrival; flags that earlier calls left set."
     )
     folders = ("reordered",)
 
     def runs(self, run: CandidateRun) -> None:
-        index, candidate = run.repeated, run.candidate
-        if index is None or not candidate.free_loops:
+        candidate = run.candidate
+        index = run.alike if run.params.dialect == "triton" else run.repeated
+        if index is None or not candidate.may_reorder:
             return
         run.allow()
-        with run.calling(index, order=run.params.loop_order) as seen:
-            outputs = candidate.perform(index, candidate.arguments(index), seen, run.built)
-            candidate.save(index, "reordered", outputs, seen)
+        try:
+            with run.calling(index, order=run.params.loop_order) as seen:
+                outputs = candidate.perform(index, candidate.arguments(index), seen, run.built)
+                candidate.save(index, "reordered", outputs, seen)
+        except StepFailedError as failed:
+            if failed.error.code != "not-judged":
+                raise
 
     def judge(self, case: JudgedCase, actual: list[Leaf]) -> None:
         if not case.answers.has("reordered"):
             return
-        order = "iterations of nl.affine_range or programs of a grid in another order, which they allow"
+        loops = "iterations of nl.affine_range or " if case.dialect == "nki" else ""
+        order = f"{loops}programs of a grid in another order, which they allow"
         which = f"With {order}, the kernel"
         other = case.further(self.name, actual, "reordered", "order", which)
-        wrong = case.answers.first_fault(other) if other is not None else None
-        if wrong is not None and other is not None and not case.reasons and _apart(case, actual, other):
+        masks = case.answers.masks("reordered")
+        wrong = case.answers.first_fault(other, masks) if other is not None else None
+        if wrong is None or other is None or case.reasons or not _apart(case, actual, other):
+            return
+        if not _wrong_in_the_original(case, "reordered"):
             case.fail(self.name, "order", f"{which} gives another result: {wrong.detail}.")
+
+
+class OtherDevices(Probe):
+    """A candidate that asks what device it has is loaded and called once more for each of two other devices. What it
+    raises there tells nothing.
+    """
+
+    name = "other devices"
+    catches = "What is right on the target alone, or for its number of processors."
+    folders = ("newer device", "small device")
+
+    def runs(self, run: CandidateRun) -> None:
+        index, candidate = run.repeated, run.candidate
+        if index is None or not candidate.asks_device or run.calls[index].call.style in _REGISTERED:
+            return
+        for name, device in other_devices(run.params.target).items():
+            run.allow()
+            with contextlib.suppress(StepFailedError), run.elsewhere(index, device) as seen:
+                outputs = candidate.perform(index, candidate.arguments(index), seen)
+                candidate.save(index, name, outputs, seen)
+
+    def judge(self, case: JudgedCase, actual: list[Leaf]) -> None:
+        for name in self.folders:
+            if case.answers.has(name) and not case.reasons:
+                wrong = case.wrong_in(self.name, actual, name, "mode-branch", f"On a {name} it")
+                if wrong is not None and not _wrong_in_the_original(case, name):
+                    case.fail(self.name, "mode-branch", f"On a {name} it is wrong: {wrong.detail}.")
 
 
 class OnDevice(Probe):
@@ -240,6 +282,12 @@ def _unmarked(values: Any) -> Any:
     if type(values) in (list, tuple):
         return type(values)(_unmarked(v) for v in values)
     return values.view(np.ndarray) if isinstance(values, np.ndarray) else values
+
+
+def _wrong_in_the_original(case: JudgedCase, folder: str) -> bool:
+    """Check whether the original kernel is wrong too where it was called in the way of ``folder``."""
+    leaves = case.answers.read(beside(folder)) if case.answers.has(beside(folder)) else []
+    return bool(leaves) and (isinstance(leaves, str) or case.answers.first_fault(leaves) is not None)
 
 
 def _apart(case: JudgedCase, actual: list[Leaf], other: list[Leaf]) -> bool:

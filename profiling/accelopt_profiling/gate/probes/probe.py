@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase, RunResult
     from accelopt_profiling.gate.steps.candidate_run import CandidateRun
     from accelopt_profiling.problems.loading.sizes import ProblemSizes
-    from accelopt_profiling.problems.problem import Problem
+    from accelopt_profiling.problems.problem import Call, Problem
 
 Array = np.ndarray[Any, Any]
 #: Inputs up to this size are given to the reference once more, to see what kinds of work it does and what it looks at.
@@ -150,6 +150,10 @@ class ValueProbe(Probe):
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         """Return ``inputs`` in this distribution, and whether anything changed."""
         raise NotImplementedError
+
+    def call(self, call: Call) -> Call:
+        """Return how the problem's ``call`` is made on the inputs."""
+        return call
 
     def compares(self, drawing: Drawing) -> bool:
         """Check whether the original runs on the inputs as well."""

@@ -7,6 +7,8 @@ from pathlib import Path
 from accelopt_profiling.gate.probes.circumstances import FurtherCalls, Kept, Later, LateWrites
 from accelopt_profiling.gate.probes.conduct import (
     CallersState,
+    FarSizes,
+    Hashes,
     HostComputing,
     Inputs,
     Launches,
@@ -19,7 +21,13 @@ from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, Lon
 from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
 from accelopt_profiling.gate.probes.numbers import OtherIntegers, OtherNumbers
 from accelopt_profiling.gate.probes.ordinary import Integers, Large, Original, Rows, SameRest, SameSums, Small
-from accelopt_profiling.gate.probes.other_ways import Configurations, OnDevice, Reordered, WithoutKernels
+from accelopt_profiling.gate.probes.other_ways import (
+    Configurations,
+    OnDevice,
+    OtherDevices,
+    Reordered,
+    WithoutKernels,
+)
 from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
 from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, Masked, Offset
 from accelopt_profiling.gate.probes.single_elements import Infinities, NamedValues, SingleElements
@@ -32,7 +40,7 @@ from accelopt_profiling.gate.probes.sizes import (
     WideLaunches,
 )
 from accelopt_profiling.gate.probes.strides import RowsApart, UnequalAxes
-from accelopt_profiling.gate.steps.case_files import CONFIGURATION
+from accelopt_profiling.gate.steps.case_files import CONFIGURATION, beside
 
 #: Cases are planned, further calls made and reasons given in this order.
 PROBES: tuple[Probe, ...] = (
@@ -68,24 +76,28 @@ PROBES: tuple[Probe, ...] = (
     BeyondLimits(),
     Launches(),
     CallersState(),
+    Hashes(),
     Races(),
     FurtherCalls(),
     Later(),
     Inputs(),
-    Reordered(),
     OnDevice(),
     Configurations(),
     LateWrites(),
     Kept(),
+    Reordered(),
     WithoutKernels(),
+    OtherDevices(),
     HostComputing(),
     Precision(),
     LaunchOnTarget(),
+    FarSizes(),
 )
 VALUES = {probe.name: probe for probe in PROBES if isinstance(probe, ValueProbe)}
 SIZES = {probe.name: probe for probe in PROBES if isinstance(probe, SizeProbe)}
 #: Folders of outputs, besides those of further configurations.
-_RAW = ("outputs", *(folder for probe in PROBES for folder in probe.folders), "original")
+_FURTHER = [folder for probe in PROBES for folder in probe.folders]
+_RAW = ("outputs", *_FURTHER, "original", *map(beside, _FURTHER))
 
 
 def raw_folders(folder: Path) -> list[str]:

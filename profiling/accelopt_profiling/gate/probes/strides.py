@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,25 @@ from accelopt_profiling.gate.probes.probe import Change, Drawing
 from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.verdict import Reason
+from accelopt_profiling.problems.problem import Call
 
 #: So many elements of NaN lie between two rows.
 _GAP = 16
 
 
 class RowsApart(Unpromised):
-    """Matrices of floats become the left part of wider ones; what lies between their rows is NaN."""
+    """Matrices of floats become the left part of wider ones; what lies between their rows is NaN. So do the gradients
+    that arrive at the outputs.
+    """
 
     name = "rows apart"
     catches = (
         "Kernels that take rows to follow one another, where the original reads strides or makes a copy."
     )
     beside_original = True
+
+    def call(self, call: Call) -> Call:
+        return replace(call, rows_apart=call.backward)
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         values = [_apart(value) for value in inputs]

@@ -14,19 +14,23 @@ from time import process_time
 from typing import Any
 
 from accelopt_profiling.comparison.memory import arrays_of, fingerprint, overlapping, poisoned_memory
+from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.clock_shift import Clock, Counts
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
-from accelopt_profiling.gate.observe.emulation import Seen
+from accelopt_profiling.gate.observe.emulation import Seen, emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.kept_results import turned
 from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.step_schemas import RunCase, RunResult
 from accelopt_profiling.gate.steps.case_files import drawn_cases
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate, TooLittleKnownError
+from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.worker.step_context import StepFailedError
 
 #: Probes that took less made no call.
 _LEAST_BUSY = 1e-4
+#: A call in another order may take so many times the work of one in the launch's.
+_PATIENCE = 4
 #: A case may take so many times its processor time by the clock: the machine may be busy.
 _IDLE = 5
 
@@ -125,13 +129,39 @@ class CandidateRun:
 
     @contextlib.contextmanager
     def calling(self, index: int, order: int | None = None, runs_tries: bool = False) -> Iterator[Seen]:
-        """Emulate a case's launches, with memory poisoned, while the block makes a call."""
+        """Emulate a case's launches, with memory poisoned, while the block makes a call. In another ``order`` it may
+        take some times the work of the case's first call: programs may wait for those that come later.
+        """
+        most = None if order is None else _PATIENCE * (self.cases[index].work or 0)
         with (
-            self.candidate.emulated(index, order=order, runs_tries=runs_tries) as seen,
+            self.candidate.emulated(index, order=order, runs_tries=runs_tries, most=most) as seen,
             poisoned_memory(),
             poisoned_tensors(),
         ):
             yield seen
+
+    @contextlib.contextmanager
+    def elsewhere(self, index: int, device: GpuTarget) -> Iterator[Seen]:
+        """Emulate a case's launches on another ``device``, by the file loaded there, while the block makes a call."""
+        plan = replace(self.candidate.interpretation(index), shares={})
+        turns = AutotuneTurns()
+        with (
+            emulation(self.params.dialect, device, plan, prefers=turns.prefers) as seen,
+            poisoned_memory(),
+            poisoned_tensors(),
+            self.candidate.loaded_anew(),
+        ):
+            yield seen
+
+    @property
+    def alike(self) -> int | None:
+        """The first case of the repeated one's shapes that holds other values, and was answered."""
+        if (
+            self.repeated is None or self.calls[self.repeated].call.style == "model"
+        ):  # another case has other weights
+            return self.repeated
+        answered = (n for n in self.others if self.calls[n].altered and not self.cases[n].raised)
+        return next(answered, self.repeated)
 
     def watch_own_state(self) -> None:
         """Take what the candidate's own code holds from here on as what it keeps."""

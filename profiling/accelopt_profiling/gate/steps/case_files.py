@@ -69,6 +69,11 @@ def finished(raw: str) -> str:
     return "finished" if raw == "outputs" else f"finished {raw}"
 
 
+def beside(raw: str) -> str:
+    """Return where the original's outputs lie of a call that was made in the way of ``raw``."""
+    return f"original {raw}"
+
+
 @contextmanager
 def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]:
     """Keep the problem's files in a fresh folder while its process needs them, and import them from there only.

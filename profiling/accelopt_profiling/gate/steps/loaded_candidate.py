@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import sys
 import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -63,7 +66,8 @@ class LoadedCandidate:
     def __init__(
         self, context: StepContext, params: RunParams, module: ModuleType, plan: PlanResult | None
     ) -> None:
-        self.context, self.params, self.module, self.plan = context, params, module, plan
+        self.context, self.params, self.plan = context, params, plan
+        self.module = self._without_help(module)
         self.patched: list[str] = []
         self.attributes: list[str] = []
         self.calls = 0
@@ -71,7 +75,7 @@ class LoadedCandidate:
         self.made_elsewhere = 0  # elements of an output that no launch left
         self.returns_one: bool | None = None
         self.caller = CallerState()
-        self.free_loops = False
+        self.may_reorder = self.asks_device = False
         self.races: list[str] = []
         self.lanes: list[str] = []
         self.configurations = AutotuneTurns()
@@ -79,6 +83,31 @@ class LoadedCandidate:
         self._plans: dict[int, InterpretationPlan] = {}
         self._digests: dict[int, str] = {}
         self._earlier: list[Any] | None = None
+
+    def _without_help(self, module: ModuleType) -> ModuleType:
+        for name in self.params.neutralised:
+            if hasattr(module, name):
+                setattr(module, name, _refuse(name))
+        return module
+
+    @contextlib.contextmanager
+    def loaded_anew(self) -> Iterator[None]:
+        """Have calls go to the file loaded once more, as another process does.
+
+        Raises:
+            StepFailedError: it does not load twice.
+        """
+        held, spec = self.module, self.module.__spec__
+        assert spec is not None
+        assert spec.loader is not None
+        try:
+            sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+            with user_errors(self.context):
+                spec.loader.exec_module(module)
+            self.module = self._without_help(module)
+            yield
+        finally:
+            self.module = sys.modules[spec.name] = held
 
     def case_call(self, index: int) -> CaseCall:
         return saved_call(self.context, index)
@@ -121,10 +150,17 @@ class LoadedCandidate:
         self.whole.add(index)
 
     def emulated(
-        self, index: int, movement: bool = False, order: int | None = None, runs_tries: bool = False
+        self,
+        index: int,
+        movement: bool = False,
+        order: int | None = None,
+        runs_tries: bool = False,
+        most: int | None = None,
     ) -> Any:
         params = self.params
         plan, prefers = self.interpretation(index), self.configurations.prefers
+        if most:
+            plan = replace(plan, most=most)
         return emulation(params.dialect, params.target, plan, movement, prefers, order, runs_tries)
 
     def call(
@@ -143,7 +179,8 @@ class LoadedCandidate:
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
             self.configurations.chosen()
-            self.free_loops = self.free_loops or seen.has_free_loops()
+            self.may_reorder = self.may_reorder or seen.may_reorder()
+            self.asks_device = self.asks_device or seen.asks_device()
             work = seen.work()
             if initial := bool(built.get("initial")):
                 (case_folder(self.context, index) / INITIAL_FILE).touch()
@@ -237,3 +274,12 @@ class LoadedCandidate:
         elif made == self._digests.get(index):
             link_values(folder, folder.parent / "outputs")
         self.context.emit({"saved": [index, name, made]})
+
+
+def _refuse(name: str) -> Callable[..., Any]:
+    def refused(*_: Any, **__: Any) -> Any:
+        raise RuntimeError(
+            f"the kernel called the problem's own `{name}`; a candidate has to compute the result itself"
+        )
+
+    return refused

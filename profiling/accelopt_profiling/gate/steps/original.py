@@ -5,6 +5,7 @@ candidate's process has ended. A candidate has to do there what the original doe
 from __future__ import annotations
 
 import contextlib
+import os
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +18,12 @@ from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, 
 from accelopt_profiling.gate.observe.emulation import emulation, neutralised
 from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.interpretation import of_case, whole
+from accelopt_profiling.gate.observe.other_devices import other_devices
 from accelopt_profiling.gate.observe.process_state import CallerState
+from accelopt_profiling.gate.observe.salted_hash import SaltedHashes
 from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
 from accelopt_profiling.gate.steps.case_files import (
+    beside,
     case_folder,
     drawn_cases,
     problem_errors,
@@ -30,6 +34,7 @@ from accelopt_profiling.gate.steps.case_files import (
 from accelopt_profiling.gate.steps.wide_launches import wide_launches
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.loading.call import call_entry, listed, perform
+from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
@@ -55,6 +60,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
         aliases.extend(a for a in overlapping(arguments, outputs) if a not in aliases)
 
     with problem_files(context, params.source) as own:
+        hashes = SaltedHashes(str((own.folder / "src").resolve()) + os.sep)
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own)
         for index in drawn_cases(context, params.cases):
@@ -109,8 +115,36 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                     one = not isinstance(result, (list, tuple))
                     observe(before, arguments, listed(result), case_call)
+            if params.dialect == "triton":
+                _in_other_ways(own, params, case_call, folder)
         wide = wide_launches(context, params, module)
-    return OriginalResult(work.total, sorted(caller.changed), one, repeatable, sorted(changed), aliases, wide)
+    return OriginalResult(
+        work.total, sorted(caller.changed), one, repeatable, sorted(changed), aliases, wide, hashes.used
+    )
+
+
+def _in_other_ways(own: StepContext, params: OriginalParams, case_call: CaseCall, folder: Path) -> None:
+    """Run the original as the candidate was, where the candidate's outputs are others then."""
+    ways: dict[str, tuple[str | GpuTarget, int | None]] = {"reordered": (params.target, params.loop_order)}
+    ways |= {name: (device, None) for name, device in other_devices(params.target).items()}
+    most = params.budget.case_work(1)  # a program may wait for one that comes later
+    for name, (device, order) in ways.items():
+        if not (folder / name).is_dir() or _equal_files(folder, "outputs", name):
+            continue
+        with (
+            contextlib.suppress(StepFailedError, NotCarriedError),
+            emulation(params.dialect, device, replace(whole(params.budget), most=most), order=order) as seen,
+            poisoned_memory(),
+            user_errors(own),
+        ):
+            arguments = saved_arguments(folder)
+            outputs = with_inplace_outputs(
+                partial(perform, load_module(own), case_call.call, arguments, own.source.kernel),
+                arguments,
+                case_call.written,
+            )
+            seen.raise_faults()
+            save_values(folder / beside(name), outputs)
 
 
 def _equal_files(folder: Path, *names: str) -> bool:

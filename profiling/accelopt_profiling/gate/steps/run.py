@@ -10,9 +10,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable
+from dataclasses import replace
 from time import process_time
-from typing import Any
 
 from accelopt_profiling.comparison.memory import (
     poison_allocator,
@@ -22,6 +21,7 @@ from accelopt_profiling.gate.observe.clock_shift import Clock
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
+from accelopt_profiling.gate.observe.salted_hash import SaltedHashes
 from accelopt_profiling.gate.observe.watch import Watch
 from accelopt_profiling.gate.probes.registry import PROBES
 from accelopt_profiling.gate.step_schemas import PlanResult, RunParams, RunResult
@@ -47,7 +47,8 @@ def run(context: StepContext, params: RunParams) -> RunResult:
     plan, own_check = _plan(context), own_check_of(context, params.cases)
     poison_allocator()
     probes = [type(probe)() for probe in PROBES]  # of its own: those of the module can be reached by name
-    clock, work = Clock(), HostWork(str((context.folder / "src").resolve()) + os.sep)
+    source = str((context.folder / "src").resolve()) + os.sep
+    clock, work, hashes = Clock(), HostWork(source), SaltedHashes(source)
     Watch(
         context.folder,
         lambda code, message: context.emit({"violation": {"code": code, "message": message}}),
@@ -55,20 +56,18 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         params.uses_files,
     ).start()
     allow(params.case_seconds)
-    with emulation(params.dialect, params.target):
+    with emulation(params.dialect, params.target) as seen:
         before = SharedObjects()
         candidate = LoadedCandidate(context, params, load_module(context, own_check=own_check), plan)
         candidate.patched += before.changes()
-    for name in params.neutralised:
-        if hasattr(candidate.module, name):
-            setattr(candidate.module, name, _refuse(name))
+    candidate.asks_device = seen.asks_device()
     calls = CandidateRun(candidate, clock, work)
     calls.first_calls()
     for probe in probes:
         started = process_time()
         probe.runs(calls)
         calls.busy[probe.name] = process_time() - started
-    result = calls.result()
+    result = replace(calls.result(), salted=hashes.used)
     stop_timers()
     return result
 
@@ -83,12 +82,3 @@ def _plan(context: StepContext) -> PlanResult | None:
     plan = from_plain(PlanResult, json.loads(file.read_text(encoding="utf-8")))
     file.unlink()
     return plan
-
-
-def _refuse(name: str) -> Callable[..., Any]:
-    def refused(*_: Any, **__: Any) -> Any:
-        raise RuntimeError(
-            f"the kernel called the problem's own `{name}`; a candidate has to compute the result itself"
-        )
-
-    return refused

@@ -10,6 +10,7 @@ from accelopt_profiling.gate.judge.judge import judge
 from accelopt_profiling.gate.step_schemas import (
     DeviceRunParams,
     DrawParams,
+    FarParams,
     JudgeParams,
     OriginalParams,
     PlanParams,
@@ -18,6 +19,7 @@ from accelopt_profiling.gate.step_schemas import (
     StepParams,
 )
 from accelopt_profiling.gate.steps.device import run_on_device
+from accelopt_profiling.gate.steps.far_sizes import far
 from accelopt_profiling.gate.steps.launch import launch
 from accelopt_profiling.gate.steps.original import original
 from accelopt_profiling.gate.steps.plan import plan
@@ -33,4 +35,5 @@ STEPS: dict[str, tuple[Callable[..., Any], type[Any]]] = {
     "gate.reference": (reference, ReferenceParams),
     "gate.judge": (judge, JudgeParams),
     "gate.launch": (launch, StepParams),
+    "gate.far": (far, FarParams),
 }

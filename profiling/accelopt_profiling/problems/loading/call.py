@@ -23,6 +23,8 @@ from accelopt_profiling.problems.loading.script_run import run_script
 from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError
 from accelopt_profiling.recording.value_encoding import decode
 
+#: So many elements lie between two rows that are apart.
+_GAP = 16
 #: Draws the weights of a module that is built for a call.
 _WEIGHT_SEED = 42
 
@@ -119,7 +121,7 @@ def call_entry(
             function = function.with_tiles(call.on_chip)
         with around():
             if call.backward:
-                return with_gradients(function, positional, named)
+                return with_gradients(function, positional, named, call.rows_apart)
             result = call_made(function, positional, named)
         if call.style == "launch" and triton:
             result = None  # what a launch returns is the compiled kernel
@@ -182,9 +184,12 @@ def _call_instance(cls: type, *arguments: Any, **named: Any) -> Any:
     return built(*arguments[required:], **named)
 
 
-def with_gradients(function: Any, positional: list[Any], named: dict[str, Any]) -> list[Any]:
+def with_gradients(
+    function: Any, positional: list[Any], named: dict[str, Any], rows_apart: bool = False
+) -> list[Any]:
     """Return the outputs of a call, then the gradients of its floating tensors. What arrives at an output's elements
-    goes round 0.5, 0.7, ..., 1.5, so that a kernel has to read it; at a single value it is one.
+    goes round 0.5, 0.7, ..., 1.5, so that a kernel has to read it; at a single value it is one. With ``rows_apart`` NaN
+    lies between its rows.
 
     Raises:
         ProblemError: no output has a gradient.
@@ -203,19 +208,24 @@ def with_gradients(function: Any, positional: list[Any], named: dict[str, Any]) 
     heads = [v for v in outputs if isinstance(v, torch.Tensor) and v.requires_grad]
     if not heads or not leaves:
         raise ProblemError("problem-invalid", "No output has a gradient; leave out `backward`.")
-    gradients = torch.autograd.grad(heads, leaves, [_arriving(v) for v in heads], allow_unused=True)
+    gradients = torch.autograd.grad(
+        heads, leaves, [_arriving(v, rows_apart) for v in heads], allow_unused=True
+    )
     detached = [v.detach() if isinstance(v, torch.Tensor) else v for v in outputs]
     return [*detached, *(g for g in gradients if g is not None)]
 
 
-def _arriving(output: Any) -> Any:
+def _arriving(output: Any, rows_apart: bool) -> Any:
     """Return the gradient that arrives at an output."""
     import torch
 
     if output.numel() == 1:
         return torch.ones_like(output)
     steps = torch.arange(output.numel(), device=output.device) % 6
-    return (0.5 + 0.2 * steps.to(torch.float64)).to(output.dtype).reshape(output.shape)
+    gradient = (0.5 + 0.2 * steps.to(torch.float64)).to(output.dtype).reshape(output.shape)
+    if not rows_apart or not output.ndim:
+        return gradient
+    return torch.nn.functional.pad(gradient, (0, _GAP), value=float("nan"))[..., : output.shape[-1]]
 
 
 def _grid(kernel: Any, axes: list[str], positional: list[Any], named: dict[str, Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -53,12 +54,12 @@ def hollow(func: Any, args: Any, kwargs: Any) -> Any:
     if func in _DRAWS and not any(isinstance(a, torch.Tensor) for a in args):
         kwargs.pop("generator", None)
         if func is not torch.normal:
-            return _zeros(
+            return untouched_zeros(
                 torch.empty(*args, **{**kwargs, "device": "meta"}), kwargs.get("requires_grad", False)
             )
     if func in _DRAWS_LIKE:
         kwargs.pop("memory_format", None)
-        return _zeros(
+        return untouched_zeros(
             torch.empty(args[0].shape, dtype=kwargs.get("dtype") or args[0].dtype, device="meta"),
             kwargs.get("requires_grad", False),
         )
@@ -138,20 +139,27 @@ def _untouched(func: Any, args: Any, kwargs: Any) -> Any:
         with torch._C.DisableTorchFunction(), torch.no_grad():
             result = func(*(shadow(a) for a in args), **{n: shadow(v) for n, v in kwargs.items()})
             if isinstance(result, tuple) and all(r is None or r.is_meta for r in result):
-                return tuple(None if r is None else _zeros(r) for r in result)
+                return tuple(None if r is None else untouched_zeros(r) for r in result)
             if not isinstance(result, torch.Tensor) or not result.is_meta:
                 return None
             if result.untyped_storage()._cdata in shadows:
                 return None
-            return _zeros(result)
+            return untouched_zeros(result)
     except Exception:  # it has no shape without values, or is no function of tensors
         return None
 
 
-def _zeros(like: Any, requires_grad: bool = False) -> Any:
+def _pages(nbytes: int) -> Any:
+    if nbytes <= _LARGE:
+        return np.zeros(nbytes, np.uint8)
+    unreserved = getattr(mmap, "MAP_NORESERVE", 0)  # there may be more of them than memory
+    return np.frombuffer(mmap.mmap(-1, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | unreserved), np.uint8)
+
+
+def untouched_zeros(like: Any, requires_grad: bool = False) -> Any:
     """Zeros of the shape and type of a meta tensor, in pages that the system hands out when they are touched."""
     nbytes = like.numel() * like.element_size()
-    pages = np.zeros(nbytes + _ALIGNMENT, np.uint8)
+    pages = _pages(nbytes + _ALIGNMENT)
     start = -pages.ctypes.data % _ALIGNMENT
     flat = torch.from_numpy(pages)[start : start + nbytes].view(like.dtype)
     return flat.reshape(like.shape).requires_grad_(requires_grad)

@@ -10,7 +10,7 @@ import torch
 import triton
 import triton.testing
 
-from accelopt_profiling.targets import load_gpu
+from accelopt_profiling.targets import GpuTarget, load_gpu
 from accelopt_profiling.triton.capture.benchmarks import run_once, sizes_of
 from accelopt_profiling.triton.capture.dispatch import backward_on_gpu, operators_on_cpu
 from accelopt_profiling.triton.capture.driver import DeferredKernel, StandInDriver
@@ -70,7 +70,7 @@ def _size(arguments: Sequence[Any]) -> int:
 
 @contextmanager
 def emulated(
-    target: str,
+    target: str | GpuTarget,
     mode: Mode = "capture",
     *,
     sample: int | None = 4,
@@ -96,7 +96,7 @@ def emulated(
     Raises:
         UnknownTargetError: there is no such GPU.
     """
-    gpu = load_gpu(target)
+    gpu = load_gpu(target) if isinstance(target, str) else target
     session = CaptureSession(
         gpu, mode, sample, seconds, count, hollow, loop_seconds, observe=observe, plan=plan
     )

@@ -257,7 +257,7 @@ class CaptureSession:
         done: set[ProgramId] = set()
 
         def run(programs: Sequence[ProgramId]) -> None:
-            left = [program for program in programs if program not in done]
+            left = plan.ordered([program for program in programs if program not in done])
             if left:
                 interpreter().run(launch, left, coverage=self.coverage, memory=memory)
                 done.update(left)

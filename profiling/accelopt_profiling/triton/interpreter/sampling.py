@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -93,7 +94,8 @@ class InterpretationPlan:
     elements: ``most`` for all launches together. A launch of which the rest takes at most ``small`` is interpreted
     whole, and further programs run as long as no more than ``budget`` was spent. Without ``draw`` one program of each
     launch is run, to see what all would take. ``shares`` are those that were decided, by the number of the launch: a
-    session that repeats another with the same plan interprets the same programs in the same order.
+    session that repeats another with the same plan interprets the same programs in the same order. ``order`` draws
+    another order than the launch's.
     """
 
     draw: ProgramDraw | None = None
@@ -101,12 +103,20 @@ class InterpretationPlan:
     small: int = 0
     budget: int = 0
     shares: dict[int, float] = field(default_factory=dict)
+    order: int | None = None
 
     def more(self, launch: int, rest: float, spent: int) -> float:
         """Return which share of a launch's programs to run when ``rest`` is the work of those that have not run."""
         if launch not in self.shares:
             self.shares[launch] = self._affordable(rest, spent)
         return self.shares[launch]
+
+    def ordered(self, programs: Sequence[ProgramId]) -> list[ProgramId]:
+        """Return the programs in the order in which they are interpreted."""
+        drawn = list(programs)
+        if self.order is not None:
+            random.Random(self.order).shuffle(drawn)
+        return drawn[::-1] if self.order is not None and drawn == list(programs) else drawn
 
     def _affordable(self, rest: float, spent: int) -> float:
         if rest <= max(self.small, self.budget - spent):
