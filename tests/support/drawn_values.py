@@ -22,8 +22,9 @@ def values_of(
     """Return ``inputs`` as the probe of values changes them, and whether it does. The reference does the kinds of
     ``work``, and is finite on ``usable`` inputs; ``numbers`` are those of the candidate's text.
     """
+    problem = SimpleNamespace(reference=lambda inputs: None)
     drawing = SimpleNamespace(
-        own_reference=False, kinds=frozenset(work), is_finite=usable, numbers=list(numbers)
+        own_reference=False, problem=problem, kinds=frozenset(work), is_finite=usable, numbers=list(numbers)
     )
     case = Case(probe, seed, probe, alters=seed if VALUES[probe].rearranges else None)
     return VALUES[probe].inputs(cast(Drawing, drawing), inputs, case)

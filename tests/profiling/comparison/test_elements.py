@@ -176,12 +176,13 @@ def test_a_row_below_what_the_dtype_holds_may_be_zero() -> None:
 @given(array=finite)
 @settings(max_examples=25, deadline=None)
 def test_distributions_keep_what_they_must(distribution: str, array: Any) -> None:
-    index = np.arange(4)
+    index = np.arange(-2, 2)
     (changed, scalar, same, inner), any_change = values_of(
         distribution, [array, 1e-5, index, [array, None]], 5
     )
     assert changed.dtype == array.dtype
-    assert changed.shape == array.shape
+    if distribution != "unequal axes":
+        assert changed.shape == array.shape
     assert scalar == 1e-5
     assert same is index
     assert inner[1] is None

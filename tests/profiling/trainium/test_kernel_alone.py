@@ -24,6 +24,7 @@ MORE: dict[str, Any] = {
     "on_chip": ["x"],
     "recorded": [{"entry": "kernel"}],
     "backward": True,
+    "rows_apart": True,
     "parameters": {"w": [2]},
     "parameter_seed": 7,
     "buffers": 1,

@@ -52,9 +52,9 @@ class UnequalAxes(Unpromised):
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         places = [n for n, value in enumerate(inputs) if len(getattr(value, "shape", ())) > 1]
-        if len(places) != 1 or inputs[places[0]].shape[-1] != inputs[places[0]].shape[-2]:
+        matrix = inputs[places[0]] if len(places) == 1 else None
+        if matrix is None or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] < 2:
             return inputs, False
-        matrix = inputs[places[0]]
         half = matrix[..., : matrix.shape[-1] // 2]
         half = half.copy() if isinstance(half, np.ndarray) else half.clone().contiguous()
         values = [half if n == places[0] else value for n, value in enumerate(inputs)]
