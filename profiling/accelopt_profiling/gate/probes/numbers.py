@@ -18,8 +18,6 @@ from accelopt_profiling.problems.problem import Problem
 _FACTOR = 0.75
 #: A number below this is there to keep a root or a quotient from zero; so large it shows.
 _SMALL, _SHOWS = 0.01, 0.05
-#: What is kept in 16 bits, and nothing else, loses this.
-_WIDE = 5 << 16
 
 
 def fraction(value: Any) -> Any:
@@ -60,29 +58,19 @@ class OtherNumbers(Unpromised):
 
 
 class OtherIntegers(Unpromised):
-    """Whole numbers among the arguments beyond 16 bits, or one more: the first of these that the reference takes, where
-    it looks at them.
+    """Whole numbers among the arguments, each one more, where the reference takes them and looks at them. Larger ones
+    would make loops of programs that a check cannot interpret; see ``UnevenSizes`` for those that size nothing.
     """
 
     name = "other integers"
-    catches = (
-        "Seeds, places and counts among the arguments that are written into a kernel, or kept in few bits."
-    )
+    catches = "Seeds, places and counts among the arguments that are written into a kernel."
     beside_original = True
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         if byte_count(inputs) > COUNTED_BYTES:
             return inputs, False
-        for change in (wide, following):
-            values = replaced(drawing.problem, inputs, change)
-            if values is not inputs and drawing.is_finite(values):
-                return values, True
-        return inputs, False
-
-
-def wide(value: Any) -> Any:
-    """Return a whole number beyond 16 bits in the place of one."""
-    return value + _WIDE if type(value) is int else value
+        values = replaced(drawing.problem, inputs, following)
+        return (values, True) if values is not inputs and drawing.is_finite(values) else (inputs, False)
 
 
 def following(value: Any) -> Any:
