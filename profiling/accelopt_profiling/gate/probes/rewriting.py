@@ -22,13 +22,8 @@ _LEAST = 0.1
 _SORTED = 13
 
 
-class Rewriting(ABC):
-    """Arrays and tensors of floats written anew, in their own dtype and layout, by a rule on float64 arrays.
-    ``changed`` tells whether the rule changed any.
-    """
-
-    #: Whether the rule leaves symmetric matrices symmetric and definite.
-    keeps_symmetry = False
+class Writing(ABC):
+    """Arrays and tensors among inputs written anew by a rule, in their own dtype. ``changed`` tells whether any was."""
 
     def __init__(self) -> None:
         self.changed = False
@@ -39,7 +34,7 @@ class Rewriting(ABC):
 
     @abstractmethod
     def rule(self, array: Array) -> Array | None:
-        """Return what takes the place of ``array``; None leaves it alone. NaN and infinities stay in any case."""
+        """Return what takes the place of ``array``; None leaves it alone."""
 
     def value(self, value: Any) -> Any:
         if type(value) in (list, tuple):
@@ -47,24 +42,41 @@ class Rewriting(ABC):
         torch = sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.Tensor):
             return self._tensor(torch, value)
-        if isinstance(value, np.ndarray) and is_float(str(value.dtype)) and value.size > 1:
-            changed = self._array(value.astype(np.float64))
-            return value if changed is None else changed.astype(value.dtype)
-        return value
+        return self._array(value) if isinstance(value, np.ndarray) else value
 
-    def _tensor(self, torch: Any, value: Any) -> Any:
-        if not value.is_floating_point() or value.numel() <= 1:
-            return value
-        array = value.detach().to("cpu", torch.float64).numpy()
-        changed = self._array(array)
+    @abstractmethod
+    def _tensor(self, torch: Any, tensor: Any) -> Any:
+        """Return what takes the place of a tensor."""
+
+    @abstractmethod
+    def _array(self, array: Array) -> Array:
+        """Return what takes the place of a NumPy array."""
+
+
+class Rewriting(Writing):
+    """Floats written anew, in their own layout, by a rule on float64 arrays. NaN and infinities stay in any case."""
+
+    #: Whether the rule leaves symmetric matrices symmetric and definite.
+    keeps_symmetry = False
+
+    def _array(self, array: Array) -> Array:
+        if not is_float(str(array.dtype)) or array.size <= 1:
+            return array
+        changed = self._floats(array.astype(np.float64))
+        return array if changed is None else changed.astype(array.dtype)
+
+    def _tensor(self, torch: Any, tensor: Any) -> Any:
+        if not tensor.is_floating_point() or tensor.numel() <= 1:
+            return tensor
+        changed = self._floats(tensor.detach().to("cpu", torch.float64).numpy())
         if changed is None:
-            return value
+            return tensor
         with torch.no_grad():
-            result = empty_alike(value)
+            result = empty_alike(tensor)
             result.copy_(torch.from_numpy(np.ascontiguousarray(changed)))
-        return result.requires_grad_(value.requires_grad)
+        return result.requires_grad_(tensor.requires_grad)
 
-    def _array(self, array: Array) -> Array | None:
+    def _floats(self, array: Array) -> Array | None:
         """Return the changed array, or None where the distribution leaves it alone."""
         if _symmetric(array) and not self.keeps_symmetry:
             return None
@@ -110,41 +122,20 @@ def _ascending(array: Array) -> bool:
     return bool((array[..., 1:] >= array[..., :-1]).all() and (array[..., -1] > array[..., 0]).all())
 
 
-class WholeNumbers(ABC):
-    """Arrays and tensors of whole numbers written anew by a rule, in their own dtype. ``changed`` tells whether the
-    rule changed any.
-    """
+class WholeNumbers(Writing):
+    """Whole numbers written anew by a rule on arrays of their own dtype."""
 
-    def __init__(self) -> None:
-        self.changed = False
+    def _array(self, array: Array) -> Array:
+        changed = self.rule(array) if array.dtype.kind in "iu" else None
+        self.changed = self.changed or changed is not None
+        return array if changed is None else np.ascontiguousarray(changed, array.dtype)
 
-    def of(self, inputs: list[Any]) -> Change:
-        """Return ``inputs`` written anew, and whether anything changed. Lists and tuples are changed inside."""
-        return [self.value(value) for value in inputs], self.changed
-
-    @abstractmethod
-    def rule(self, array: Array) -> Array | None:
-        """Return what takes the place of ``array``; None leaves it alone."""
-
-    def value(self, value: Any) -> Any:
-        if type(value) in (list, tuple):
-            return type(value)(self.value(v) for v in value)
-        torch = sys.modules.get("torch")
-        is_tensor = torch is not None and isinstance(value, torch.Tensor)
-        if not (is_tensor or isinstance(value, np.ndarray)) or not dtype_of(value).startswith(
-            ("int", "uint")
-        ):
-            return value
-        changed = self.rule(value.detach().cpu().numpy() if is_tensor else value)
-        if changed is None:
-            return value
-        self.changed = True
-        changed = np.ascontiguousarray(changed, value.dtype if not is_tensor else None)
-        return (
-            torch.from_numpy(changed).to(value.device, value.dtype)
-            if torch is not None and is_tensor
-            else changed
-        )
+    def _tensor(self, torch: Any, tensor: Any) -> Any:
+        if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool:
+            return tensor
+        array = tensor.detach().cpu().numpy()
+        changed = self._array(array)
+        return tensor if changed is array else torch.from_numpy(changed).to(tensor.device)
 
 
 class Shuffled(Rewriting):

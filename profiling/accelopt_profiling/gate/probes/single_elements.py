@@ -116,8 +116,8 @@ class _Infinite(Rewriting):
         changed: Array = array.copy()
         first: tuple[Any, ...] = (..., *(slice(0, -(-n // _CORNER)) for n in array.shape[-2:]))
         corner = changed[first]
-        chosen = self.generator.permutation(corner.size)[: -(-corner.size // _INFINITE_ONE_IN)]
-        places = np.unravel_index(chosen, corner.shape)
+        flat = self.generator.permutation(corner.size)[: -(-corner.size // _INFINITE_ONE_IN)]
+        places = np.unravel_index(flat, corner.shape)
         corner[places] = np.copysign(np.inf, corner[places])
         return changed
 

@@ -112,11 +112,8 @@ class UnevenSizes(SizeProbe):
         if drawing.size > COUNTED_BYTES or drawing.main.smaller:
             return []
         axes = {**drawing.problem.choices, **_axes(drawing)}
-        return [
-            taken
-            for wanted in (_odd(axes), _sixteens(axes), _least(axes, _numbers(drawing, axes)))
-            if wanted and (taken := _as_taken(drawing, wanted))
-        ]
+        wishes = (_odd(axes), _sixteens(axes), _least(axes, _numbers(drawing, axes)))
+        return [shape for wish in wishes if wish and (shape := _as_taken(drawing, wish))]
 
     def leaves_open(self, drawing: Drawing, shape: Mapping[str, int]) -> bool:
         return False
@@ -160,15 +157,15 @@ def _numbers(drawing: Drawing, axes: Mapping[str, int]) -> set[str]:
     return numbers
 
 
-def _as_taken(drawing: Drawing, wanted: Shape) -> Shape:
-    """Return the sizes of ``wanted`` that the reference takes together."""
-    if drawing.takes(wanted):
-        return wanted
-    taken: Shape = {}
-    for name, size in wanted.items():
-        if drawing.takes({**taken, name: size}):
-            taken[name] = size
-    return taken
+def _as_taken(drawing: Drawing, wish: Shape) -> Shape:
+    """Return the sizes of ``wish`` that the reference takes together."""
+    if drawing.takes(wish):
+        return wish
+    shape: Shape = {}
+    for name, size in wish.items():
+        if drawing.takes({**shape, name: size}):
+            shape[name] = size
+    return shape
 
 
 class WideLaunches(SizeProbe):

@@ -21,11 +21,11 @@ def precision(facts: Facts, node: ast.AST) -> Iterator[StaticFinding]:
         case ast.keyword("input_precision" | "allow_tf32" as name, ast.Constant("tf32" | 1)):
             yield at(node.value, "low-precision", f"TF32 by {name}", f"It asks for TF32 ({name}).")
         case ast.Call(keywords=keywords) if facts.called(node) == "triton.language.dot":
-            asked = {k.arg: getattr(k.value, "value", None) for k in keywords}
-            if not asked.keys() & _KEYWORDS:
+            options = {k.arg: getattr(k.value, "value", None) for k in keywords}
+            if not options.keys() & _KEYWORDS:
                 message = "tl.dot multiplies float32 in TF32 unless it is told otherwise."
                 yield at(node, "low-precision", "TF32 by default", message)
-            elif asked.get("input_precision") == "ieee" or asked.get("allow_tf32") is False:
+            elif options.get("input_precision") == "ieee" or options.get("allow_tf32") is False:
                 yield at(node, "full-precision", "tl.dot", "tl.dot multiplies float32 as it is.")
         case ast.Constant("tf32" | "ieee" as name):
             # the product itself tells it
@@ -45,5 +45,5 @@ def lowered_products(
     products = [f for f in findings if f.subject in _TF32]
     if "full-precision" not in codes or subjects & _TF32:
         return []
-    told = "The original multiplies float32 in full."
-    return [replace(f, code="lowered-products", message=f"{f.message} {told}") for f in products]
+    difference = "The original multiplies float32 in full."
+    return [replace(f, code="lowered-products", message=f"{f.message} {difference}") for f in products]

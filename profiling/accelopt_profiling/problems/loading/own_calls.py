@@ -106,9 +106,9 @@ class _Bindings(UserDict[str, Any]):
         self.data, self._run, self._names = vars(run.module), run, names
 
     def __setitem__(self, name: str, value: Any) -> None:
-        applied = f"{name}.apply"
-        if isinstance(value, type) and applied in self._names:
-            setattr(value, "apply", _RecordedApply(value, applied, self._run))  # noqa: B010 - of any class
+        method = f"{name}.apply"
+        if isinstance(value, type) and method in self._names:
+            setattr(value, "apply", _RecordedApply(value, method, self._run))  # noqa: B010 - of any class
         self.data[name] = _RecordedFunction(value, name, self._run) if name in self._names else value
 
     def restore(self) -> None:

@@ -42,8 +42,8 @@ class ProblemSizes:
 
     def at(self, smaller: Mapping[str, int]) -> ProblemSizes:
         """Take these sizes in the place of the problem's own; returns itself."""
-        known = {*self._full, *(self._problem.choices if self._as_arguments else ())}
-        self._now = {**self._full, **{n: v for n, v in smaller.items() if n in known}}
+        names = {*self._full, *(self._problem.choices if self._as_arguments else ())}
+        self._now = {**self._full, **{n: v for n, v in smaller.items() if n in names}}
         return self
 
     def halve(self) -> bool:
