@@ -16,6 +16,9 @@ ROOT = Path(__file__).parents[2]
 #: The CPU build of torch that the Makefile installs too.
 TORCH = next(iter(re.findall(r"^TORCH := (\S+)$", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)))
 
+#: Seconds after which a command hangs: ten times what the longest of them takes.
+_PATIENCE = 1800
+
 
 def run(folder: Path, *command: object, expected: int = 0) -> subprocess.CompletedProcess[str]:
     """Run a command in ``folder`` with an environment that names no checkout, and an empty home."""
@@ -24,8 +27,9 @@ def run(folder: Path, *command: object, expected: int = 0) -> subprocess.Complet
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "ACCELOPT", "XDG"))}
     environment |= {"HOME": str(home), "COLUMNS": "160"}
     done = subprocess.run(
-        [str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True
-    )
+        [str(part) for part in command], cwd=folder, env=environment, capture_output=True, text=True,
+        timeout=_PATIENCE,
+    )  # fmt: skip
     assert done.returncode == expected, f"{command}\n{done.stdout[-3000:]}\n{done.stderr[-3000:]}"
     return done
 

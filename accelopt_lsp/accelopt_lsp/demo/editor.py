@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any, Union
+from typing import Any, TypeVar, Union
 
 from lsprotocol import types
 from pygls.lsp.client import LanguageClient
@@ -16,6 +16,8 @@ from pygls.workspace import TextDocument
 
 from accelopt_lsp.own_process import own_process
 from accelopt_profiling import __version__
+
+_Answer = TypeVar("_Answer")
 
 _ACTIONS = types.ClientCodeActionLiteralOptions(
     types.ClientCodeActionKindOptions([types.CodeActionKind.QuickFix, types.CodeActionKind.RefactorRewrite])
@@ -55,6 +57,10 @@ class EditorError(Exception):
     """The server did not do what was waited for."""
 
 
+#: Seconds within which the server answers a request, or ends.
+_ANSWER = 120.0
+
+
 class Editor:
     """One server process and the documents open in it. ``database`` is the memory it works with."""
 
@@ -89,20 +95,40 @@ class Editor:
 
     async def start(self) -> None:
         await self._client.start_io(*own_process("accelopt_lsp.lsp_command"), env=self._environment)
-        await self._client.initialize_async(
-            types.InitializeParams(
-                capabilities=CAPABILITIES,
-                root_uri=self.folder.as_uri(),
-                process_id=os.getpid(),
-                initialization_options={"trusted": True},
+        await self._answer(
+            self._client.initialize_async(
+                types.InitializeParams(
+                    capabilities=CAPABILITIES,
+                    root_uri=self.folder.as_uri(),
+                    process_id=os.getpid(),
+                    initialization_options={"trusted": True},
+                )
             )
         )
         self._client.initialized(types.InitializedParams())
 
     async def stop(self) -> None:
-        await self._client.shutdown_async(None)
+        """End the server.
+
+        Raises:
+            EditorError: it had ended before, or does not end.
+        """
+        await self._answer(self._client.shutdown_async(None))
         self._client.exit(None)
-        await self._client.stop()  # type: ignore[no-untyped-call]  # pygls'
+        await self._answer(self._client.stop())  # type: ignore[no-untyped-call]  # pygls'
+
+    async def _answer(self, request: Awaitable[_Answer]) -> _Answer:
+        """Wait for what the server answers.
+
+        Raises:
+            EditorError: it does not, or has ended.
+        """
+        try:
+            return await asyncio.wait_for(request, _ANSWER)
+        except asyncio.TimeoutError:
+            raise EditorError(f"The server did not answer within {_ANSWER:g} s.") from None
+        except RuntimeError as error:  # pygls' for a server that is gone
+            raise EditorError(f"The server is gone: {error}") from error
 
     # Documents
 
@@ -153,7 +179,8 @@ class Editor:
 
     async def lenses(self, uri: str) -> list[types.CodeLens]:
         asked = types.CodeLensParams(types.TextDocumentIdentifier(uri))
-        return list(await self._client.text_document_code_lens_async(asked) or [])
+        lenses = await self._answer(self._client.text_document_code_lens_async(asked))
+        return list(lenses or [])
 
     async def lens_titles(self, uri: str) -> list[str]:
         return [lens.command.title for lens in await self.lenses(uri) if lens.command]
@@ -163,7 +190,7 @@ class Editor:
         lines = self._texts[uri].count("\n") + 1
         whole = types.Range(types.Position(0, 0), types.Position(lines, 0))
         asked = types.InlayHintParams(types.TextDocumentIdentifier(uri), whole)
-        found = await self._client.text_document_inlay_hint_async(asked) or []
+        found = await self._answer(self._client.text_document_inlay_hint_async(asked)) or []
         return [
             (h.position.line + 1, h.label if isinstance(h.label, str) else h.label[0].value) for h in found
         ]
@@ -171,9 +198,8 @@ class Editor:
     async def hover(self, uri: str, line: int) -> types.Hover | None:
         """Return the hover at the start of the 1-based ``line``."""
         at = types.Position(line - 1, 4)
-        return await self._client.text_document_hover_async(
-            types.HoverParams(types.TextDocumentIdentifier(uri), at)
-        )
+        asked = types.HoverParams(types.TextDocumentIdentifier(uri), at)
+        return await self._answer(self._client.text_document_hover_async(asked))
 
     async def actions(self, uri: str, line: int) -> list[types.CodeAction]:
         """Return the code actions at the 1-based ``line``."""
@@ -183,15 +209,15 @@ class Editor:
             types.Range(at, at),
             types.CodeActionContext(self.diagnostics.get(uri, [])),
         )
-        found = await self._client.text_document_code_action_async(asked) or []
+        found = await self._answer(self._client.text_document_code_action_async(asked)) or []
         return [a for a in found if isinstance(a, types.CodeAction)]
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
-        return await self._client.code_action_resolve_async(action)
+        return await self._answer(self._client.code_action_resolve_async(action))
 
     async def execute(self, command: types.Command) -> Any:
         asked = types.ExecuteCommandParams(command.command, command.arguments)
-        return await self._client.workspace_execute_command_async(asked)
+        return await self._answer(self._client.workspace_execute_command_async(asked))
 
     async def until(
         self, what: str, condition: Callable[[list[str]], bool], uri: str, seconds: float = 600

@@ -49,7 +49,9 @@ def test_all_sizes_change_together_where_the_reference_takes_that() -> None:
 
 
 def test_one_after_another_changes_where_it_does_not() -> None:
-    divides = lambda sizes: sizes.get("channels", 32) % sizes.get("groups", 8) == 0  # noqa: E731
+    def divides(sizes: Mapping[str, int]) -> bool:
+        return sizes.get("channels", 32) % sizes.get("groups", 8) == 0
+
     odd, *_, least = shapes("uneven sizes", divides, channels=32, groups=8, size=9)
     assert odd == {"size": 7}
     assert least == {"channels": 1, "groups": 1, "size": 1}
