@@ -91,10 +91,7 @@ async def test_giving_up_while_it_asks_harms_nothing(editor: Editor, tmp_path: P
     answer = editor.hold_answers()
     job = (await editor.execute("choose", {"uri": uri, "kernel": "silu"}))["job"]
 
-    async def asked() -> bool:
-        return bool(editor.questions)
-
-    await editor.until(asked, "a question")
+    await editor.asked()
     assert (await editor.execute("cancel", {"job": job}))["cancelled"] == [job]
     answer.set()
     assert "COST = 900" in editor.texts[uri]

@@ -49,12 +49,8 @@ async def test_a_person_who_chooses_nothing_runs_nothing(editor: Editor, tmp_pat
     action = await editor.action(uri, 6, "Record from a test...")
     assert action.command is not None
     await editor.execute("record", {"uri": uri})
-
-    async def asked() -> bool:
-        return bool(editor.questions)
-
-    await editor.until(asked, "the question")
-    assert [a.title for a in editor.questions[0].actions or []] == ["tests/test_scales.py"]
+    (question,) = await editor.asked()
+    assert [a.title for a in question.actions or []] == ["tests/test_scales.py"]
 
     async def refused() -> bool:  # while the question is open, its job is the answer
         await editor.execute("record", {"uri": uri, "test": "tests/../other.py"})

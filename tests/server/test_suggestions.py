@@ -194,11 +194,7 @@ async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Pa
     command = next(x.command for x in lenses or [] if x.command and "checked" in x.command.title)
     editor.answers = ["Show diff", "Not now"]
     await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
-
-    async def asked() -> bool:
-        return len(editor.questions) == 2
-
-    await editor.until(asked, "two questions")
+    await editor.asked(2)
     shown = editor.shown_documents[0].uri
     assert shown.endswith(".patch")
     assert "+    COST = 450" in Path(shown.removeprefix("file://")).read_text()

@@ -200,6 +200,15 @@ class Editor(LanguageClient):
 
         return await self.until(look, f"a message with {has!r}")
 
+    async def asked(self, count: int = 1) -> list[t.ShowMessageRequestParams]:
+        """The questions, as soon as there are ``count``: a title says that an answer is missing before one is asked."""
+
+        async def look() -> bool:
+            return len(self.questions) == count
+
+        await self.until(look, f"question {count}")
+        return self.questions
+
     async def actions(
         self, uri: str, line: int, only: list[str] | None = None
     ) -> list[t.CodeAction | t.Command]:
