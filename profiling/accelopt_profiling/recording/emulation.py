@@ -7,7 +7,6 @@ comparisons of tensors succeed from then on.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,10 +16,11 @@ from accelopt_profiling.triton.capture.session import CaptureSession, captured_l
 from accelopt_profiling.triton.interpreter.loops import LoopLimit
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, regions_of
 from accelopt_profiling.triton.interpreter.sampling import sample_programs
+from accelopt_profiling.triton.interpreter.work import SECOND
 
-#: CPU seconds of interpretation: for one launch, and for all of a process.
-LAUNCH_SECONDS = 4.0
-RUN_SECONDS = 150.0
+#: What interpreting may take: one launch, and all of a process.
+LAUNCH_WORK = 4 * SECOND
+RUN_WORK = 150 * SECOND
 #: A launch of more programs is not tried.
 _MOST_PROGRAMS = 1 << 17
 
@@ -32,7 +32,6 @@ class RecordingEmulation:
         self._context = emulated(target, "execute", lenient=True)
         self._session: CaptureSession = self._context.__enter__()
         self._session.driver.record = self._record
-        self._seconds = 0.0
         self.executed = self.skipped = 0
 
     def _record(
@@ -41,9 +40,7 @@ class RecordingEmulation:
         if self._session.driver.tuning:
             return
         launch = captured_launch(fn, source, metadata, grid, args)
-        started = time.thread_time()
-        complete = self._seconds < RUN_SECONDS and launch.programs <= _MOST_PROGRAMS and self._run(launch)
-        self._seconds += time.thread_time() - started
+        complete = self._session.work < RUN_WORK and launch.programs <= _MOST_PROGRAMS and self._run(launch)
         self.executed += complete
         self.skipped += not complete
         if not complete:
@@ -55,19 +52,19 @@ class RecordingEmulation:
         pointed_to = {f"pointer {i}": t for i, t in enumerate(self._session.device.raw_pointers.values())}
         memory = LaunchMemory(regions, regions_of(pointed_to))
         programs = sample_programs(launch.grid, None).counted
-        started, done, size = time.thread_time(), 0, 1
-        loops = LoopLimit(started + LAUNCH_SECONDS)
+        session = self._session
+        started, done, size = session.work, 0, 1
+        loops = LoopLimit(started + LAUNCH_WORK)
         try:
             while done < len(programs):
                 part = programs[done : done + size]
-                before = time.thread_time()
+                before = session.work
                 interpreter().run(launch, part, memory=memory, loops=loops)
                 if loops.sampled:
                     return False
-                now = time.thread_time()
                 done += len(part)
-                rest = (now - before) / len(part) * (len(programs) - done)
-                if now - started + (rest if size > 1 else 0.0) > LAUNCH_SECONDS:
+                rest = (session.work - before) / len(part) * (len(programs) - done)
+                if session.work - started + (rest if size > 1 else 0.0) > LAUNCH_WORK:
                     return done >= len(programs)
                 size *= 16
         except Exception:  # the kernel's own, or what cannot run here: the launch is recorded all the same

@@ -8,29 +8,25 @@ from dataclasses import dataclass
 from accelopt_profiling.triton.capture.session import LaunchExecution
 from accelopt_profiling.triton.hints import amount, size
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts
+from accelopt_profiling.triton.interpreter.work import OPERATION, PRODUCTS, SECOND
 
 #: The largest check: bytes of the tensors, operations of the launches (the reference does as many, in float64), and
-#: seconds that interpreting one program takes. Our choice, for a check of some seconds on two cores.
-MOST_BYTES, MOST_OPERATIONS, MOST_SECONDS = 256 << 20, 2e10, 0.5
-#: Seconds per interpreted operation, and per element of its tensors: measured once on two cores of x86-64. They decide
-#: what is too much and are no result, so that a decision is the same on every machine.
-_PER_STEP, _PER_ELEMENT = 80e-6, 3e-9
+#: work of interpreting one program. Our choice, for a check of some seconds on two cores.
+MOST_BYTES, MOST_OPERATIONS, MOST_WORK = 256 << 20, 2e10, SECOND // 2
 
 
 @dataclass(frozen=True)
 class CheckSize:
-    """Bytes of tensors, operations of all launches, and seconds to interpret the longest program."""
+    """Bytes of tensors, operations of all launches, and work of interpreting the longest program."""
 
     tensor_bytes: float
     operations: float
-    seconds: float
+    work: float
 
     @property
     def fits(self) -> bool:
         return (
-            self.tensor_bytes <= MOST_BYTES
-            and self.operations <= MOST_OPERATIONS
-            and self.seconds <= MOST_SECONDS
+            self.tensor_bytes <= MOST_BYTES and self.operations <= MOST_OPERATIONS and self.work <= MOST_WORK
         )
 
     @property
@@ -49,7 +45,7 @@ def check_size(executions: Sequence[LaunchExecution], input_bytes: int) -> Check
     return CheckSize(
         max([input_bytes, *(sum(c.tensor_bytes.values()) for c in counted)]),
         sum(_operations(c) for c in counted),
-        max((_seconds(c) for c in counted), default=0.0),
+        max((_work(c) for c in counted), default=0.0),
     )
 
 
@@ -59,9 +55,10 @@ def _operations(counts: LaunchCounts) -> float:
     return sampled * counts.programs / counts.sampled
 
 
-def _seconds(counts: LaunchCounts) -> float:
+def _work(counts: LaunchCounts) -> float:
     lines = counts.lines.values()
     elements = sum(
-        x.float_ops + x.int_ops + x.special + x.lanes + sum(x.mma_flops.values()) / 8 for x in lines
+        x.float_ops + x.int_ops + x.special + x.lanes + sum(x.mma_flops.values()) / (2 * PRODUCTS)
+        for x in lines
     )
-    return (counts.steps * _PER_STEP + elements * _PER_ELEMENT) / counts.sampled
+    return (OPERATION * counts.steps + elements) / counts.sampled

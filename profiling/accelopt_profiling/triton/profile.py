@@ -45,15 +45,16 @@ from accelopt_profiling.triton.compilation.compiled import CompiledFacts
 from accelopt_profiling.triton.compilation.machine_code import DisassemblyError
 from accelopt_profiling.triton.findings import own_checks, own_run_finding, smaller_check_finding
 from accelopt_profiling.triton.interpreter import coverage
+from accelopt_profiling.triton.interpreter.work import SECOND
 from accelopt_profiling.triton.kernel_results import KernelResults
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
-#: Programs of each launch that are counted, and the seconds within which a whole launch is checked instead.
+#: Programs of each launch that are counted, and the work within which a whole launch is checked instead.
 SAMPLE = 4
-CHECK_SECONDS = 2.0
-#: Seconds of a launch, where nothing is compared, after which its long loops are sampled.
-LOOP_SECONDS = 5.0
+CHECK_WORK = 2 * SECOND
+#: Work of a launch, where nothing is compared, after which its long loops are sampled.
+LOOP_WORK = 5 * SECOND
 
 interpreter().prepare()  # a preloaded parent imports this module once, so that no child has to
 
@@ -208,9 +209,9 @@ class _Profile:
             self._not_checked(self._check)
             return
         compared = self.params.problem is None or not is_unreferenced(self.params.problem)
-        limit = None if compared else LOOP_SECONDS
+        limit = None if compared else LOOP_WORK
         with sizes.applied(), emulated(
-            self.target.name, sample=SAMPLE, seconds=CHECK_SECONDS, loop_seconds=limit
+            self.target.name, sample=SAMPLE, whole_work=CHECK_WORK, loop_work=limit
         ) as session:  # fmt: skip
             self._checked_at(session, sizes)
 
@@ -290,10 +291,10 @@ class _Profile:
                 self._take(session)
                 self._emit("executed")
 
-        seconds, loops = (CHECK_SECONDS, LOOP_SECONDS) if self.params.extent == "all" else (0.0, 0.0)
+        whole, loops = (CHECK_WORK, LOOP_WORK) if self.params.extent == "all" else (0, 0)
         with emulated(
-            self.target.name, sample=SAMPLE, seconds=seconds, lenient=True, observe=first_of_a_kernel,
-            loop_seconds=loops,
+            self.target.name, sample=SAMPLE, whole_work=whole, lenient=True, observe=first_of_a_kernel,
+            loop_work=loops,
         ) as session:  # fmt: skip
             try:
                 module, problem = self._loaded()

@@ -15,6 +15,7 @@ from accelopt_profiling.targets import UnknownTargetError
 from accelopt_profiling.triton import emulated
 from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.estimation.autotune import tried_for
+from accelopt_profiling.triton.interpreter.work import SECOND
 
 pytestmark = pytest.mark.triton
 
@@ -183,8 +184,8 @@ def test_a_sum_over_a_sample_of_programs_is_not_known():
         assert not session.coverage.known(total).any()
 
 
-def test_a_launch_that_fits_the_time_runs_in_full():
-    with emulated("h100", sample=4, seconds=30) as session:
+def test_a_launch_that_fits_the_work_runs_in_full():
+    with emulated("h100", sample=4, whole_work=30 * SECOND) as session:
         x, y, out = launch_add(10_000)
     assert session.executions[0].complete
     assert session.coverage.known(out) is None

@@ -7,10 +7,11 @@ import torch
 import triton
 import triton.language as tl
 
+from accelopt_profiling.recording import emulation as recording_emulation
 from accelopt_profiling.recording.emulation import RecordingEmulation
 from accelopt_profiling.triton import emulated
-from accelopt_profiling.triton.interpreter import loops
 from accelopt_profiling.triton.interpreter.loops import SAMPLED, sampled_iterations
+from accelopt_profiling.triton.interpreter.work import OPERATION
 
 pytestmark = pytest.mark.triton
 
@@ -62,32 +63,29 @@ def test_the_sample_does_not_fall_into_step_with_what_happens_at_times():
     assert len({n % 8 for n in picked}) > 4
 
 
-def test_a_launch_that_takes_too_long_is_sampled_from_there_on(monkeypatch):
-    now = iter(range(10**6))
-    monkeypatch.setattr(loops.time, "thread_time", lambda: float(next(now)))
+def test_a_launch_that_takes_too_long_is_sampled_from_there_on():
     n = 16 * 1000
-    with emulated("h100", loop_seconds=100.0) as session:
+    with emulated("h100", loop_work=100 * OPERATION) as session:
         x, y = torch.randn(n, device="cuda"), torch.empty(32, device="cuda")
         walk[(1,)](x, y, n, B=16)
+        assert session.work < 500 * OPERATION
     (execution,) = session.executions
     assert execution.error is None
     assert not execution.faults
     assert execution.counts.loops_sampled
     assert not execution.complete
-    assert next(now) < 500
     loads = sorted(c.load_bytes for c in execution.counts.lines.values() if c.load_bytes)
     assert loads == [pytest.approx(4 * n, rel=0.01)] * 2
     assert y.isnan().all(), "what it wrote is not known"
 
 
 def test_a_launch_that_would_take_too_long_is_recorded_and_given_up_in_its_loop(monkeypatch):
-    now = iter(range(10**6))
-    monkeypatch.setattr(loops.time, "thread_time", lambda: float(next(now)))
+    monkeypatch.setattr(recording_emulation, "LAUNCH_WORK", 100 * OPERATION)
     emulation = RecordingEmulation("h100")
     try:
         x, y = torch.randn(16 * 1000, device="cuda"), torch.empty(32, device="cuda")
         walk[(1,)](x, y, x.numel(), B=16)
+        assert emulation._session.work < 500 * OPERATION
     finally:
         emulation._context.__exit__(None, None, None)
     assert (emulation.executed, emulation.skipped) == (0, 1)
-    assert next(now) < 500

@@ -29,12 +29,13 @@ from accelopt_profiling.problems.inference.repair_loop import InferenceRun, Repa
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 from accelopt_profiling.problems.inference.usage import FunctionUse, function_uses
 from accelopt_profiling.problems.loading.call import seed_everything
+from accelopt_profiling.triton.interpreter.work import SECOND
 from accelopt_profiling.triton_adapter.runtime import JITFunction
 from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
-#: Seconds of a launch of a tried call after which its long loops are sampled.
-LOOP_SECONDS = 2.0
+#: Work of a launch of a tried call after which its long loops are sampled.
+LOOP_WORK = 2 * SECOND
 
 #: How much larger a size is tried where a launch has no programs or leaves its tensors.
 _GROWTH = (4, 32)
@@ -132,7 +133,7 @@ class _TritonLoop(RepairLoop[_TritonRun]):
     def attempt(self, call: InferredCall, entry: EntryCandidate, hollow: bool = False) -> _TritonRun:
         from accelopt_profiling.triton.capture.install import emulated
 
-        with emulated(self._params.target, sample=1, hollow=hollow, loop_seconds=LOOP_SECONDS) as session:
+        with emulated(self._params.target, sample=1, hollow=hollow, loop_work=LOOP_WORK) as session:
             values, error = self.run_entry(call, "launch" if entry.kind == "kernel" else "returns")
         executions = [e for e in session.executions if not e.tuning]
         return _TritonRun(error, values, executions, self._context.kernel_path)

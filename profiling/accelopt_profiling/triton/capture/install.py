@@ -74,31 +74,31 @@ def emulated(
     mode: Mode = "capture",
     *,
     sample: int | None = 4,
-    seconds: float = 0.0,
+    whole_work: int = 0,
     hollow: bool = False,
     lenient: bool = False,
     count: bool = True,
     observe: Callable[[LaunchExecution], None] | None = None,
     plan: InterpretationPlan | None = None,
-    loop_seconds: float | None = None,
+    loop_work: int | None = None,
 ) -> Iterator[CaptureSession]:
     """Emulate ``target`` in this process until the block ends.
 
     "execute" interprets every program of every launch at once, so that the user's code gets real results; an error in
     a kernel, or an access out of bounds, is raised from the launch. "capture" interprets ``sample`` programs of each
-    launch and counts them, or all of a launch that fits into what is left of ``seconds`` for the session; errors
-    are kept in ``session.executions``. ``hollow`` replaces random draws by zeros. ``lenient`` computes nothing on large
-    tensors, and lets comparisons look at what is known, once something is only partly. ``observe`` is called with each
-    launch. With a ``plan`` "capture" interprets what it says, whatever time that takes, and counts nothing. From
-    ``loop_seconds`` of a launch on, some iterations of its long loops stand for all, so that what it writes is not
-    known.
+    launch and counts them, or all of a launch that fits into what is left of ``whole_work`` (in elements, see ``work``)
+    for the session; errors are kept in ``session.executions``. From ``loop_work`` of a launch on, some iterations of
+    its long loops stand for all, so that what it writes is not known. ``hollow`` replaces random draws by zeros.
+    ``lenient`` computes nothing on large tensors, and lets comparisons look at what is known, once something is only
+    partly. ``observe`` is called with each launch. With a ``plan`` "capture" interprets what it says, and counts
+    nothing.
 
     Raises:
         UnknownTargetError: there is no such GPU.
     """
     gpu = load_gpu(target) if isinstance(target, str) else target
     session = CaptureSession(
-        gpu, mode, sample, seconds, count, hollow, loop_seconds, observe=observe, plan=plan
+        gpu, mode, sample, whole_work, count, hollow, loop_work, observe=observe, plan=plan
     )
     session.driver = StandInDriver(gpu, session.record)
     real_compile = real_compiler()
@@ -140,7 +140,6 @@ def emulated(
             stack.callback(setattr, owner, name, getattr(owner, name))
             setattr(owner, name, value)
         stack.enter_context(active_driver(session.driver))
-        if plan is not None:
-            interpreter().builder.meter = WorkMeter(most=plan.most)
-            stack.callback(setattr, interpreter().builder, "meter", WorkMeter())
+        stack.callback(setattr, interpreter().builder, "meter", interpreter().builder.meter)
+        interpreter().builder.meter = WorkMeter(most=plan.most if plan is not None else None)
         yield session

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -69,7 +68,6 @@ class LaunchExecution:
     error: BaseException | None = None
     complete: bool = False
     tuning: bool = False
-    seconds: float = 0.0
     work: int = 0
     ran: LineRecord = field(default_factory=LineRecord)
 
@@ -81,10 +79,10 @@ class CaptureSession:
     target: GpuTarget
     mode: Mode
     sample: int | None
-    seconds: float
+    whole_work: int
     count: bool
     hollow: bool
-    loop_seconds: float | None = None
+    loop_work: int | None = None
     driver: Any = None
     device: Any = None
     executions: list[LaunchExecution] = field(default_factory=list)
@@ -96,11 +94,10 @@ class CaptureSession:
     #: Elements that each comparison of the user's code compared, of how many.
     own_checks: list[tuple[int, int]] = field(default_factory=list)
     own_failure: bool = False  # one of its comparisons failed by elements that are known
-    _spent: float = 0.0
 
     @property
     def work(self) -> int:
-        """What a session with a plan has taken to interpret so far, in elements."""
+        """What has been taken to interpret so far, in elements."""
         return interpreter().builder.meter.spent
 
     @property
@@ -150,7 +147,6 @@ class CaptureSession:
         )
         self.executions.append(execution)
         if not execution.tuning or self.driver.running_try:
-            started = time.perf_counter()
             interpreter().recorder.clear()
             try:
                 self._interpret(execution)
@@ -162,8 +158,6 @@ class CaptureSession:
                 execution.error = error
                 self.coverage.end_launch(complete=False)
             execution.ran = interpreter().recorder.taken(execution.launch.file)
-            execution.seconds = time.perf_counter() - started
-            self._spent += execution.seconds
             if self.mode == "execute":  # a long run must not keep all its tensors alive
                 execution.launch = replace(execution.launch, args=())
             if self.observe is not None:
@@ -191,13 +185,13 @@ class CaptureSession:
         coverage = None if self.hollow else self.coverage
         if coverage is not None:
             coverage.begin_launch()
-        started = time.perf_counter()
+        before = self.work
         loops = self._loop_limit()
         try:
             interpreter().run(
                 launch, sample.counted, counter=counter, coverage=coverage, memory=memory, loops=loops
             )
-            each = (time.perf_counter() - started) / max(1, len(sample.counted))
+            each = (self.work - before) / max(1, len(sample.counted))
             if counter is not None:
                 execution.counts = counter.finish()
                 execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
@@ -205,7 +199,7 @@ class CaptureSession:
             if self.hollow:  # values do not matter, so neither do the programs that are not counted
                 return
             rest = list(sample.edges)
-            fits = each * sample.programs <= self.seconds - self._spent
+            fits = each * sample.programs <= self.whole_work - before
             if fits and not sample.complete and not loops.sampled:
                 done = set(sample.counted)
                 rest = [p for p in sample_programs(launch.grid, None).counted if p not in done]
@@ -222,12 +216,12 @@ class CaptureSession:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 
     def _loop_limit(self) -> LoopLimit:
-        """Return the limit of a launch that begins now; it may take what is left of ``seconds`` besides."""
+        """Return the limit of a launch that begins now; it may take what is left of ``whole_work`` besides."""
         if self.hollow:
-            return LoopLimit(0.0)
-        if self.loop_seconds is None:
+            return LoopLimit(0)
+        if self.loop_work is None:
             return LoopLimit()
-        return LoopLimit(time.thread_time() + max(self.loop_seconds, self.seconds - self._spent))
+        return LoopLimit(max(self.work + self.loop_work, self.whole_work))
 
     def _estimate_work(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
         """Run one program, and estimate from it what all take; those that run side by side share what surrounds each
@@ -308,7 +302,7 @@ def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
     counter = OperationCounter(launch.file, programs.programs, regions)
     interpreter().recorder.clear()
     try:
-        interpreter().run(launch, programs.counted, counter=counter, memory=memory, loops=LoopLimit(0.0))
+        interpreter().run(launch, programs.counted, counter=counter, memory=memory, loops=LoopLimit(0))
         execution.counts = counter.finish()
         execution.line_tensors, execution.program_bytes = counter.line_tensors, counter.program_bytes
     except Exception as error:  # the kernel's own, or something that cannot run here

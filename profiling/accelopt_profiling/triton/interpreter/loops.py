@@ -7,7 +7,6 @@ iterations is met as often as it happens.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -40,17 +39,15 @@ class _CountingBuilder(Protocol):
 
 @dataclass
 class LoopLimit:
-    """When long loops of a launch begin to be sampled: from ``until`` on (of ``time.thread_time``, so that other work
-    matters little), at once where that is 0, never where it is None. ``sampled`` tells that one was: what the launch
-    computed since is wrong.
+    """When long loops of a launch begin to be sampled: once the meter has spent ``until``, at once where that is 0,
+    never where it is None. ``sampled`` tells that one was: what the launch computed since is wrong.
     """
 
-    until: float | None = None
+    until: int | None = None
     sampled: bool = False
 
-    @property
-    def reached(self) -> bool:
-        return self.until is not None and time.thread_time() >= self.until
+    def reached(self, meter: WorkMeter) -> bool:
+        return self.until is not None and meter.spent >= self.until
 
 
 class InterpretedRange:
@@ -105,7 +102,7 @@ class InterpretedRange:
         """Give the numbers of the iterations to run: all, and from the limit on some with as much more weight."""
         for number in range(len(self._values)):
             left = len(self._values) - number
-            if left > SAMPLED_ABOVE and self._builder.loops.reached:
+            if left > SAMPLED_ABOVE and self._builder.loops.reached(self._builder.meter):
                 break
             yield number
         else:

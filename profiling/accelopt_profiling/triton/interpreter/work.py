@@ -9,6 +9,8 @@ from dataclasses import dataclass
 OPERATION = 8192
 #: Multiplications and additions of a matrix product that cost as much as one element of another operation.
 PRODUCTS = 16
+#: What two cores of x86-64 interpret in about a second, measured once: bounds are so many of these.
+SECOND = 250_000_000
 
 
 class WorkExceededError(Exception):
