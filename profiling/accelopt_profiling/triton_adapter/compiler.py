@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
+import triton
 from triton.backends import backends
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
@@ -39,6 +43,34 @@ def after_own_passes(wrap: Callable[[Stage, Any], Stage]) -> Iterator[None]:
     finally:
         for kind, add_stages in zip(classes, before, strict=True):
             kind.add_stages = add_stages
+
+
+#: The modules of which one makes the key of Triton's cache: up to 3.4, and since 3.5.
+_KEY_MAKERS = ("triton.compiler.compiler", "triton.runtime.cache")
+
+
+@contextmanager
+def quick_key() -> Iterator[None]:
+    """Let Triton's cache go by when its files were installed, until the block ends: to hash them takes 0.3 s."""
+    modules: list[Any] = [importlib.import_module(name) for name in _KEY_MAKERS]
+    owners = [module for module in modules if hasattr(module, "triton_key")]
+    before = [module.triton_key for module in owners]
+    for module in owners:
+        module.triton_key = _installation
+    try:
+        yield
+    finally:
+        for module, key in zip(owners, before, strict=True):
+            module.triton_key = key
+
+
+@cache
+def _installation() -> str:
+    """Return what tells this installation of Triton from others: version, and its files' sizes and times."""
+    folder = Path(triton.__file__).parent
+    parts = ("compiler/*.py", "language/*.py", "backends/**/*.py", "_C/libtriton*")
+    states = [file.stat() for part in parts for file in sorted(folder.glob(part))]
+    return f"{triton.__version__} {folder} {[(state.st_size, state.st_mtime_ns) for state in states]}"
 
 
 def ptxas(arch: int) -> tuple[str, str]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -243,3 +244,27 @@ def test_numpy_has_a_type_for_every_type_of_tensors() -> None:
 
 def test_a_tensor_is_passed_as_a_pointer_to_its_type() -> None:
     assert interpreter.pointer_type(torch.zeros(1, dtype=torch.float16)) == tl.pointer_type(tl.float16)
+
+
+def test_the_key_of_compiled_kernels_tells_installations_apart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another build of the same version has other files, though nobody hashes them."""
+    (tmp_path / "_C").mkdir()
+    library = tmp_path / "_C/libtriton.so"
+    library.write_text("one")
+    monkeypatch.setattr(triton, "__file__", str(tmp_path / "__init__.py"))
+    keys = [compiler._installation.__wrapped__()]
+    library.write_text("another")
+    keys.append(compiler._installation.__wrapped__())
+    assert keys[0] != keys[1]
+    assert all(key.startswith(triton.__version__) for key in keys)
+
+
+def test_triton_hashes_its_files_for_others_alone() -> None:
+    owners = [m for name in compiler._KEY_MAKERS if hasattr(m := sys.modules[name], "triton_key")]
+    own = [owner.triton_key for owner in owners]
+    assert own
+    with compiler.quick_key():
+        assert all(owner.triton_key is compiler._installation for owner in owners)
+    assert [owner.triton_key for owner in owners] == own

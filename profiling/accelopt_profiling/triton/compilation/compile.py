@@ -113,7 +113,12 @@ def _triton_compile(
 ) -> tuple[Any, bool]:
     import triton
 
-    from accelopt_profiling.triton_adapter.compiler import ASTSource, after_own_passes, missing_linker
+    from accelopt_profiling.triton_adapter.compiler import (
+        ASTSource,
+        after_own_passes,
+        missing_linker,
+        quick_key,
+    )
 
     if reason := missing_linker(target.backend):
         raise MissingToolError(reason)
@@ -133,7 +138,12 @@ def _triton_compile(
         return run
 
     # ptxas errors are printed with the whole PTX before they are raised: keep that from the worker's output.
-    with own_cache(launch.file, cache), after_own_passes(checked), contextlib.redirect_stdout(io.StringIO()):
+    with (
+        own_cache(launch.file, cache),
+        quick_key(),
+        after_own_passes(checked),
+        contextlib.redirect_stdout(io.StringIO()),
+    ):
         kernel = triton.compile(source, target=target.triton_target(), options=dict(options))
     return kernel, not modules
 
