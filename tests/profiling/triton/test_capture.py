@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -54,6 +55,10 @@ def test_the_systems_own_program_knows_the_same_gpu():
         assert 70_000 < memory < 90_000
         query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader"]
         assert subprocess.check_output(query, text=True).strip() == f"{memory} MiB"
+        folder = os.environ["PATH"].split(os.pathsep)[0]
+    shutil.rmtree(folder)
+    with emulated("h100"):
+        assert subprocess.run(["nvidia-smi"], capture_output=True, check=True).stdout
     before = os.environ["PATH"]
     with emulated("mi300x"):
         assert os.environ["PATH"] == before

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 import tempfile
@@ -58,13 +59,20 @@ def nvidia_smi(target: GpuTarget) -> Iterator[None]:
     if target.backend != "cuda":
         yield
         return
-    before = os.environ.get("PATH", os.defpath)
-    with tempfile.TemporaryDirectory(prefix="accelopt-bin-") as folder:
-        file = Path(folder, "nvidia-smi")
-        file.write_text(program(target), encoding="utf-8")
+    before, text = os.environ.get("PATH", os.defpath), program(target)
+    file = Path(_folder(text).name, "nvidia-smi")
+    if not file.exists():
+        file.parent.mkdir(exist_ok=True)  # a step may have emptied its temporary folder
+        file.write_text(text, encoding="utf-8")
         file.chmod(0o755)
-        os.environ["PATH"] = os.pathsep.join([folder, before])
-        try:
-            yield
-        finally:
-            os.environ["PATH"] = before
+    os.environ["PATH"] = os.pathsep.join([str(file.parent), before])
+    try:
+        yield
+    finally:
+        os.environ["PATH"] = before
+
+
+@functools.cache
+def _folder(text: str) -> tempfile.TemporaryDirectory[str]:
+    """Return the folder of the program ``text``, one for all emulations of this process: a check has fifty."""
+    return tempfile.TemporaryDirectory(prefix="accelopt-bin-")
