@@ -71,6 +71,8 @@ Semantic = _stock.TritonSemantic if VERSION >= (3, 4) else _FunctionsAsMethods
 def with_semantic(function: Callable[..., Any], builder: Any, semantic: Any) -> Callable[..., Any]:
     """Return a language function that runs on ``builder``, whatever its caller hands on."""
     handed: dict[str, Any] = {"_builder": builder} if VERSION < (3, 4) else {"_semantic": semantic}
+    if is_builtin(function):
+        function = inspect.unwrap(function, stop=lambda inner: not is_builtin(inner))
 
     def call(*arguments: Any, **options: Any) -> Any:
         return function(*arguments, **{**without_semantic(options), **handed})
@@ -112,6 +114,19 @@ def patches() -> Iterator[Patch]:
         yield tl.condition, "__bool__", lambda condition: bool(condition.condition)
     if VERSION < (3, 6):  # it takes elements for bytes
         yield TensorDescHandle, "validate", _check_descriptor
+
+
+def broadcasting(alike: Callable[[Any, Any], bool]) -> Patch:
+    """Return a patch by which operands stay as they are where ``alike`` tells that they have the same shape."""
+    owner: Any = Semantic if VERSION >= (3, 4) else _semantic
+    place = 1 if VERSION >= (3, 4) else 0
+    broadcast = owner.broadcast_impl_value
+
+    def broadcast_operands(*operands: Any, **options: Any) -> Any:
+        pair = operands[place : place + 2]
+        return pair if len(pair) == 2 and alike(*pair) else broadcast(*operands, **options)
+
+    return owner, "broadcast_impl_value", broadcast_operands
 
 
 def pointers_of_blocks() -> Iterator[Patch]:

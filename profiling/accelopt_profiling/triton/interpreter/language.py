@@ -281,3 +281,10 @@ class BlockTypes:
 
         yield tl.block_type, "__init__", make_type
         yield tl.tensor, "__init__", make_tensor
+        yield adapter.broadcasting(_equally_large)
+
+
+def _equally_large(one: Any, other: Any) -> bool:
+    """Return whether two values are blocks of the same sizes; False where their types were made elsewhere."""
+    sizes = getattr(one.type, "sizes_of_tensors", None)
+    return sizes is not None and sizes is getattr(other.type, "sizes_of_tensors", None)
