@@ -13,6 +13,11 @@ import pytest
 from hypothesis import settings
 from support.shared_host import SharedHost, SharedWorkers
 
+from accelopt_profiling.worker.environment import IDLE_THREADS
+
+# Before NumPy and torch are imported here, and for all processes that tests start.
+os.environ.update(IDLE_THREADS)
+
 # Hypothesis's own deadline is too short on a busy machine. In CI it draws the same examples each time.
 settings.register_profile(
     "patient", settings.get_profile("ci" if os.environ.get("CI") else "default"), deadline=None
