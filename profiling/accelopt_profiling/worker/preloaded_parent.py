@@ -49,14 +49,19 @@ _IMPORT_SECONDS = 300.0
 _NEEDED: dict[Runtime, tuple[str, ...]] = {"numpy": ("numpy",), "torch": ("numpy", "torch", "triton")}
 _WANTED: dict[Runtime, tuple[str, ...]] = {
     "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps.table"),
-    "torch": ("accelopt_profiling.triton.profile", "accelopt_profiling.gate.steps.table"),
+    "torch": (
+        "accelopt_profiling.triton.profile",
+        "accelopt_profiling.triton_adapter.compiler",
+        "accelopt_profiling.gate.observe.launch_coverage",
+        "accelopt_profiling.gate.steps.table",
+    ),
 }
 #: What each runtime imports once a step has imported it, or it has had nothing to do for a while after a first step:
 #: parts of those packages that many libraries import, and that take seconds. Torch's compiler (its two halves) is over
 #: half of what the imports of such a library take.
 _LATER: dict[Runtime, tuple[str, ...]] = {
-    "numpy": (),
-    "torch": ("torch._dynamo", "torch._inductor.compile_fx"),
+    "numpy": ("numpy.random", "numpy.ma"),
+    "torch": ("sympy", "torch._dynamo", "torch._inductor.compile_fx"),
 }
 _IDLE_SECONDS = 3.0
 _WHY = {TOO_MUCH_MEMORY: "memory", TOO_MANY_PROCESSES: "processes", TOO_MUCH_WRITTEN: "written"}

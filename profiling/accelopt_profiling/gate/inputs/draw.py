@@ -246,7 +246,6 @@ class _Drawing:
         digests = self._save(drawn.index, inputs, arguments, case_call)
         self.used += byte_count(inputs)
         arrays = [a for _, a in arrays_of(inputs)]
-        self.context.emit({"drawn": drawn.name})
         return replace(
             drawn, digests=digests, call=asdict(call),
             shapes=[list(a.shape) for a in arrays], dtypes=[str(a.dtype).removeprefix("torch.") for a in arrays],

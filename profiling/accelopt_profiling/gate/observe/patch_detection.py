@@ -76,8 +76,9 @@ def _shared(value: Any) -> bool:
 
 def _owners() -> list[tuple[str, Any]]:
     owners: list[tuple[str, Any]] = []
-    for name, module in list(sys.modules.items()):
-        if isinstance(module, ModuleType) and (name in _MODULES or name.startswith(_OURS)):
+    for name in (*_MODULES, *(name for name in list(sys.modules) if name.startswith(_OURS))):
+        module = sys.modules.get(name)
+        if isinstance(module, ModuleType):
             owners.append((name, module))
             if name.startswith(_OURS):
                 owners += _classes(module)

@@ -120,7 +120,6 @@ def _one(
     work: HostWork,
     precision: _Precision,
 ) -> ReferenceCase:
-    context.emit({"reference": index})
     digests = case_digests(context, index)
     case_call = saved_call(context, index)
     with ProblemSizes(problem).at(case_call.sizes).applied():

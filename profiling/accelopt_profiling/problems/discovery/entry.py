@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from accelopt_profiling.kernels import Discovery, find_kernels
 from accelopt_profiling.measurement import Dialect
@@ -14,8 +15,11 @@ from accelopt_profiling.source_text import parse_python
 #: Functions that bind names at run time.
 _BINDERS = frozenset({"globals", "locals", "vars", "setattr", "exec"})
 _NOT_ENTRIES = ("_", "test_", "bench", "main", "reference", "get_inputs")
+#: A check asks of one text for each of its cases.
+_KEPT = 16
 
 
+@lru_cache(_KEPT)
 def find_entry(text: str, count: int, file: str | None = None) -> str:
     """Return the one public function that launches a kernel, or the one NKI kernel, if it takes ``count`` arguments.
 
@@ -53,6 +57,7 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     raise ProblemError("problem-invalid", message, file)
 
 
+@lru_cache(_KEPT)
 def check_entry(text: str, name: str, count: int | None, kernel_file: str, file: str | None = None) -> None:
     """Check by syntax that the kernel file ``text`` defines the entry point ``name`` that its problem states.
 
