@@ -40,7 +40,7 @@ class Language:
     ) -> None:
         self._builder, self._semantic, self._body = builder, semantic, body
         self._block_types = BlockTypes()
-        self._patches: list[tuple[Any, str, Any]] = []
+        self._patches: list[tuple[Any, dict[str, Any]]] = []  # members by who owns them
 
     def replacement(self, value: Any) -> Any:
         """Return the substitute of a kernel's global while interpreting: language functions imported by name."""
@@ -91,26 +91,22 @@ class Language:
     @contextmanager
     def scope(self) -> Iterator[None]:
         """Patch ``triton.language`` and the interpreter's module so that kernels run on this builder; then restore."""
-        saved: list[tuple[Any, str, Any]] = []
+        saved: list[tuple[Any, dict[str, Any]]] = []
         try:
-            for owner, name, value in self._patches or self.build():
-                saved.append((owner, name, vars(owner).get(name, _ABSENT)))
-                setattr(owner, name, value)
+            for owner, members in self._patches or self.build():
+                saved.append((owner, {name: vars(owner).get(name, _ABSENT) for name in members}))
+                _replace(owner, members)
             yield
         finally:
-            for owner, name, value in reversed(saved):
-                if value is _ABSENT:
-                    delattr(owner, name)
-                else:
-                    setattr(owner, name, value)
+            for owner, members in reversed(saved):
+                _replace(owner, members)
 
-    def build(self) -> list[tuple[Any, str, Any]]:
+    def build(self) -> list[tuple[Any, dict[str, Any]]]:
         """Collect the patches: language functions run on this builder, and over them those of this package."""
-        patches = {
-            (id(owner), name): (owner, name, self._with_semantic(f)) for owner, name, f in adapter.builtins()
-        }
-        for owner, name, value in self._own():
-            patches[id(owner), name] = (owner, name, value)
+        functions = ((owner, name, self._with_semantic(f)) for owner, name, f in adapter.builtins())
+        patches: dict[int, tuple[Any, dict[str, Any]]] = {}
+        for owner, name, value in (*functions, *self._own()):
+            patches.setdefault(id(owner), (owner, {}))[1][name] = value
         self._patches = list(patches.values())
         return self._patches
 
@@ -165,6 +161,18 @@ class Language:
             for name, function in vars(library).items():
                 if inspect.isfunction(function) and hasattr(adapter.LIBDEVICE, name):
                     yield library, name, self._libdevice(name)
+
+
+def _replace(owner: Any, members: dict[str, Any]) -> None:
+    """Give an ``owner`` other members, all of a module in one go; those that are ``_ABSENT`` are removed."""
+    if inspect.ismodule(owner) and _ABSENT not in members.values():
+        vars(owner).update(members)
+        return
+    for name, member in members.items():
+        if member is _ABSENT:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, member)
 
 
 def _static_range(start: Any, stop: Any = None, step: Any = 1, **_: Any) -> range:
