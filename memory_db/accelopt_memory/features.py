@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 #: Width of the windows over the normalised tree, and how many hashes are kept (the smallest: a bottom-k
 #: sketch, A. Broder, "On the resemblance and containment of documents", 1997), in so many hexadecimal digits.
@@ -84,7 +84,7 @@ def kernel_features(text: str, kernel: str | None = None, bound: str | None = No
             discovery.findings[0].message if discovery.findings else f"It has no kernel {kernel or 'at all'}."
         )
         raise ValueError(f"No features: {why}")
-    tree = parse_python(text)
+    tree = syntax_of(text)
     names = _imported_names(tree)
     functions = {n.name: n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     root = next(

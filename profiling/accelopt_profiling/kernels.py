@@ -7,7 +7,7 @@ import hashlib
 from dataclasses import dataclass, field
 
 from accelopt_profiling.measurement import Dialect, Finding
-from accelopt_profiling.source_text import ParsedPython, try_parse
+from accelopt_profiling.source_text import ParsedPython, by_text, try_parse
 
 #: Decorators that make a function a kernel, and the dialect they make it.
 _JIT: dict[str, Dialect] = {
@@ -138,6 +138,7 @@ def may_hold_kernels(text: str) -> bool:
     return ("triton" in text or "nki" in text) and any(name in text for name in _JIT_NAMES)
 
 
+@by_text
 def find_kernels(text: str) -> Discovery:
     """Find the kernels of ``text``. A file that does not parse gives one finding and no kernel; nothing is raised."""
     return kernels_in(try_parse(text))

@@ -17,7 +17,7 @@ from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.inference.problem_text import problem_text
 from accelopt_profiling.problems.inference.usage import function_uses
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 #: Importing a library takes its time on a busy machine, besides the tries themselves.
 _IMPORT_SECONDS = 60.0
@@ -53,7 +53,7 @@ def guessed(file: KernelFile, kernel: Kernel, why: str) -> InferredProblem:
     states."""
     if kernel.dialect == "nki":
         return InferredProblem(problem_template(file.text, kernel, why), kernel.name, remaining=why)
-    tree = parse_python(file.text)
+    tree = syntax_of(file.text)
     name = kernel.name.split("#")[0].split(".")[-1]
     functions = function_uses(tree, {name})
     entries = [e for e in entry_candidates(tree, [name]) if e.function in functions]

@@ -8,9 +8,13 @@ import io
 import os
 import re
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache, wraps
 from pathlib import Path
+from typing import TypeVar
+
+_Answer = TypeVar("_Answer")
 
 #: The size up to which a file is read.
 MAX_BYTES = 16 << 20
@@ -18,6 +22,8 @@ MAX_BYTES = 16 << 20
 COMPUTED_IMPORT = "*"
 #: How often a parse that CPython spoiled itself is repeated; one repeat is enough unless it is spoiled again.
 ATTEMPTS = 10
+#: Texts of which answers are kept, and the characters of the longest: its tree takes some 100 bytes for each.
+_TEXTS, _LONGEST = 32, 40_000
 
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -150,6 +156,30 @@ def parse_python(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+def by_text(answer: Callable[[str], _Answer]) -> Callable[[str], _Answer]:
+    """Keep what a pure function answers about the latest texts, unless they are long.
+
+    Everyone gets the same object for the same text, and changes nothing of it.
+    """
+    kept = lru_cache(maxsize=_TEXTS)(answer)
+
+    @wraps(answer)
+    def of(text: str) -> _Answer:
+        return kept(text) if len(text) <= _LONGEST else answer(text)
+
+    return of
+
+
+@by_text
+def syntax_of(text: str) -> ast.Module:
+    """Return the syntax of ``text``, to be read only; ``parse_python`` is for who changes it.
+
+    Raises:
+        SyntaxError, ValueError, RecursionError, MemoryError: as ``ast.parse``.
+    """
+    return parse_python(text)
+
+
 def parse_expression(text: str) -> ast.expr:
     """Return the syntax of the one expression that ``text`` holds, perhaps over several lines; columns count from 1.
 
@@ -213,7 +243,7 @@ def _named_module(argument: ast.expr) -> tuple[str, int]:
 def try_parse(text: str) -> ParsedPython:
     """Parse ``text``; a text that Python cannot parse is described, not raised."""
     try:
-        return ParsedPython(text, parse_python(text))
+        return ParsedPython(text, syntax_of(text))
     except SyntaxError as error:
         return ParsedPython(text, ast.Module([], []), str(error.msg), error.lineno or 1)
     except ValueError as error:

@@ -54,13 +54,16 @@ class _LostHost:
 
 
 async def test_a_text_is_parsed_once_from_discovery_to_the_job(tmp_path, parsed):
-    file = examine(_folder(tmp_path), KERNEL, project_root=tmp_path)
+    path, text = _folder(tmp_path), f"{KERNEL}\n# which no other test has parsed: {tmp_path}\n"
+    problem = path.with_name("k_problem.py")
+    problem.write_text(f"{PROBLEM}# {tmp_path}\n")
+    file = examine(path, text, project_root=tmp_path)
     request = ProfileRequest(file, {"triton": "h100", "nki": "trn1"})
     found = [m async for m in profile(_LostHost(), request)][-1]  # type: ignore[arg-type]
     assert [f.code for f in found.findings] == ["kernel-crashed"]
     assert set(file.source(ship_imports=True).files) == {"k.py", "k_problem.py", "sizes.py"}
-    assert parsed.count(KERNEL) == 1
-    assert parsed.count(PROBLEM) == 1
+    assert parsed.count(text) == 1
+    assert parsed.count(problem.read_text()) == 1
 
 
 def test_an_examined_file_travels_between_processes(tmp_path):

@@ -9,7 +9,7 @@ import tokenize
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 _GAP = r"(?:[ \t\f]|\\(?:\r\n|\r|\n))*"
 #: What may stand between two statements of one line, and after the last of them.
@@ -27,7 +27,7 @@ class StatementEdits:
         Raises:
             SyntaxError: it does not parse.
         """
-        self.text, self.tree = text, parse_python(text)
+        self.text, self.tree = text, syntax_of(text)
         self._lines = io.StringIO(text, newline="").readlines()
         self._starts = [0, *accumulate(map(len, self._lines))]
         self._newline = match.group() if (match := _ENDS.search(text)) else "\n"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from accelopt_agent.syntax.module_parts import ModuleParts, read_parts, same_code
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 #: The functions by which a kernel file holds its own problem, per kind, and the values that may belong to it.
 _PROBLEM_VALUES = frozenset({"tolerance", "shapes", "entry", "keywords", "grid", "backward"})
@@ -108,7 +108,7 @@ def _named_in(texts: Iterable[str]) -> set[str]:
     found = set[str]()
     for text in texts:
         try:
-            tree = parse_python(text)
+            tree = syntax_of(text)
         except (SyntaxError, ValueError):
             continue
         for node in ast.walk(tree):

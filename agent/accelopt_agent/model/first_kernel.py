@@ -12,7 +12,7 @@ from accelopt_agent.model.prompt_templates import fenced, render
 from accelopt_agent.model.rewrite import fenced_blocks
 from accelopt_agent.model.team import ModelTeam, Role
 from accelopt_agent.search.budget import Meter
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def module_in(answer: str) -> str | None:
     """Return the largest block of the answer that is Python and defines ``ModelNew``; None without one."""
     for text in fenced_blocks(answer) or [answer]:
         try:
-            body = parse_python(text).body
+            body = syntax_of(text).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             continue
         if any(isinstance(node, ast.ClassDef) and node.name == "ModelNew" for node in body):

@@ -9,7 +9,7 @@ from accelopt_agent.model.edit_bounds import Bounds
 from accelopt_agent.model.edits import InvalidAnswerError
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_agent.syntax.module_parts import ModuleParts, name_of, read_parts
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 _FENCED = re.compile(r"^[ \t]*(`{3,}|~{3,})[\w+ \t-]*\n(.*?)^[ \t]*\1[ \t]*$", re.MULTILINE | re.DOTALL)
 
@@ -54,7 +54,7 @@ def _code(answer: str) -> str:
 def _spans(text: str) -> dict[str, tuple[int, int]]:
     """Map the definitions of the top level to their lines (0-based, exclusive), decorators included."""
     found: dict[str, tuple[int, int]] = {}
-    for statement in parse_python(text).body:
+    for statement in syntax_of(text).body:
         name = name_of(statement)
         if name is not None:
             first = min(
@@ -93,7 +93,7 @@ def _merged(base_text: str, code: str) -> str:
 
 def _after_imports(text: str) -> int:
     """Return the number of lines up to the end of the last import of the top level."""
-    body = parse_python(text).body
+    body = syntax_of(text).body
     ends = [n.end_lineno or n.lineno for n in body if isinstance(n, (ast.Import, ast.ImportFrom))]
     return max(ends, default=0)
 

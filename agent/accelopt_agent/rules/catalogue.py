@@ -22,7 +22,7 @@ from accelopt_agent.rules.analysis.triton.kernel import open_triton
 from accelopt_agent.search.node import Node
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
-from accelopt_profiling.source_text import parse_python, source_lines
+from accelopt_profiling.source_text import source_lines, syntax_of
 from accelopt_profiling.waiting import interruptible
 
 logger = logging.getLogger(__name__)
@@ -240,7 +240,7 @@ def _rewritten(rule: Rule, subject: RuleContext, rewrite: Rewrite) -> str:
     edits = [*rewrite.edits, *rewrite.launch_edits]
     try:
         text = apply_edits(subject.source.data, edits, subject.source.newline).decode()
-        parse_python(text)
+        syntax_of(text)
     except (ValueError, SyntaxError) as error:
         raise RuleError(f"{rule.name} made text that does not parse: {error}") from error
     kernel = subject.kernel

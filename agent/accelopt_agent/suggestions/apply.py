@@ -18,7 +18,7 @@ from accelopt_agent.syntax.lines import Lines, split_lines
 from accelopt_agent.syntax.module_parts import read_parts
 from accelopt_agent.syntax.scopes import Scope, scope_named, scopes_of, statement_spans
 from accelopt_profiling.kernels import Kernel, find_kernels
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 
 class _RefusalError(Exception):
@@ -83,7 +83,7 @@ def _same_kernel(text: str, suggestion: Suggestion) -> Kernel:
 
 def _merge(current_text: str, suggestion: Suggestion, kernel: Kernel) -> list[TextEdit]:
     base, fast, now = (split_lines(t) for t in (suggestion.base_text, suggestion.text, current_text))
-    base_tree, now_tree = parse_python(suggestion.base_text), parse_python(current_text)
+    base_tree, now_tree = syntax_of(suggestion.base_text), syntax_of(current_text)
     base_scopes, now_scopes = scopes_of(base_tree), scopes_of(now_tree)
     base_line = next(
         (k.line for k in find_kernels(suggestion.base_text).kernels if k.name == suggestion.kernel), 0
@@ -236,7 +236,7 @@ def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
 
 def _bodies(text: str) -> dict[str, str]:
     """Return the functions of ``text`` by name, as comparable syntax trees."""
-    return {s.name: ast.dump(s.node) for s in scopes_of(parse_python(text))}
+    return {s.name: ast.dump(s.node) for s in scopes_of(syntax_of(text))}
 
 
 def _values(text: str) -> dict[str, str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections import Counter
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import Any
 
 from accelopt_agent.syntax.scopes import scopes_of
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 
 def file_fingerprint(text: str) -> str:
@@ -45,51 +47,60 @@ def rewrite_fingerprint(base_text: str, text: str, kernel: str) -> str:
 @lru_cache(maxsize=64)
 def _statements(text: str) -> tuple[tuple[str, tuple[tuple[str, str], ...]], ...]:
     """Return the dumps of the top-level statements, each with the names and dumps of the functions in it."""
-    tree = normalised(text)
-    names = {scope.node: scope.name for scope in scopes_of(tree)}
+    tree = syntax_of(text)
+    scopes = scopes_of(tree)
+    dump = _Dump([scope.node for scope in scopes])
+    names = {scope.node: scope.name for scope in scopes}
     return tuple(
-        (ast.dump(s), tuple((names[n], ast.dump(n)) for n in ast.walk(s) if n in names)) for s in tree.body
+        (dump.of(s), tuple((names[n], dump.of(n)) for n in ast.walk(s) if n in names)) for s in tree.body
     )
 
 
-def normalised(text: str) -> ast.Module:
-    """Return the syntax tree without docstrings and other lone constants, local variables numbered by first
-    binding."""
-    tree = parse_python(text)
-    for scope in scopes_of(tree):
-        _strip(scope.node)
-        _Renamer(scope.node).visit(scope.node)
-    return tree
+class _Dump:
+    """Write syntax as ``ast.dump`` of CPython 3.11, without docstrings and other lone constants of ``functions``, their
+    local variables numbered by first binding. Parameters keep their names: calls use them as keywords.
+    """
 
+    def __init__(self, functions: Sequence[ast.FunctionDef | ast.AsyncFunctionDef]) -> None:
+        self._names: dict[ast.AST, str] = {}
+        self._inside = {node for function in functions for node in ast.walk(function)}
+        for function in functions:
+            self._number(function)
 
-def _strip(function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-    for node in ast.walk(function):
-        for field in ("body", "orelse", "finalbody"):
-            body = getattr(node, field, None)
-            if isinstance(body, list):
-                kept = [
-                    s for s in body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
-                ]
-                setattr(node, field, kept or ([ast.Pass()] if field == "body" and body else []))
+    def _number(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
+        nodes = list(ast.walk(function))
+        fixed = {name for n in nodes if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names}
+        own = [n.args for n in nodes if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+        fixed |= {n.arg for arguments in own for n in ast.walk(arguments) if isinstance(n, ast.arg)}
+        names = [n for n in nodes if isinstance(n, ast.Name) and n not in self._names]
+        numbers: dict[str, str] = {}
+        for name in names:
+            if isinstance(name.ctx, ast.Store) and name.id not in fixed:
+                numbers.setdefault(name.id, f"${len(numbers)}")
+        self._names |= {name: numbers[name.id] for name in names if name.id in numbers}
 
+    def of(self, node: object, owner: ast.AST | None = None, field: str = "") -> str:
+        if isinstance(node, list):
+            return f"[{', '.join(self.of(part) for part in self._counting(node, owner, field))}]"
+        if not isinstance(node, ast.AST):
+            return repr(node)
+        parts = []
+        for name in node._fields:
+            value = (
+                self._names.get(node, node.id)
+                if isinstance(node, ast.Name) and name == "id"
+                else getattr(node, name, None)
+            )
+            if value is not None or getattr(type(node), name, ...) is not None:
+                parts.append(f"{name}={self.of(value, node, name)}")
+        return f"{type(node).__name__}({', '.join(parts)})"
 
-class _Renamer(ast.NodeTransformer):
-    """Number the variables a function assigns. Parameters keep their names: calls use them as keywords."""
-
-    def __init__(self, function: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        declared = {
-            name for n in ast.walk(function) if isinstance(n, (ast.Global, ast.Nonlocal)) for name in n.names
-        }
-        inner = {s.node for s in scopes_of(function)}
-        taken = {a.arg for f in (function, *inner) for a in ast.walk(f.args) if isinstance(a, ast.arg)}
-        self.names: dict[str, str] = {}
-        for node in ast.walk(function):
-            name = node.id if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) else None
-            if name is not None and name not in taken | declared and not name.startswith("$"):
-                self.names.setdefault(name, f"${len(self.names)}")
-
-    def visit_Name(self, node: ast.Name) -> ast.Name:
-        return ast.copy_location(ast.Name(self.names.get(node.id, node.id), node.ctx), node)
+    def _counting(self, nodes: list[Any], owner: ast.AST | None, field: str) -> list[Any]:
+        """Return the parts of a field that count."""
+        if owner not in self._inside or field not in ("body", "orelse", "finalbody"):
+            return nodes
+        rest = [n for n in nodes if not (isinstance(n, ast.Expr) and isinstance(n.value, ast.Constant))]
+        return rest or ([ast.Pass()] if field == "body" and nodes else [])
 
 
 def _hash(parts: list[str]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from accelopt_agent.syntax.scopes import scopes_of
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import parse_python, syntax_of
 
 
 def only_kernel_changed(base_text: str, text: str, kernel: str) -> bool:
@@ -30,7 +30,7 @@ def kernel_changed(base_text: str, text: str, kernel: str) -> bool:
 
 def _kernel_and_launches(text: str, kernel: str) -> list[str]:
     """Return the syntax of the kernel and of the calls that launch it, in their order; nothing where it is gone."""
-    tree = parse_python(text)
+    tree = syntax_of(text)
     scope = next((s for s in scopes_of(tree) if s.name == kernel), None)
     if scope is None:
         return []

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -73,7 +73,7 @@ def read_parts(text: str) -> ModuleParts:
         SyntaxError: it does not parse.
     """
     parts = ModuleParts()
-    tree = parse_python(text)
+    tree = syntax_of(text)
     for number, statement in enumerate(tree.body):
         if number == 0 and isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant):
             continue

@@ -14,7 +14,7 @@ from typing import Literal
 
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_agent.syntax.scopes import scopes_of
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 #: "local": a name that the file binds itself; "fixed": a keyword, an imported or built-in name, an attribute, or the
 #: keyword of somebody else's function.
@@ -94,7 +94,7 @@ def read_tokens(text: str) -> TokenizedSource:
     Raises:
         SyntaxError: it does not parse.
     """
-    tree = parse_python(text)
+    tree = syntax_of(text)
     physical = split_lines(text)
     plain = "\n".join(physical.texts)
     names = _Names(tree)

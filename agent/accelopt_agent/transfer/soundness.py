@@ -7,7 +7,7 @@ import ast
 import builtins
 
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -16,7 +16,7 @@ def is_sound(result: str, before: str, kernel: str) -> bool:
     """Return whether ``result`` parses, still holds the kernel in its dialect, and reads no name too early that
     ``before`` does not read too early as well."""
     try:
-        if _repeats(parse_python(result)):
+        if _repeats(syntax_of(result)):
             return False
         unbound = _unbound(result) - _unbound(before)
     except SyntaxError:
@@ -41,7 +41,7 @@ def _repeats(tree: ast.AST) -> bool:
 
 def _unbound(text: str) -> set[tuple[str, str]]:
     """Return the names that a function reads before something binds them, each with its function."""
-    tree = parse_python(text)
+    tree = syntax_of(text)
     outside = set(dir(builtins)) | {"__file__", "__name__"}
     for statement in tree.body:
         outside |= _bound(statement, inside=not isinstance(statement, (*_Function, ast.ClassDef)))

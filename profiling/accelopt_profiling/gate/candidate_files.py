@@ -11,7 +11,7 @@ from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.jobs import Runtime, Source
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.discovery.imports import imported_names
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 
 def without_problem(request: GateRequest) -> Source:
@@ -66,7 +66,7 @@ def _hidden_paths(request: GateRequest) -> list[str]:
 
 def _kernel_file_calls(request: GateRequest, name: str) -> bool:
     """Check whether the original's own functions use ``name`` (such as a model built from ``Model``)."""
-    tree = parse_python(request.original.files[request.original.kernel])
+    tree = syntax_of(request.original.files[request.original.kernel])
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.ClassDef)) and node.name != name:
             used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

@@ -49,7 +49,7 @@ from accelopt_profiling.problems.inference.problem_text import (
 from accelopt_profiling.problems.inference.repair import repair
 from accelopt_profiling.problems.inference.repair_loop import InferenceRun, RepairLoop
 from accelopt_profiling.problems.inference.usage import function_uses
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
@@ -179,7 +179,7 @@ class _NkiLoop(RepairLoop[_NkiRun]):
 
     def __init__(self, context: StepContext, params: InferParams, module: Any, limits: Any) -> None:
         text = context.source.files[context.source.kernel]
-        self._uses = function_uses(parse_python(text), set())
+        self._uses = function_uses(syntax_of(text), set())
         found = [f for f in entry_functions(text, params.kernels) if f.name in self._uses]
         self._nodes = {function.name: function for function in found[:_ENTRIES]}
         entries = [EntryCandidate(name, name, "function") for name in self._nodes]

@@ -16,7 +16,7 @@ import libcst as cst
 from libcst.metadata import ByteSpanPositionProvider, MetadataWrapper
 
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
-from accelopt_profiling.source_text import parse_expression, parse_python, source_lines
+from accelopt_profiling.source_text import parse_expression, source_lines, syntax_of
 
 Node = TypeVar("Node", bound=cst.CSTNode)
 
@@ -81,7 +81,7 @@ class ParsedSource:
     def constants(self) -> dict[str, ast.expr]:
         """Module variables that one top-level assignment binds, with what it binds them to."""
         found: dict[str, list[ast.expr]] = {}
-        for statement in parse_python(self.text).body:
+        for statement in syntax_of(self.text).body:
             if isinstance(statement, ast.Assign):
                 for target in statement.targets:
                     pairs = [(target, statement.value)]

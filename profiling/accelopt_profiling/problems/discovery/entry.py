@@ -10,7 +10,7 @@ from accelopt_profiling.kernels import Discovery, find_kernels
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.problems.discovery.kernel_makers import makes_with
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 #: Functions that bind names at run time.
 _BINDERS = frozenset({"globals", "locals", "vars", "setattr", "exec"})
@@ -29,7 +29,7 @@ def find_entry(text: str, count: int, file: str | None = None) -> str:
     Raises:
         ProblemError: none or several fit; the message lists them and says how to choose.
     """
-    tree, kernels = parse_python(text), launchable_kernels(find_kernels(text))
+    tree, kernels = syntax_of(text), launchable_kernels(find_kernels(text))
     names = launchers(tree, set(kernels))
     functions = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}
     if not names:
@@ -67,7 +67,7 @@ def check_entry(text: str, name: str, count: int | None, kernel_file: str, file:
     Raises:
         ProblemError: no such name is bound at the file's top level, or the function takes another number of arguments.
     """
-    tree = parse_python(text)
+    tree = syntax_of(text)
     names = _TopLevelNames(tree)
     if names.dynamic:
         return

@@ -20,7 +20,7 @@ from accelopt_profiling.problems.inference.stated_sizes import (
     merge_alike_sizes,
 )
 from accelopt_profiling.problems.inference.usage import function_uses
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 #: Elements of a tensor: what is checked computes with all of them.
 _MOST_ELEMENTS = 1 << 22
@@ -37,7 +37,7 @@ def problem_template(text: str, kernel: Kernel, why: str = "") -> str:
 def guessed_call(text: str, function: ast.FunctionDef) -> InferredCall:
     """Guess the call of a kernel, or of a function that launches one, from how its text uses the parameters. Tensors
     are float32, as NumPy has them, where nothing is said about their type."""
-    tree = parse_python(text)
+    tree = syntax_of(text)
     functions = function_uses(tree, set())
     if function.name not in functions:
         return InferredCall(function.name)
@@ -63,7 +63,7 @@ def use_plain_types(call: InferredCall) -> None:
 def entry_functions(text: str, kernels: Sequence[Kernel]) -> list[ast.FunctionDef]:
     """Return the functions to call for ``kernels``, likeliest first: those that launch them, then they themselves, or
     the function that a kernel is defined in."""
-    tree = parse_python(text)
+    tree = syntax_of(text)
     functions = {n.name: n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     launching = [functions[n] for n in launchers(tree, set(launchable_kernels(find_kernels(text))))]
     outermost = {n.name: n for n in tree.body if isinstance(n, ast.FunctionDef)}

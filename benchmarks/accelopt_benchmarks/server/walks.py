@@ -1,0 +1,97 @@
+"""Count what three commands walk through: files and functions of this program, and how often a text is parsed.
+
+Only the command's own process is counted, not the steps that it starts in others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from accelopt_benchmarks.result import GoalResult, not_measured
+from accelopt_lsp.own_process import own_process
+
+FILE = "triton_softmax.py"
+#: Shorter texts are expressions, and no files.
+_SHORTEST = 200
+#: The name of each walk, its command, and how often it may parse a text on average: None where no goal is set.
+_WALKS: tuple[tuple[str, tuple[str, ...], float | None], ...] = (
+    ("a second profile", ("profile", FILE), 3.0),
+    ("a search of six candidates", ("optimize", FILE, "--no-model", "--budget", "6"), 1.0),
+)
+#: Runs in the process before the command: counts until it ends, and writes to the file of the first argument.
+_COUNTING = f"""
+import atexit, collections, json, sys, threading
+texts, functions = collections.Counter(), set()
+def compiled(event, arguments):
+    if event == "compile" and arguments[1] == "<unknown>" and isinstance(arguments[0], (str, bytes)):
+        if len(arguments[0]) > {_SHORTEST}:
+            texts[arguments[0]] += 1
+def entered(frame, event, argument):
+    if event == "call":
+        functions.add(frame.f_code)
+def write(path=sys.argv.pop(1)):
+    sys.setprofile(None)
+    own = [c for c in functions if "accelopt_" in c.co_filename and "site-packages" not in c.co_filename]
+    counts = dict(
+        parses=sum(texts.values()), texts=len(texts), functions=len(own), files=len({{c.co_filename for c in own}})
+    )
+    open(path, "w").write(json.dumps(counts))
+atexit.register(write)
+sys.addaudithook(compiled)
+threading.setprofile(entered)
+sys.setprofile(entered)
+"""
+
+
+async def walks(examples: Path) -> list[GoalResult]:
+    """Return for each walk how often it parses each text, with the counts of all."""
+    return await asyncio.to_thread(_walks, examples)
+
+
+def _walks(examples: Path) -> list[GoalResult]:
+    rows: list[GoalResult] = []
+    with tempfile.TemporaryDirectory(prefix="accelopt-bench-") as name:
+        folder = Path(name)
+        for file in examples.glob(f"{Path(FILE).stem}*.py"):
+            shutil.copy(file, folder)
+        _counts(folder, ("profile", FILE))
+        for what, arguments, goal in _WALKS:
+            counts = _counts(folder, arguments)
+            words = "none set" if goal is None else f"<= {goal:g}"
+            if counts is None:
+                rows.append(not_measured(what, words, f"accelopt {arguments[0]} ended before its end"))
+                continue
+            each = counts["parses"] / max(1, counts["texts"])
+            detail = "{parses} parses of {texts} texts; enters {functions} functions of {files} files".format(
+                **counts
+            )
+            rows.append(
+                GoalResult(
+                    f"{what}: parses of a text",
+                    words,
+                    each,
+                    "",
+                    None if goal is None else each <= goal,
+                    detail,
+                )
+            )
+    return rows
+
+
+def _counts(folder: Path, arguments: Sequence[str]) -> dict[str, Any] | None:
+    """Run a command in ``folder``; return what it counted, None where it wrote nothing."""
+    python, option, code = own_process("accelopt_lsp.cli.main")
+    result = folder / "counts.json"
+    result.unlink(missing_ok=True)
+    subprocess.run(
+        [python, option, f"{_COUNTING}\n{code}", str(result), *arguments],
+        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    return json.loads(result.read_text(encoding="utf-8")) if result.is_file() else None
