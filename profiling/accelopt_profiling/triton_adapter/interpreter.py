@@ -75,6 +75,8 @@ def with_semantic(function: Callable[..., Any], builder: Any, semantic: Any) -> 
         function = inspect.unwrap(function, stop=lambda inner: not is_builtin(inner))
 
     def call(*arguments: Any, **options: Any) -> Any:
+        if not options:  # as in most calls: each operator is one
+            return function(*arguments, **handed)
         return function(*arguments, **{**without_semantic(options), **handed})
 
     return call

@@ -260,6 +260,7 @@ class BlockTypes:
 
     def __init__(self) -> None:
         self._sizes: dict[tuple[int, ...], _Sizes] = {}
+        self._by_shape: dict[int, _Sizes] = {}  # by the identity of its ``shape``, which lives as long
         self._make_type = tl.block_type.__init__
         self._scalar = (tl.tuple([]), _CONSTANT(1))
 
@@ -267,12 +268,15 @@ class BlockTypes:
         """Yield who owns what is replaced, its name, and what replaces it."""
 
         def make_type(block: Any, element_ty: Any, shape: Any) -> None:
-            listed = shape if isinstance(shape, (list, tl.tuple)) else ()
-            sizes = tuple([s.value if isinstance(s, _CONSTANT) else s for s in listed])
-            known = self._sizes.get(sizes) if all(type(n) is int for n in sizes) else None
+            known = self._by_shape.get(id(shape))
             if known is None:
-                self._make_type(block, element_ty, shape)
-                known = self._sizes[sizes] = _Sizes(sizes, block.shape, block.numel)
+                listed = shape if isinstance(shape, (list, tl.tuple)) else ()
+                sizes = tuple([s.value if isinstance(s, _CONSTANT) else s for s in listed])
+                known = self._sizes.get(sizes) if all(type(n) is int for n in sizes) else None
+                if known is None:
+                    self._make_type(block, element_ty, shape)
+                    known = self._sizes[sizes] = _Sizes(sizes, block.shape, block.numel)
+                    self._by_shape[id(known.shape)] = known
             block.element_ty, block.shape, block.numel = element_ty, known.shape, known.numel
             block.name = f"<{known.text}, {element_ty}>"
             block.sizes_of_tensors = known

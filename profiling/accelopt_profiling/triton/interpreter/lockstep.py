@@ -7,7 +7,7 @@ Types stay those of one program. An operation that is not listed here raises ``L
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -170,7 +170,8 @@ class LockstepBuilder(ArithmeticBuilder):
     def create_extern_elementwise(
         self, library: str, path: str, symbol: str, arguments: list[Handle], result: Any, pure: bool
     ) -> Handle:
-        made = super().create_extern_elementwise(library, path, symbol, _as_aligned(arguments), result, pure)
+        handles = _as_aligned(arguments) if varies(arguments) else arguments
+        made = super().create_extern_elementwise(library, path, symbol, handles, result, pure)
         self.meter.spend(made.data.size)
         return made_of(arguments, made)
 
@@ -217,10 +218,7 @@ def materialized(pointer: Any, offsets: list[Handle], checked: Iterable[int]) ->
     return Varying(np.broadcast_to(addresses, (len(addresses), *shape)), pointer.base.dtype.scalar), mask
 
 
-def _as_aligned(arguments: Iterable[Any]) -> list[Any]:
-    handles = list(arguments)
-    if not varies(handles):
-        return handles
+def _as_aligned(handles: Sequence[Any]) -> list[Any]:
     rank = max(_rank(h) for h in handles if isinstance(h, TensorHandle))
     return [
         Varying(aligned(h.data, rank), h.dtype, h.attr) if isinstance(h, Varying) and _rank(h) < rank else h
@@ -235,7 +233,8 @@ def _element_by_element(name: str) -> Callable[..., Handle]:
         if not varies(arguments):
             made = inherited(self, *arguments)
         else:
-            made = made_of(arguments, inherited(self, *_as_aligned(arguments)))
+            made = inherited(self, *_as_aligned(arguments))
+            made = Varying(made.data, made.dtype, made.attr)
         self.meter.spend(made.data.size)
         return made
 
