@@ -137,6 +137,8 @@ class _Cases:
         if not self.evidence.complete:
             return _ended("not judged")
         if self.evidence.plan is not None and drawn.index in self.evidence.plan.left_out:
+            if drawn.derived:
+                return _ended("left out", "the original takes too much work there")
             self.stood_for = drawn
             return _ended("left out", "its launches read what others leave, and all programs are too many")
         if drawn.reduced and self.stood_for is None:

@@ -124,7 +124,8 @@ class CasePlan:
 class PlanResult:
     """``cases`` holds the cases of which not all programs are interpreted; ``lanes`` names tensors of which lanes of
     the original's programs read what other lanes write, with no barrier between. ``left_out`` are cases of which the
-    original itself leaves too little to compare, unless all of their programs run, which is too much.
+    original itself leaves too little to compare, unless all of their programs run, which is too much, and those at
+    shapes of the gate's own that take it too much work.
     """
 
     seed: int = 0

@@ -108,3 +108,42 @@ def test_how_much_of_a_file_that_runs_itself_is_interpreted_follows_from_the_ori
         shares[name] = verdict.checks[0].get("checked")
     assert 0.005 < shares["larger blocks"] < 0.5
     assert shares["an idle loop"] > 0.5 * shares["larger blocks"]
+
+
+#: A number that no array's size depends on, and as many turns of a loop: beyond 16 bits it takes minutes.
+TURNS_EDITS = [
+    ("double(x)", "double(x, turns)"), ("out, n, B", "out, n, turns, B"), ("x.numel(), B", "x.numel(), turns, B"),
+    (LOAD, IDLE.replace("200", "turns") + LOAD),
+]  # fmt: skip
+#: Each program waits for the one before it, as in a chained scan.
+WAITS = "    while (tl.atomic_add(done + tl.program_id(0), 0) == 0) & (tl.program_id(0) > 0):\n        pass\n"
+MADE = "    done = torch.zeros(999, dtype=torch.int32, device=x.device)\n"
+WAITS_EDITS = [
+    ("(x, out,", "(x, done, out,"), ("    blocks =", f"{MADE}    blocks ="), (LOAD, WAITS + LOAD),
+    (STORE, f"{STORE}\n    tl.atomic_xchg(done + tl.program_id(0) + 1, 1)"),
+]  # fmt: skip
+TOO_MUCH = "the original takes too much work there"
+
+
+@pytest.mark.parametrize(
+    ("edits", "inputs", "left_out"),
+    [(TURNS_EDITS, "torch.randn(rows, 64), 2 * turns", 1), (WAITS_EDITS, "torch.randn(rows, 64 * turns)", 0)],
+    ids=["a loop over a number", "programs that wait for one another"],
+)
+def test_a_shape_of_the_gates_at_which_the_original_has_no_end_is_left_out(
+    checker: Checker, edits: list[tuple[str, str]], inputs: str, left_out: int, tmp_path: Path
+) -> None:
+    original = KERNEL
+    for old, new in edits:
+        assert old in original
+        original = original.replace(old, new)
+    path = tmp_path / "double.py"
+    path.write_text(original)
+    problem = PROBLEM.replace("get_inputs()", "get_inputs(rows=4, turns=2)")
+    problem = problem.replace("torch.randn(300, 640)", inputs).replace("reference(x)", "reference(x, *_)")
+    (tmp_path / "double_problem.py").write_text(problem)
+    options = CaseOptions(budget=GateBudget(interpret_work=200_000_000), reading=False)
+    verdict, _ = checker.file(path, original.replace("* 2\n", "* 2.0\n"), "h100", options)
+    assert verdict.accepted, verdict.reasons
+    assert [c["why"] for c in verdict.checks].count(TOO_MUCH) == left_out
+    assert verdict.launchable.status == "yes"

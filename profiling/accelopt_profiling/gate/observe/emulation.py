@@ -114,6 +114,12 @@ class TritonSeen(Seen):
     def work(self) -> int | None:
         return int(self.session.work)
 
+    def exceeds_work(self) -> bool:
+        """True if interpreting a launch was ended because it took too much work."""
+        from accelopt_profiling.triton.interpreter.work import WorkExceededError
+
+        return any(isinstance(e.error, WorkExceededError) for e in self.session.executions)
+
     def launched(self) -> list[str] | None:
         return [launch.name for launch in self.session.launches]
 
@@ -271,7 +277,7 @@ def hollow_draws(target: str) -> Iterator[None]:
 
 
 @contextmanager
-def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], Seen]]:
+def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], TritonSeen]]:
     """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
     take to interpret whole, in elements, and what was seen. What they compute is of no use.
     """

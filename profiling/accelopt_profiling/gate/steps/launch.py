@@ -12,7 +12,7 @@ from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.gate.observe.emulation import TritonSeen, emulation
-from accelopt_profiling.gate.observe.interpretation import of_case
+from accelopt_profiling.gate.observe.interpretation import whole
 from accelopt_profiling.gate.step_schemas import LaunchResult, StepParams
 from accelopt_profiling.gate.steps.case_files import case_folder, own_check_of, saved_arguments, saved_call
 from accelopt_profiling.gate.steps.wide_launches import wide_launches
@@ -58,7 +58,8 @@ def _processor_seconds() -> float:
 
 
 def _triton(params: StepParams, call: _Call) -> LaunchResult:
-    plan = of_case(None, 0, params.budget)
+    # all programs in their order, since one of a sample may wait for another one without end
+    plan = replace(whole(params.budget), most=params.budget.interpret_work)
     with emulation(params.dialect, params.target, plan) as seen:
         assert isinstance(seen, TritonSeen)
         failed = call()

@@ -5,16 +5,21 @@ candidate, so that nothing the candidate does, and no clock, has a say in it.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from types import ModuleType
+from typing import Any
 
 from accelopt_profiling.folder_tree import remove_tree
-from accelopt_profiling.gate.observe.emulation import emulation, estimated_work
+from accelopt_profiling.gate.observe.emulation import TritonSeen, emulation, estimated_work
 from accelopt_profiling.gate.observe.interpretation import (
     ENOUGH,
     known_share,
     of_case,
     planned_share,
+    whole,
 )
 from accelopt_profiling.gate.step_schemas import CasePlan, PlanParams, PlanResult
 from accelopt_profiling.gate.steps.case_files import (
@@ -41,30 +46,30 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
     """
     budget = params.budget
     cases: list[CasePlan] = []
+    too_large: list[int] = []
     lanes: list[str] = []
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own, own_check=own_check_of(context, params.cases))
-        known: dict[str, int] = {}
+        known: dict[str, int | None] = {}
         for index in drawn_cases(context, params.cases):
             folder = case_folder(context, index)
             case_call = saved_call(context, index)
             with emulation(params.dialect, params.target):
                 arguments = saved_arguments(folder)
-            alike = str([getattr(a, "shape", a) for a in arguments])
-            if alike not in known:
-                with estimated_work(params.target, budget.most_work) as (work, seen):
-                    try:
-                        with user_errors(own):
-                            perform(module, case_call.call, arguments, own.source.kernel)
-                    except StepFailedError:  # then it is no measure; the candidate is interpreted whole
-                        work.clear()
-                    lanes += seen.lanes()
-                known[alike] = sum(work)
+            optional = case_call.derived and not case_call.reduced
+            alike = str([optional, *(getattr(a, "shape", a) for a in arguments)])
             most = budget.case_work(index)
-            if known[alike] > most and not case_call.derived:
-                cases.append(CasePlan(index, known[alike], most / known[alike]))
-        made = PlanResult(params.seed, cases, sorted(set(lanes)))
+            if alike not in known:
+                call = partial(perform, module, case_call.call, arguments, own.source.kernel)
+                known[alike], read = _work(params, own, call, most, optional)
+                lanes += read
+            work = known[alike]
+            if work is None:
+                too_large.append(index)
+            elif work > most and not case_call.derived:
+                cases.append(CasePlan(index, work, most / work))
+        made = PlanResult(params.seed, cases, sorted(set(lanes)), too_large)
         if (
             cases
             and cases[0].index == 0
@@ -72,12 +77,47 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
             and _stand_ins(context, params)
         ):
             left_out = [0] if _too_little_known(context, params, own, module, made) else []
-            made = replace(made, left_out=left_out)
-    unneeded = made.left_out or _stand_ins(context, params)
+            made = replace(made, left_out=[*left_out, *too_large])
+    unneeded = made.left_out if 0 in made.left_out else [*too_large, *_stand_ins(context, params)]
     for index in unneeded:  # nobody runs it, nor computes what it expects
         remove_tree(case_folder(context, index))
     (context.folder / "gate" / PLAN_FILE).write_text(json.dumps(to_plain(made)), encoding="utf-8")
     return made
+
+
+def _work(
+    params: PlanParams, own: StepContext, call: Callable[[], Any], most: int, optional: bool
+) -> tuple[int | None, list[str]]:
+    """Return what interpreting a call whole takes, and the tensors of which lanes read what others write: from one
+    program of each launch. Where that takes more than ``most``, it may wait for another one, and all are run in their
+    order. None, for an ``optional`` case, one at sizes of the gate's own, where they take more too.
+    """
+    work, lanes, ended = _estimated(params, own, call, most)
+    if not ended:
+        return work, lanes
+    plan = replace(whole(params.budget), most=most)
+    with emulation(params.dialect, params.target, plan) as seen:
+        assert isinstance(seen, TritonSeen)
+        with suppress(StepFailedError), user_errors(own):
+            call()
+        if not seen.exceeds_work():
+            return seen.work(), lanes
+    if optional:
+        return None, lanes
+    return _estimated(params, own, call, params.budget.most_work)[:2]
+
+
+def _estimated(
+    params: PlanParams, own: StepContext, call: Callable[[], Any], most: int
+) -> tuple[int, list[str], bool]:
+    """Return work and lanes of a call from one program of each launch, and whether these took more than ``most``."""
+    with estimated_work(params.target, most) as (work, seen):
+        try:
+            with user_errors(own):
+                call()
+        except StepFailedError:  # then it is no measure; the candidate is interpreted whole
+            work.clear()
+        return sum(work), seen.lanes(), seen.exceeds_work()
 
 
 def _stand_ins(context: StepContext, params: PlanParams) -> list[int]:
