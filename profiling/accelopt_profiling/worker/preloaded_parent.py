@@ -60,7 +60,7 @@ _WANTED: dict[Runtime, tuple[str, ...]] = {
 #: parts of those packages that many libraries import, and that take seconds. Torch's compiler (its two halves) is over
 #: half of what the imports of such a library take.
 _LATER: dict[Runtime, tuple[str, ...]] = {
-    "numpy": ("numpy.random", "numpy.ma"),
+    "numpy": ("numpy.ma", "numpy.random"),
     "torch": ("sympy", "torch._dynamo", "torch._inductor.compile_fx"),
 }
 _IDLE_SECONDS = 3.0

@@ -40,6 +40,8 @@ class SharedObjects:
         for name, owner in self._before.items():
             now, held = vars(owner), self._held[name]
             same = all(map(is_, held.values(), map(now.get, held, repeat(_ABSENT))))
+            if same and len(now) == len(held):
+                continue
             for key, value in held.items() if not same else ():
                 if key in now and now[key] is value:
                     continue

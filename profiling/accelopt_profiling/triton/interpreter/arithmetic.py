@@ -217,7 +217,11 @@ class ArithmeticBuilder(InterpreterBuilder):  # type: ignore[misc]
     def create_addptr(self, ptr: Handle, offset: Handle) -> Handle:
         size = max(1, ptr.get_element_ty().primitive_bitwidth // 8)
         moved = np.multiply(offset.data, np.int64(size), dtype=np.int64, casting="unsafe").view(np.uint64)
-        return _keep_origin(ptr, TensorHandle(ptr.data + moved, ptr.dtype))
+        if ptr.data.shape == moved.shape:
+            moved += ptr.data
+        else:
+            moved = ptr.data + moved
+        return _keep_origin(ptr, TensorHandle(moved, ptr.dtype))
 
     def create_splat(self, *operands: Any) -> Handle:
         shape, arg = splat(*operands)

@@ -64,7 +64,8 @@ class Region:
         offsets = addresses - np.uint64(self.base)
         if size > 1 and int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1):
             return None
-        items: Array = (offsets >> np.uint64(size.bit_length() - 1)).view(np.int64)
+        offsets >>= np.uint64(size.bit_length() - 1)
+        items: Array = offsets.view(np.int64)
         return items
 
     def _memory(self, kind: Any) -> Array:
