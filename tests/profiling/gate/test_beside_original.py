@@ -21,7 +21,8 @@ def test_they_are_planned_beside_an_original_only() -> None:
         {case.name for case in plan_cases(CaseOptions(), rewritten=rewritten)} for rewritten in (True, False)
     )
     assert names - alone == {
-        *("infinities", "masked elements", "other counts", "other integers", "rows apart", "unequal axes"),
+        *("infinities", "masked elements", "other counts", "other indices", "other integers", "other signs"),
+        *("exchanged axes", "narrow types", "rows apart", "unequal axes"),
         *(f"uneven sizes {n}" for n in (1, 2, 3)),
         *(f"wide launches {n}" for n in (1, 2, 3)),
     }

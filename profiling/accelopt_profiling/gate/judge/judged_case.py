@@ -51,7 +51,7 @@ class JudgedCase:
             elif mine.shape != theirs.shape:
                 message = f"{mine.where} has the shape {mine.shape}, the reference {theirs.shape}."
                 self.fail(probe, "wrong-shape", message)
-            elif mine.dtype not in self._dtypes(theirs):
+            elif mine.dtype not in self._dtypes(theirs) | self._original_dtype(number):
                 message = f"{mine.where} has the dtype {mine.dtype}, the reference {theirs.dtype}."
                 self.fail(probe, "wrong-dtype", message)
             elif theirs.contiguous and not mine.contiguous and not self._original_skips(number):
@@ -61,8 +61,17 @@ class JudgedCase:
 
     def _original_skips(self, number: int) -> bool:
         """Check whether the original's output is a view with gaps as well, such as the gradient of one."""
+        theirs = self._of_original(number)
+        return theirs is not None and not theirs.contiguous
+
+    def _original_dtype(self, number: int) -> set[str]:
+        """Return the dtype of the original's output: it may keep one whatever the inputs have."""
+        theirs = self._of_original(number)
+        return set() if theirs is None else {theirs.dtype}
+
+    def _of_original(self, number: int) -> Leaf | None:
         leaves = self.answers.read("original") if self.answers.has("original") else ""
-        return not isinstance(leaves, str) and len(leaves) > number and not leaves[number].contiguous
+        return None if isinstance(leaves, str) or len(leaves) <= number else leaves[number]
 
     def _dtypes(self, theirs: Leaf) -> set[str]:
         """Return the dtypes an output may have. A NumPy reference that slipped into float64 (through a Python

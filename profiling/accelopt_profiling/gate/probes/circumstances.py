@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -155,6 +156,51 @@ class Later(Probe):
                 counts = f"{len(launched)} kernels instead of {len(case.run.launched)}"
                 yield Reason("mode-branch", f"{self.circumstances[folder]} it launched {counts}.")
                 return
+
+
+class Interleaved(Probe):
+    """Where gradients are asked for, another case's data is given between a call and its gradients."""
+
+    name = "interleaved calls"
+    catches = "What a call keeps for its gradients in memory that the next call overwrites."
+    folders = ("interleaved",)
+
+    def runs(self, run: CandidateRun) -> None:
+        index, candidate = run.repeated, run.candidate
+        if index is None or run.alike is None or run.alike == index:
+            return
+        call, module = run.calls[index].call, candidate.module
+        if not call.backward or not hasattr(module, call.function):
+            return
+        own: Callable[..., Any] = getattr(module, call.function)
+        others = candidate.arguments(run.alike)
+        positional = len(others) - len(call.keywords)
+        named = dict(zip(call.keywords, others[positional:], strict=True))
+        following = ModuleType(module.__name__)
+
+        def followed(*arguments: Any, **keywords: Any) -> Any:
+            outputs = own(*arguments, **keywords)
+            own(*others[:positional], **named)
+            return outputs
+
+        setattr(following, call.function, followed)
+        run.allow()
+        candidate.module = following
+        try:
+            with contextlib.suppress(StepFailedError), run.calling(index) as seen:
+                outputs = candidate.perform(index, candidate.arguments(index), seen, run.built)
+                candidate.save(index, self.folders[0], outputs, seen)
+        finally:
+            candidate.module = module
+
+    def judge(self, case: JudgedCase, actual: list[Leaf]) -> None:
+        if case.answers.has(self.folders[0]) and not case.reasons:
+            wrong = case.wrong_in(
+                self.name, actual, self.folders[0], "output-reused", "With another call between it"
+            )
+            if wrong is not None:
+                message = f"With another call before its gradients they are wrong: {wrong.detail}."
+                case.fail(self.name, "output-reused", message)
 
 
 class LateWrites(Probe):

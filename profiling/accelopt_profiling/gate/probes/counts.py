@@ -1,15 +1,20 @@
-"""Whole numbers that say how many of something there are, where it begins, or how long it is."""
+"""Whole numbers that say how many of something there are, where it begins, how long it is, or what it is."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from accelopt_profiling.comparison.memory import arrays_of
-from accelopt_profiling.gate.probes.probe import Array, Change, Drawing
+from accelopt_profiling.comparison.memory import arrays_of, byte_count
+from accelopt_profiling.gate.probes.numbers import same_results
+from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Array, Change, Drawing, mixed
 from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.probes.rewriting import WholeNumbers
 from accelopt_profiling.gate.request import Case
 
+#: What stands for nothing, where the reference makes no difference between the two.
+_NOTHING = (-1, -2)
 #: Of so many counts one becomes zero, the first of all among them; the last one takes what they lose.
 _EMPTY = 3
 
@@ -25,7 +30,7 @@ class OtherCounts(Unpromised):
     )
     beside_original = True
 
-    def inputs(self, drawing: Drawing, inputs: list[object], case: Case) -> Change:
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         values, changed = _Counts({n for _, a in arrays_of(inputs) for n in a.shape}).of(inputs)
         return (values, True) if changed and drawing.is_finite(values) else (inputs, False)
 
@@ -56,3 +61,74 @@ def _lopsided(counts: Array) -> Array:
     changed[:-1:_EMPTY] = 0
     changed[-1] += counts.sum() - changed.sum()
     return changed
+
+
+class OtherIndices(Unpromised):
+    """Arrays of whole numbers: equal ones become others up to it, the first row of a matrix counts upwards, every
+    second number after the first two of a vector that repeats itself is the most frequent one, and every third number
+    is -1 where the reference makes no difference between that and -2. As far as the reference takes it. The rest, and
+    the first number, are those of the case of integers.
+    """
+
+    name = "other indices"
+    catches = (
+        "Whole numbers that are taken as given, or as the first ones are; results kept under a part of them; "
+        "marks for nothing."
+    )
+    beside_original = True
+    rearranges = "integers"
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        if byte_count(inputs) > COUNTED_BYTES:
+            return inputs, False
+        extents = {n for _, a in arrays_of(inputs) for n in a.shape}
+        values, changed = _Indices(mixed(case.seed), extents).of(inputs)
+        values, changed = (values, True) if changed and drawing.is_finite(values) else (inputs, False)
+        for number in range(len(values)):
+            one, other = (_with_nothing(values, number, nothing) for nothing in _NOTHING)
+            if one and other and drawing.is_finite(one) and same_results(drawing.problem, one, other):
+                values, changed = one, True
+        return values, changed
+
+
+def _with_nothing(inputs: list[Any], number: int, nothing: int) -> list[Any] | None:
+    """Return ``inputs`` with ``nothing`` as a mark in one of them; None where that holds no places."""
+    marked, changed = _Nothing(nothing).of([inputs[number]])
+    return [*inputs[:number], *marked, *inputs[number + 1 :]] if changed else None
+
+
+class _Indices(WholeNumbers):
+    def __init__(self, seed: int, extents: set[int]) -> None:
+        super().__init__()
+        self.generator, self.extents = np.random.default_rng(seed), extents
+
+    def rule(self, array: Array) -> Array | None:
+        if array.size < 2 or (array.ndim == 1 and int(array.sum()) in self.extents):
+            return None
+        changed: Array = array.copy()
+        flat = changed.reshape(-1)
+        least, most = int(array.min()), int(array.max())
+        steps = np.diff(flat.astype(np.int64))
+        if least == most:
+            flat[1:] = self.generator.integers(min(most, 0), max(most, 0) + 1, flat.size - 1)
+        elif array.ndim > 1 and least + array.shape[-1] - 1 <= most:
+            flat[: array.shape[-1]] = least + np.arange(array.shape[-1])
+        elif array.ndim == 1 and len(np.unique(flat)) < flat.size and (steps < 0).any() and (steps > 0).any():
+            numbers, counts = np.unique(flat, return_counts=True)
+            flat[2::2] = numbers[np.argmax(counts)]
+        else:
+            return None
+        return changed
+
+
+class _Nothing(WholeNumbers):
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+    def rule(self, array: Array) -> Array | None:
+        if array.size < 2 or array.dtype.kind != "i" or array.min() < 0:
+            return None
+        changed: Array = array.copy()
+        changed.reshape(-1)[1::_EMPTY] = self.number
+        return changed

@@ -7,7 +7,8 @@ is exact. Random data does not show the difference: there the roundings cancel.
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,9 +17,13 @@ from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.memory import arrays_of
 from accelopt_profiling.comparison.tolerance import coarsest
 from accelopt_profiling.gate.probes.probe import Array, Change, Drawing, ValueProbe
+from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.probes.rewriting import Rewriting, dtype_of, float_arrays, largest_shape
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.verdict import Reason
+
+if TYPE_CHECKING:
+    from accelopt_profiling.gate.judge.judged_case import JudgedCase
 
 #: Significant bits of the float dtypes below float32 (IEEE 754; bfloat16; OCP 8-bit floating point 1.0).
 _BITS = {
@@ -31,6 +36,8 @@ _SHORTEST = 16
 #: Sums by blocks of unknown width add many terms at once: the small terms of a row are halved from row to row, over
 #: so many rows, so that some row's blocks are just small enough to be lost.
 _RUNGS = 4
+#: What rounding to bfloat16 leaves an original off by, relative; what a sum in it is off by.
+_ROUNDED, _LOST = 2.0**-8, 2.0**-7
 #: Half of a row adds up to this, four times what float16 holds, and float32 holds its sums exactly beside a one.
 _HALF_SUM = 2.0**18
 #: The largest and the smallest power of two that such rows are made of: all their squares pass float16's range.
@@ -85,6 +92,51 @@ class LongColumns(LongRows):
     axis = -2
 
 
+class NarrowTypes(LongRows, Unpromised):
+    """Tensors of float32 in bfloat16, if there are no others: the largest with ones in its first row and column and
+    small terms elsewhere, as above, all others one.
+    """
+
+    name = "narrow types"
+    catches = "Sums and states in the type of the inputs, where the problem draws float32 and the original keeps that."
+    beside_original = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        torch, floats = sys.modules.get("torch"), float_arrays(inputs)
+        if torch is None or any(getattr(a, "dtype", None) != torch.float32 for a in floats):
+            return inputs, False
+        largest = largest_shape(floats) if floats else ()
+        if len(largest) < 2 or max(largest[-2:]) < _SHORTEST:
+            return inputs, False
+        small = 3.0 * 2.0 ** -(_BITS["bfloat16"] + 2)
+        values, _ = _LongSums(largest, -1, small, crossed=True).of(inputs)
+        values = [_narrow(value, torch) for value in values]
+        return (values, True) if drawing.is_finite(values) else (inputs, False)
+
+    def overlooked(self, case: JudgedCase, mine: Leaf, number: int) -> Reason | None:
+        """Return what is far off where the original is not: the reference's own sums may be narrow as well."""
+        leaves = case.answers.read("original") if case.answers.has("original") else ""
+        if isinstance(leaves, str) or len(leaves) <= number or not mine.floating:
+            return None
+        expected = case.answers.expected[number].values.astype(np.float64)
+        values, theirs = (leaf.values.astype(np.float64) for leaf in (mine, leaves[number]))
+        if not values.size or values.shape != expected.shape or theirs.shape != expected.shape:
+            return None
+        size = np.maximum(np.abs(expected), np.sqrt(np.mean(np.square(expected))))
+        off, original = (float(np.max(np.abs(v - expected) / size)) for v in (values, theirs))
+        if off <= _LOST or original > _ROUNDED:
+            return None
+        beside = f"it is off by {off:.2g}, the original by {original:.2g}"
+        message = f"{mine.where}: small terms are lost in long sums: {beside}."
+        return Reason("low-precision", message)
+
+
+def _narrow(value: Any, torch: Any) -> Any:
+    if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+        return value
+    return value.detach().to(torch.bfloat16).requires_grad_(value.requires_grad)
+
+
 class HalfRange(ValueProbe):
     """The first half of each row and column of the largest array in float16 at a power of two, and the second half at
     its negative, all other floats one: sums and products with ones pass 65504 on the way and end near zero. The power
@@ -136,9 +188,9 @@ class _HalfRange(Rewriting):
 
 
 class _LongSums(Rewriting):
-    def __init__(self, largest: tuple[int, ...], axis: int, small: float) -> None:
+    def __init__(self, largest: tuple[int, ...], axis: int, small: float, crossed: bool = False) -> None:
         super().__init__()
-        self.largest, self.axis, self.small = largest, axis, small
+        self.largest, self.axis, self.small, self.crossed = largest, axis, small, crossed
         self.placed = False
 
     def rule(self, array: Array) -> Array | None:
@@ -149,4 +201,6 @@ class _LongSums(Rewriting):
         rows = np.moveaxis(ones, self.axis, -1)  # a view: writing to it fills ``ones``
         rungs = 2.0 ** -(np.arange(rows.size // rows.shape[-1]) % _RUNGS)
         rows[..., max(1, rows.shape[-1] // _TERMS) :] = self.small * rungs.reshape(*rows.shape[:-1], 1)
+        if self.crossed:
+            ones[..., 0, :] = 1.0
         return ones

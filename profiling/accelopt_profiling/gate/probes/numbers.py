@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
-from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Change, Drawing
+from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Array, Change, Drawing
 from accelopt_profiling.gate.probes.range_ends import Unpromised
+from accelopt_profiling.gate.probes.rewriting import WholeNumbers
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.problems.loading.call import copied
 from accelopt_profiling.problems.problem import Problem
@@ -17,7 +18,7 @@ from accelopt_profiling.problems.problem import Problem
 #: What is between 0 and 1 stays so.
 _FACTOR = 0.75
 #: A number below this is there to keep a root or a quotient from zero; so large it shows.
-_SMALL, _SHOWS = 0.01, 0.05
+SMALL, _SHOWS = 0.01, 0.05
 
 
 def fraction(value: Any) -> Any:
@@ -29,7 +30,7 @@ def other(value: Any) -> Any:
     """Return another value of a number, whole or not, and one that shows of what is next to nothing."""
     if type(value) is not float:
         return value
-    return _SHOWS if abs(value) < _SMALL else value * _FACTOR
+    return _SHOWS if abs(value) < SMALL else value * _FACTOR
 
 
 def turned(value: Any) -> Any:
@@ -37,20 +38,24 @@ def turned(value: Any) -> Any:
     return not value if type(value) is bool else other(value)
 
 
+def unnamed(value: Any) -> Any:
+    """Return nothing in the place of a choice by its name; else the other choice of a flag or number."""
+    return None if type(value) is str else turned(value)
+
+
 class OtherNumbers(Unpromised):
-    """Flags among the arguments turned, and float numbers at three quarters, whole ones too; what is below a hundredth
-    at 0.05. Where the reference gives no numbers then, or does not look at them, there is no such case.
+    """Flags among the arguments turned, choices by name left open (None), and float numbers at three quarters, whole
+    ones too; what is below a hundredth at 0.05. Where the reference gives no numbers then, or does not look at them,
+    there is no such case.
     """
 
     name = "other numbers"
-    catches = (
-        "Flags, factors that the problem gives as one, and what is added under a root, written into a kernel."
-    )
+    catches = "Flags, choices, factors that the problem gives as one, what is added under a root, written in or kept."
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         if not drawing.own_reference or byte_count(inputs) > COUNTED_BYTES:
             return inputs, False
-        for change in (turned, other):
+        for change in (unnamed, turned, other):
             values = replaced(drawing.problem, inputs, change)
             if values is not inputs and drawing.is_finite(values):
                 return values, True
@@ -59,7 +64,8 @@ class OtherNumbers(Unpromised):
 
 class OtherIntegers(Unpromised):
     """Whole numbers among the arguments, each one more, where the reference takes them and looks at them. Larger ones
-    would make loops of programs that a check cannot interpret; see ``UnevenSizes`` for those that size nothing.
+    would make loops of programs that a check cannot interpret; see ``UnevenSizes`` for those that size nothing. Where
+    it does not, those that arrays of whole numbers hold as well, as marks, are another number there, in both.
     """
 
     name = "other integers"
@@ -70,7 +76,34 @@ class OtherIntegers(Unpromised):
         if byte_count(inputs) > COUNTED_BYTES:
             return inputs, False
         values = replaced(drawing.problem, inputs, following)
-        return (values, True) if values is not inputs and drawing.is_finite(values) else (inputs, False)
+        if values is not inputs and drawing.is_finite(values):
+            return values, True
+        for mark in [v for v in inputs if type(v) is int]:
+            values, changed = _Marked(mark).of(inputs)
+            if changed and drawing.is_finite(values):
+                return values, True
+        return inputs, False
+
+
+class _Marked(WholeNumbers):
+    """Another number that an array holds in the place of ``mark``, in that array and among the arguments."""
+
+    def __init__(self, mark: int) -> None:
+        super().__init__()
+        self.mark = mark
+        self.number: int | None = None
+
+    def of(self, inputs: list[Any]) -> Change:
+        values, changed = super().of(inputs)
+        return [self.number if type(v) is int and v == self.mark else v for v in values], changed
+
+    def rule(self, array: Array) -> Array | None:
+        others = array[array != self.mark]
+        if others.size in (0, array.size):
+            return None
+        self.number = int(others.reshape(-1)[-1]) if self.number is None else self.number
+        changed: Array = np.where(array == self.mark, self.number, array)
+        return changed
 
 
 def following(value: Any) -> Any:
@@ -84,11 +117,16 @@ def replaced(problem: Problem, inputs: list[Any], change: Callable[[Any], Any]) 
     values = [change(v) for v in inputs]
     if all(a is b or (type(a) is float and a == b) for a, b in zip(values, inputs, strict=True)):
         return inputs
+    return inputs if same_results(problem, inputs, values) is not False else values
+
+
+def same_results(problem: Problem, one: list[Any], other: list[Any]) -> bool | None:
+    """Check whether the reference gives the same for both; None where it takes one of them not, or gives nothing."""
     try:
-        before, after = (problem.reference([copied(v) for v in arguments]) for arguments in (inputs, values))
+        before, after = (problem.reference([copied(v) for v in arguments]) for arguments in (one, other))
     except Exception:  # the reference takes no other number
-        return inputs
-    return inputs if before is None or after is None or _alike(before, after) else values
+        return None
+    return None if before is None or after is None else _alike(before, after)
 
 
 def _alike(one: list[Any], other: list[Any]) -> bool:

@@ -39,6 +39,8 @@ _EXPONENTIALS = frozenset(["exp", "activation", "sigmoid", "tanh", "softmax", "l
 #: Kinds that masks of minus infinity are for, and one that makes NaN of them.
 _LARGEST = frozenset(["softmax", "loss", "extreme", "index of extreme", "order"])
 _PRODUCTS = frozenset(["matmul", "attention", "convolution"])
+#: Kernels write -10000 for minus infinity; float16 and bfloat16 hold this exactly.
+_BELOW = -(2.0**15)
 #: float32's exponential overflows at 88.7, its square at 44.4; smaller ones where the reference itself is infinite.
 _FAR = (100.0, 60.0, 30.0)
 #: Bits of the integer types whose whole range is a number's; wider ones are places or counts as a rule.
@@ -171,7 +173,8 @@ class _Far(Rewriting):
 
 class Masked(Unpromised):
     """Arrays of both signs with their first row at minus infinity, or its first half where the reference gives NaN for
-    a whole one: what is masked out. For references that look for the largest, or take exponentials of a difference.
+    a whole one: what is masked out. Where that is NaN too, the second row is one number below what marks of floats are.
+    For references that look for the largest, or take exponentials of a difference.
     """
 
     name = "masked elements"
@@ -183,8 +186,8 @@ class Masked(Unpromised):
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         if not _LARGEST & drawing.kinds or _PRODUCTS & drawing.kinds:
             return inputs, False
-        for part in (1, 2):
-            values, changed = _Masked(part).of(inputs)
+        for masking in (_Masked(1), _Masked(2), _Below()):
+            values, changed = masking.of(inputs)
             if changed and drawing.is_finite(values):
                 return values, True
         return inputs, False
@@ -201,6 +204,15 @@ class _Masked(Rewriting):
         masked: Array = array.copy()
         masked.reshape(-1, array.shape[-1])[0, : array.shape[-1] // self.part] = -np.inf
         return masked
+
+
+class _Below(Rewriting):
+    def rule(self, array: Array) -> Array | None:
+        if array.ndim < 2 or array.shape[-2] < 2 or not both_signs(array):
+            return None
+        moved: Array = array.copy()
+        moved[..., 1, :] = _BELOW
+        return moved
 
 
 class IntegerEnds(Unpromised):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from accelopt_profiling.gate.probes.circumstances import FurtherCalls, Kept, Later, LateWrites
+from accelopt_profiling.gate.probes.circumstances import FurtherCalls, Interleaved, Kept, Later, LateWrites
 from accelopt_profiling.gate.probes.conduct import (
     CallersState,
     FarSizes,
@@ -16,8 +16,8 @@ from accelopt_profiling.gate.probes.conduct import (
     Precision,
     Races,
 )
-from accelopt_profiling.gate.probes.counts import OtherCounts
-from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows
+from accelopt_profiling.gate.probes.counts import OtherCounts, OtherIndices
+from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows, NarrowTypes
 from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
 from accelopt_profiling.gate.probes.numbers import OtherIntegers, OtherNumbers
 from accelopt_profiling.gate.probes.ordinary import Integers, Large, Original, Rows, SameRest, SameSums, Small
@@ -30,6 +30,7 @@ from accelopt_profiling.gate.probes.other_ways import (
 )
 from accelopt_profiling.gate.probes.probe import Probe, SizeProbe, ValueProbe
 from accelopt_profiling.gate.probes.range_ends import FarElements, IntegerEnds, Masked, Offset
+from accelopt_profiling.gate.probes.signs import OtherSigns
 from accelopt_profiling.gate.probes.single_elements import Infinities, NamedValues, SingleElements
 from accelopt_profiling.gate.probes.sizes import (
     BeyondLimits,
@@ -39,7 +40,7 @@ from accelopt_profiling.gate.probes.sizes import (
     UnevenSizes,
     WideLaunches,
 )
-from accelopt_profiling.gate.probes.strides import RowsApart, UnequalAxes
+from accelopt_profiling.gate.probes.strides import ExchangedAxes, RowsApart, UnequalAxes
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION, beside
 
 #: Cases are planned, further calls made and reasons given in this order.
@@ -53,21 +54,25 @@ PROBES: tuple[Probe, ...] = (
     LongRows(),
     LongColumns(),
     HalfRange(),
+    NarrowTypes(),
     Offset(),
     FarElements(),
     IntegerEnds(),
     OtherNumbers(),
     Masked(),
     RowsApart(),
+    ExchangedAxes(),
     UnequalAxes(),
     OtherCounts(),
     OtherIntegers(),
+    OtherSigns(),
     Infinities(),
     SingleElements(),
     NamedValues(),
     Integers(),
     SameSums(),
     SameRest(),
+    OtherIndices(),
     SmallerSizes(),
     DerivedShapes(),
     LongAxes(),
@@ -80,6 +85,7 @@ PROBES: tuple[Probe, ...] = (
     Races(),
     FurtherCalls(),
     Later(),
+    Interleaved(),
     Inputs(),
     OnDevice(),
     Configurations(),

@@ -4,13 +4,15 @@ candidate's own text names.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accelopt_profiling.comparison.elements import OutputComparison
 from accelopt_profiling.comparison.leaves import Leaf
-from accelopt_profiling.gate.probes.probe import Array, Change, Drawing, ValueProbe, mixed
+from accelopt_profiling.comparison.memory import arrays_of, byte_count
+from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Array, Change, Drawing, ValueProbe, mixed
 from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.probes.rewriting import (
     Rewriting,
@@ -23,6 +25,7 @@ from accelopt_profiling.gate.probes.rewriting import (
 )
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.verdict import Reason
+from accelopt_profiling.problems.loading.call import copied
 
 if TYPE_CHECKING:
     from accelopt_profiling.gate.judge.judged_case import JudgedCase
@@ -87,8 +90,9 @@ class _Single(Rewriting):
 
 
 class Infinities(Unpromised):
-    """The largest float array of both signs with one element in eight infinite, of its own sign, in the first quarter
-    of its last two axes. Where the reference is not finite nothing is asked; elsewhere nothing may have spread.
+    """The largest float array of both signs (or of all, where there is none) with one element in eight infinite, of its
+    own sign, in the first quarter of its last two axes; and as many of the others, one each, as make no more of the
+    results infinite. Where the reference is not finite nothing is asked; elsewhere nothing may have spread.
     """
 
     name = "infinities"
@@ -99,24 +103,48 @@ class Infinities(Unpromised):
     finite_alone = True
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
-        signed = [a for a in float_arrays(inputs) if bool((a < 0).any()) and bool((a > 0).any())]
-        if not signed:
+        floats = float_arrays(inputs)
+        signed = [a for a in floats if bool((a < 0).any()) and bool((a > 0).any())]
+        if not floats:
             return inputs, False
-        return _Infinite(mixed(case.seed), largest_shape(signed)).of(inputs)
+        seed, largest = mixed(case.seed), largest_shape(signed or floats)
+        values, changed = _Infinite(seed, largest, _INFINITE_ONE_IN, bool(signed)).of(inputs)
+        if not changed or byte_count(inputs) > COUNTED_BYTES:
+            return values, changed
+        finite = _finite_results(drawing, values)
+        for shape in {tuple(a.shape) for a in floats} - {largest}:
+            further, _ = _Infinite(seed, shape).of(values)
+            if finite and _finite_results(drawing, further) >= finite:
+                values = further
+        return values, changed
+
+
+def _finite_results(drawing: Drawing, inputs: list[Any]) -> int:
+    """Count the elements of the reference's results that are finite; 0 where it does not take ``inputs``."""
+    try:
+        outputs = drawing.problem.reference([copied(v) for v in inputs])
+    except Exception:  # the problem's own code, asked for what it never promised
+        return 0
+    return sum(int((a == a).sum() - (abs(a) == math.inf).sum()) for _, a in arrays_of(outputs or []))
 
 
 class _Infinite(Rewriting):
-    def __init__(self, seed: int, largest: tuple[int, ...]) -> None:
+    """One element in ``one_in`` of the corner of the first array of a shape is infinite, only one with 0; of both signs
+    if ``signed``.
+    """
+
+    def __init__(self, seed: int, shape: tuple[int, ...], one_in: int = 0, signed: bool = False) -> None:
         super().__init__()
-        self.generator, self.largest = np.random.default_rng(seed), largest
+        self.generator, self.shape = np.random.default_rng(seed), shape
+        self.one_in, self.signed = one_in, signed
 
     def rule(self, array: Array) -> Array | None:
-        if self.changed or array.shape != self.largest or not both_signs(array):
+        if self.changed or array.shape != self.shape or (self.signed and not both_signs(array)):
             return None
         changed: Array = array.copy()
         first: tuple[Any, ...] = (..., *(slice(0, -(-n // _CORNER)) for n in array.shape[-2:]))
         corner = changed[first]
-        flat = self.generator.permutation(corner.size)[: -(-corner.size // _INFINITE_ONE_IN)]
+        flat = self.generator.permutation(corner.size)[: -(-corner.size // (self.one_in or corner.size))]
         places = np.unravel_index(flat, corner.shape)
         corner[places] = np.copysign(np.inf, corner[places])
         return changed

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,10 +14,13 @@ from accelopt_profiling.comparison.elements import OutputComparison
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.gate.probes.probe import Change, Drawing
 from accelopt_profiling.gate.probes.range_ends import Unpromised
+from accelopt_profiling.gate.probes.rewriting import float_arrays
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.problems.problem import Call
 
+#: Rows so short are read as they are.
+_SHORT = 16
 #: So many elements of NaN lie between two rows.
 _GAP = 16
 
@@ -43,22 +48,66 @@ class RowsApart(Unpromised):
         return Reason("range-ends", "It takes rows to follow one another in memory, as the original does.")
 
 
+class ExchangedAxes(Unpromised):
+    """The largest tensor with its last two axes exchanged in memory, as the transpose of another one has them; only
+    the left of it, where the reference takes that: kernels copy what is long.
+    """
+
+    name = "exchanged axes"
+    catches = "Kernels that take the last axis to lie side by side, where the original reads strides or makes a copy."
+    beside_original = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        torch = sys.modules.get("torch")
+        tensors = [] if torch is None else [n for n, v in enumerate(inputs) if isinstance(v, torch.Tensor)]
+        largest = max(tensors, key=lambda n: inputs[n].numel(), default=None)
+        if torch is None or largest is None or min(inputs[largest].shape[-2:], default=0) < 2:
+            return inputs, False
+        if inputs[largest].ndim < 2 or not inputs[largest].is_contiguous():
+            return inputs, False
+        for width in (_SHORT, None):
+            turned = inputs[largest].detach()[..., :width].transpose(-1, -2).contiguous().transpose(-1, -2)
+            turned.requires_grad_(inputs[largest].requires_grad)
+            values = [turned if n == largest else value for n, value in enumerate(inputs)]
+            if drawing.is_finite(values):
+                return values, True
+        return inputs, False
+
+    def excuse_of_the_original(self, mine: Leaf, comparison: OutputComparison) -> Reason:
+        return Reason("range-ends", "It takes rows to lie side by side in memory, as the original does.")
+
+
 class UnequalAxes(Unpromised):
-    """The only matrix among the inputs, where it is square, without the second half of its columns."""
+    """The only matrix among the inputs, where it is square, without the second half of its columns; else so two arrays
+    or more of one shape, which are not the largest, as the reference takes that.
+    """
 
     name = "unequal axes"
-    catches = "Kernels that take the columns to be as many as the rows."
+    catches = "Kernels that take the columns to be as many as the rows, or as those of another array."
     beside_original = True
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         places = [n for n, value in enumerate(inputs) if len(getattr(value, "shape", ())) > 1]
         matrix = inputs[places[0]] if len(places) == 1 else None
         if matrix is None or matrix.shape[-1] != matrix.shape[-2] or matrix.shape[-1] < 2:
-            return inputs, False
-        half = matrix[..., : matrix.shape[-1] // 2]
-        half = half.copy() if isinstance(half, np.ndarray) else half.clone().contiguous()
-        values = [half if n == places[0] else value for n, value in enumerate(inputs)]
+            return self._of_groups(drawing, inputs)
+        values = [_halved(value) if n == places[0] else value for n, value in enumerate(inputs)]
         return (values, True) if drawing.is_finite(values) else (inputs, False)
+
+    def _of_groups(self, drawing: Drawing, inputs: list[Any]) -> Change:
+        shapes = Counter(tuple(a.shape) for a in float_arrays(inputs) if len(a.shape) > 1)
+        largest = max(shapes, key=prod, default=())
+        for shape in [s for s, count in shapes.items() if count > 1 and s != largest and s[-1] > 1]:
+            values = [_halved(v) if tuple(getattr(v, "shape", ())) == shape else v for v in inputs]
+            if drawing.is_finite(values):
+                return values, True
+        return inputs, False
+
+
+def _halved(matrix: Any) -> Any:
+    """Return a matrix without the second half of its columns."""
+    half = matrix[..., : matrix.shape[-1] // 2]
+    return half.copy() if isinstance(half, np.ndarray) else half.clone().contiguous()
 
 
 def _apart(value: Any) -> Any:
