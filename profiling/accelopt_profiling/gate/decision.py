@@ -235,23 +235,23 @@ class _Cases:
         return _described(run, reference.precision, verdict, faults)
 
     def _wrong_at(self, drawn: DrawnCase, faults: list[Refusal], right: bool) -> None:
-        """Refuse a candidate for its ``faults`` at a shape of the gate's, or tell of them. ``right`` tells that the
-        original has none there."""
-        where, rewritten = f"At the shape {_named(drawn)}", self.check.subject.rewritten
-        special = next((f for f in self.evidence.findings if f.code == "special-shape"), None)
+        """Refuse a candidate for its ``faults`` at a shape of the gate's, or tell of them: of a rewrite where its
+        original has faults there too. ``right`` tells that the original has none."""
         if not faults:
             return
+        where = f"At the shape {_named(drawn)}"
+        lines = [f.line for f in self.evidence.findings if f.code == "special-shape" and not drawn.fixed]
         if right:
             why = "the original is right there"
-        elif drawn.fixed and not rewritten and _is_promised(drawn, faults):
-            why = "it takes its sizes from its inputs; made for the stated ones, it has to raise there"
-        elif special and not drawn.fixed:
-            why = f"it singles shapes out on line {special.line}"
-        elif not rewritten and _is_promised(drawn, faults):
-            why = "the problem leaves its sizes open, and the kernel does not refuse it"
-        else:
+        elif self.check.subject.rewritten or not (lines or _is_promised(drawn, faults)):
             self._tell_of_shape(drawn, f"{where} it is wrong without saying so: {faults[0].message}")
             return
+        elif lines:
+            why = f"it singles shapes out on line {lines[0]}"
+        elif drawn.fixed:
+            why = "it takes its sizes from its inputs; made for the stated ones, it has to raise there"
+        else:
+            why = "the problem leaves its sizes open, and the kernel does not refuse it"
         for fault in faults:
             message = f"{where} ({why}): {fault.message}"
             self._refuse(Refusal(fault.code, message, drawn.probe), _named(drawn))
