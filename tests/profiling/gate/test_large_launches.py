@@ -49,10 +49,9 @@ LOAD, STORE, GRID = "    y = tl.load(", "tl.store(out + at, y, mask=at < n)", "[
 WRITTEN = "tl.store(out + at, y, mask=(at < n) & (tl.program_id(0) != 777))"
 BEYOND = "tl.store(out + at + (tl.program_id(0) == 1001) * 200000, y, mask=at < n)"
 HALF = "[(blocks // 2,)]"
-#: So little that 3000 programs are too many.
-OPTIONS = CaseOptions(
-    ["original", "small"], budget=GateBudget(interpret_work=400_000, large_bytes=1 << 30), reading=False
-)
+#: So little that 3000 programs are too many, and that an endless loop is soon ended.
+BUDGET = GateBudget(interpret_work=400_000, most_work=1_000_000_000, large_bytes=1 << 30)
+OPTIONS = CaseOptions(["original", "small"], budget=BUDGET, reading=False)
 
 CANDIDATES = {
     "larger blocks": ([("B=64", "B=128"), ("numel(), 64", "numel(), 128")], ""),
