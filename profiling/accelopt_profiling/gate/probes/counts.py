@@ -65,9 +65,9 @@ def _lopsided(counts: Array) -> Array:
 
 class OtherIndices(Unpromised):
     """Arrays of whole numbers: equal ones become others up to it, the first row of a matrix counts upwards, every
-    second number after the first two of a vector that repeats itself is the most frequent one, and every third number
-    is -1 where the reference makes no difference between that and -2. As far as the reference takes it. The rest, and
-    the first number, are those of the case of integers.
+    second number after the first two of a vector that repeats itself is the most frequent one. Where there are none, or
+    the reference does not take it, every third number behind the first row is -1, if that makes no difference to -2
+    there. The rest, and the first number, are those of the case of integers.
     """
 
     name = "other indices"
@@ -83,7 +83,9 @@ class OtherIndices(Unpromised):
             return inputs, False
         extents = {n for _, a in arrays_of(inputs) for n in a.shape}
         values, changed = _Indices(mixed(case.seed), extents).of(inputs)
-        values, changed = (values, True) if changed and drawing.is_finite(values) else (inputs, False)
+        if changed and drawing.is_finite(values):
+            return values, True
+        values, changed = inputs, False
         for number in range(len(values)):
             one, other = (_with_nothing(values, number, nothing) for nothing in _NOTHING)
             if one and other and drawing.is_finite(one) and same_results(drawing.problem, one, other):
@@ -130,5 +132,6 @@ class _Nothing(WholeNumbers):
         if array.size < 2 or array.dtype.kind != "i" or array.min() < 0:
             return None
         changed: Array = array.copy()
-        changed.reshape(-1)[1::_EMPTY] = self.number
+        rest = changed[1:] if array.ndim > 1 else changed
+        rest.reshape(-1)[1::_EMPTY] = self.number
         return changed
