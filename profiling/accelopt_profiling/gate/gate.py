@@ -21,6 +21,8 @@ from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
 from accelopt_profiling.gate.probes.registry import SIZES
+from accelopt_profiling.gate.reading.facts import StaticFinding
+from accelopt_profiling.gate.reading.reach import unreached_changes
 from accelopt_profiling.gate.reading.read import limits_of_sizes, named_values, read, uses_files
 from accelopt_profiling.gate.receipts import receipt_of
 from accelopt_profiling.gate.request import Case, GateRequest
@@ -52,6 +54,7 @@ from accelopt_profiling.measurement import Launchability
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.discovery.imports import with_imports
+from accelopt_profiling.problems.problem import Call
 from accelopt_profiling.receipt import Receipt
 from accelopt_profiling.waiting import interruptible
 
@@ -79,6 +82,8 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
         return _conclude(request, facts, cases, evidence)
     seed = cases[0].seed
     await _run(host, await interruptible(_job, request, cases, facts, seed), cases, evidence)
+    if _rewritten(request):
+        evidence.findings += await interruptible(_unreached, text, before, evidence)
     near = near_cases(evidence, decide(evidence, _kernels(request)).reasons)
     if near:
         again, further = Evidence(), further_draws(cases, near)
@@ -113,6 +118,24 @@ async def _run(host: Host, job: Job, cases: list[Case], evidence: Evidence) -> N
             evidence.reasons.append(Refusal(reason.code, reason.message, probe))
     except ValueError as error:
         evidence.reasons.append(Refusal("bad-answer", f"The host's answer cannot be read: {error}."))
+
+
+#: Styles of calls that go through a function or class of the file, by its name.
+_NAMED = ("returns", "destination", "model", "launch")
+
+
+def _unreached(text: str, original: str, evidence: Evidence) -> list[StaticFinding]:
+    """Return what a rewrite changes beside what the drawn calls reach and the launched kernels."""
+    calls = [from_plain(Call, drawn.call) for drawn in evidence.drawn if drawn.call]
+    if not calls or any(call.style not in _NAMED for call in calls):
+        return []
+    called = {part for call in calls for part in (call.function.split(".")[0], call.member, *call.methods)}
+    launched = (
+        {name.split(".")[-1] for case in evidence.run.cases for name in case.launched or []}
+        if evidence.run
+        else set()
+    )
+    return list(unreached_changes(text, original, called | launched))
 
 
 def _whole(request: GateRequest) -> GateRequest:

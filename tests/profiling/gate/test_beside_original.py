@@ -22,8 +22,8 @@ def test_they_are_planned_beside_an_original_only() -> None:
     )
     assert names - alone == {
         *("infinities", "masked elements", "other counts", "other indices", "other integers", "other signs"),
-        *("exchanged axes", "narrow types", "rows apart", "unequal axes"),
-        *(f"uneven sizes {n}" for n in (1, 2, 3)),
+        *("exchanged axes", "matrices apart", "narrow types", "rows apart", "unequal axes"),
+        *(f"uneven sizes {n}" for n in (1, 2, 3, 4)),
         *(f"wide launches {n}" for n in (1, 2, 3)),
     }
 
@@ -55,6 +55,16 @@ def test_rows_lie_apart_and_hold_the_same_values() -> None:
     assert same is vector
     assert torch.isnan(torch.as_strided(apart, (16,), (1,), apart.storage_offset() + 20)).all()
     assert values_of("rows apart", [vector, 0.5])[1] is False
+
+
+def test_the_matrices_of_a_stack_lie_apart_and_their_rows_together() -> None:
+    stack, matrix = torch.arange(24.0).reshape(2, 3, 4), torch.from_numpy(NORMAL)
+    (apart, same), changed = values_of("matrices apart", [stack, matrix])
+    assert changed
+    assert torch.equal(apart, stack)
+    assert apart.stride() == (16, 4, 1)
+    assert same is matrix
+    assert values_of("matrices apart", [matrix])[1] is False
 
 
 PROBLEM = """

@@ -43,6 +43,7 @@ def shapes(
 def test_all_sizes_change_together_where_the_reference_takes_that() -> None:
     assert shapes("uneven sizes", rows=64, columns=512, batch=2) == [
         {"rows": 3, "columns": 5, "batch": 7},
+        {"rows": 67, "columns": 521, "batch": 3},
         {"columns": 48},
         {"rows": 1, "columns": 1, "batch": 1},
     ]
@@ -58,8 +59,9 @@ def test_one_after_another_changes_where_it_does_not() -> None:
 
 
 def test_what_is_one_becomes_two_and_flags_turn() -> None:
-    odd, least = shapes("uneven sizes", choices={"shared": 1, "causal": True}, heads=4)
+    odd, primes, least = shapes("uneven sizes", choices={"shared": 1, "causal": True}, heads=4)
     assert odd == {"causal": False, "heads": 3}
+    assert primes == {"heads": 5}
     assert least == {"shared": 1 + (5 << 16), "heads": 1}
 
 

@@ -18,7 +18,7 @@ _AS_MUCH = 2
 
 class Launches(Probe):
     name = "launches"
-    catches = "Candidates that do not launch the kernel that they are to rewrite, or none at all."
+    catches = "Candidates that do not launch the kernel to rewrite, or none at all; changes of what no call reaches."
 
     def of_case(self, case: AnsweredCase) -> Iterator[Reason]:
         kernels, launched = set(case.check.subject.kernels), case.run.launched
@@ -33,6 +33,8 @@ class Launches(Probe):
         kernel = check.subject.kernel
         if check.looked and kernel and kernel in check.subject.kernels and kernel not in check.launched:
             yield Reason("never-launched", f"The kernel {kernel} was not launched.")
+        for finding in (f for f in check.evidence.findings if f.code == "unreached-change"):
+            yield Reason(finding.code, f"{finding.message} (line {finding.line})")
 
     def notes(self, check: AnsweredCheck) -> Iterator[Reason]:
         subject = check.subject

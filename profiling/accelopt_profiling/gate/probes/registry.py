@@ -40,7 +40,7 @@ from accelopt_profiling.gate.probes.sizes import (
     UnevenSizes,
     WideLaunches,
 )
-from accelopt_profiling.gate.probes.strides import ExchangedAxes, RowsApart, UnequalAxes
+from accelopt_profiling.gate.probes.strides import ExchangedAxes, MatricesApart, RowsApart, UnequalAxes
 from accelopt_profiling.gate.steps.case_files import CONFIGURATION, beside
 
 #: Cases are planned, further calls made and reasons given in this order.
@@ -61,6 +61,7 @@ PROBES: tuple[Probe, ...] = (
     OtherNumbers(),
     Masked(),
     RowsApart(),
+    MatricesApart(),
     ExchangedAxes(),
     UnequalAxes(),
     OtherCounts(),

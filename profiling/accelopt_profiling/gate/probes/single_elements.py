@@ -90,9 +90,9 @@ class _Single(Rewriting):
 
 
 class Infinities(Unpromised):
-    """The largest float array of both signs (or of all, where there is none) with one element in eight infinite, of its
-    own sign, in the first quarter of its last two axes; and as many of the others, one each, as make no more of the
-    results infinite. Where the reference is not finite nothing is asked; elsewhere nothing may have spread.
+    """The largest float array of both signs with one element in eight infinite, of its own sign, in the first quarter
+    of its last two axes; and as many of the others, one each, as make no more of the results infinite. Where the
+    reference is not finite nothing is asked; elsewhere nothing may have spread.
     """
 
     name = "infinities"
@@ -105,10 +105,10 @@ class Infinities(Unpromised):
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         floats = float_arrays(inputs)
         signed = [a for a in floats if bool((a < 0).any()) and bool((a > 0).any())]
-        if not floats:
+        if not signed:
             return inputs, False
-        seed, largest = mixed(case.seed), largest_shape(signed or floats)
-        values, changed = _Infinite(seed, largest, _INFINITE_ONE_IN, bool(signed)).of(inputs)
+        seed, largest = mixed(case.seed), largest_shape(signed)
+        values, changed = _Infinite(seed, largest, _INFINITE_ONE_IN).of(inputs)
         if not changed or byte_count(inputs) > COUNTED_BYTES:
             return values, changed
         finite = _finite_results(drawing, values)
@@ -129,17 +129,17 @@ def _finite_results(drawing: Drawing, inputs: list[Any]) -> int:
 
 
 class _Infinite(Rewriting):
-    """One element in ``one_in`` of the corner of the first array of a shape is infinite, only one with 0; of both signs
-    if ``signed``.
+    """One element in ``one_in`` of the corner of the first array of a shape and of both signs is infinite; with 0 a
+    single one of the first array of any signs.
     """
 
-    def __init__(self, seed: int, shape: tuple[int, ...], one_in: int = 0, signed: bool = False) -> None:
+    def __init__(self, seed: int, shape: tuple[int, ...], one_in: int = 0) -> None:
         super().__init__()
         self.generator, self.shape = np.random.default_rng(seed), shape
-        self.one_in, self.signed = one_in, signed
+        self.one_in = one_in
 
     def rule(self, array: Array) -> Array | None:
-        if self.changed or array.shape != self.shape or (self.signed and not both_signs(array)):
+        if self.changed or array.shape != self.shape or (self.one_in and not both_signs(array)):
             return None
         changed: Array = array.copy()
         first: tuple[Any, ...] = (..., *(slice(0, -(-n // _CORNER)) for n in array.shape[-2:]))

@@ -50,7 +50,7 @@ class DerivedShapes(SizeProbe):
         if not axes:
             return []
         doubled = [{name: 2 * size} for name, size in axes.items()][:3]
-        primes = {name: _prime_below(size) for name, size in axes.items()}
+        primes = {name: _prime(size, -1) for name, size in axes.items()}
         return doubled if drawing.problem.shapes else [*doubled, primes, {next(iter(axes)): 1}]
 
     def too_large(self, drawing: Drawing) -> str:
@@ -98,21 +98,22 @@ def _share_of(size: int) -> int:
 
 
 class UnevenSizes(SizeProbe):
-    """All sizes at once small, odd and unequal, flags turned; all at odd multiples of sixteen; all at one, what is one
-    at two, and numbers that are no sizes beyond 16 bits. What the reference takes of that: where it does not take all,
-    one size after another changes, as far as it does. A candidate may raise there.
+    """All sizes at once small, odd and unequal, flags turned; all at the next primes; all at odd multiples of sixteen;
+    all at one, what is one at two, and numbers that are no sizes beyond 16 bits. What the reference takes of that:
+    where it does not take all, one size after another changes, as far as it does. A candidate may raise there.
     """
 
     name = "uneven sizes"
     catches = "Rests of tiles that are loaded or counted, ratios of sizes taken as given, numbers and flags written in."
-    most = 3
+    most = 4
     beside_original = may_raise = True
 
     def shapes(self, drawing: Drawing) -> list[Shape]:
         if drawing.size > COUNTED_BYTES or drawing.main.smaller:
             return []
         axes = {**drawing.problem.choices, **_axes(drawing)}
-        wishes = (_odd(axes), _sixteens(axes), _least(axes, _numbers(drawing, axes)))
+        primes = {name: _prime(size, 1) for name, size in _axes(drawing).items() if size > 1}
+        wishes = (_odd(axes), primes, _sixteens(axes), _least(axes, _numbers(drawing, axes)))
         return [shape for wish in wishes if wish and (shape := _as_taken(drawing, wish))]
 
     def leaves_open(self, drawing: Drawing, shape: Mapping[str, int]) -> bool:
@@ -240,10 +241,11 @@ def shapes_beyond(axes: Mapping[str, int], limits: list[int]) -> list[tuple[Shap
     return sorted((({name: size}, times) for (name, size), times in shapes.items()), key=lambda pair: pair[1])
 
 
-def _prime_below(number: int) -> int:
-    candidate = number - 1
+def _prime(number: int, step: int) -> int:
+    """Return the next prime above (``step`` 1) or below a number (-1); 1 where there is none below."""
+    candidate = number + step
     while candidate > 2 and any(candidate % d == 0 for d in range(2, int(candidate**0.5) + 1)):
-        candidate -= 1
+        candidate += step
     return max(candidate, 1)
 
 

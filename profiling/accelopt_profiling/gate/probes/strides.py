@@ -40,12 +40,31 @@ class RowsApart(Unpromised):
         return replace(call, rows_apart=call.backward)
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
-        values = [_apart(value) for value in inputs]
+        values = [self._apart(value) for value in inputs]
         changed = any(a is not b for a, b in zip(values, inputs, strict=True))
         return values, changed
 
     def excuse_of_the_original(self, mine: Leaf, comparison: OutputComparison) -> Reason:
         return Reason("range-ends", "It takes rows to follow one another in memory, as the original does.")
+
+    def _apart(self, value: Any) -> Any:
+        return _left_part(value, [0] * (getattr(value, "ndim", 1) - 1) + [_GAP])
+
+
+class MatricesApart(RowsApart):
+    """Of each stack of matrices of floats the rows of a matrix stay together, and a row of NaN follows each."""
+
+    name = "matrices apart"
+    catches = (
+        "Kernels that take the matrices of a batch to follow one another, where the original reads strides."
+    )
+
+    def call(self, call: Call) -> Call:
+        return call
+
+    def _apart(self, value: Any) -> Any:
+        axes = getattr(value, "ndim", 1)
+        return _left_part(value, [0, *[1] * (axes - 2), 0]) if axes > 2 else value
 
 
 class ExchangedAxes(Unpromised):
@@ -110,14 +129,16 @@ def _halved(matrix: Any) -> Any:
     return half.copy() if isinstance(half, np.ndarray) else half.clone().contiguous()
 
 
-def _apart(value: Any) -> Any:
+def _left_part(value: Any, gaps: list[int]) -> Any:
+    """Return a tensor of floats as the first part of one that is longer by ``gaps``, along each axis."""
     torch = sys.modules.get("torch")
     if torch is None or not isinstance(value, torch.Tensor) or not value.is_floating_point():
         return value
     if value.ndim < 2 or value.numel() <= value.shape[-1] or value.shape[-1] < 2 or not value.is_contiguous():
         return value
     with torch.no_grad():
-        wide = torch.full((*value.shape[:-1], value.shape[-1] + _GAP), float("nan"), dtype=value.dtype)
-        rows = wide.to(value.device)[..., : value.shape[-1]]
+        extents = [n + gap for n, gap in zip(value.shape, gaps, strict=True)]
+        wide = torch.full(extents, float("nan"), dtype=value.dtype)
+        rows = wide.to(value.device)[tuple(map(slice, value.shape))]
         rows.copy_(value)
     return rows.requires_grad_(value.requires_grad)
