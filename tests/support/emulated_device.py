@@ -56,6 +56,7 @@ class InProcess:
 
     async def run(self, job):
         from accelopt_profiling.triton.capture.install import emulated
+        from accelopt_profiling.triton.interpreter.work import SECOND
         from accelopt_profiling.worker.usercode import enter_sources
 
         self.jobs += 1
@@ -71,7 +72,7 @@ class InProcess:
                     if one.name == "profile":
                         value = find_step(one.name, one.params)(context)
                     else:
-                        with emulated("h100", seconds=60):
+                        with emulated("h100", whole_work=60 * SECOND):
                             value = find_step(one.name, one.params)(context)
                 except StepFailedError as failed:
                     raise JobFailedError(one.name, failed.error) from None

@@ -70,7 +70,8 @@ class _Signs(Rewriting):
         scale = float(np.sqrt(np.mean(np.square(array[np.isfinite(array)])))) if negated else 0.0
         changed: Array = -array - _DOWN * scale if negated else array.copy()
         if self.zeros:
-            changed[self.generator.random(array.shape) < (_FEW if negated else _HALF)] = 0.0
+            count = round((_FEW if negated else _HALF) * array.size)
+            changed.flat[self.generator.permutation(array.size)[:count]] = 0.0
             if array.ndim > 1 and array.shape[0] > 1:
                 changed[0] = 0.0
         return changed
