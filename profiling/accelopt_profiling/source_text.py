@@ -161,11 +161,11 @@ def by_text(answer: Callable[[str], _Answer]) -> Callable[[str], _Answer]:
 
     Everyone gets the same object for the same text, and changes nothing of it.
     """
-    kept = lru_cache(maxsize=_TEXTS)(answer)
+    cache = lru_cache(maxsize=_TEXTS)(answer)
 
     @wraps(answer)
     def of(text: str) -> _Answer:
-        return kept(text) if len(text) <= _LONGEST else answer(text)
+        return cache(text) if len(text) <= _LONGEST else answer(text)
 
     return of
 

@@ -129,13 +129,13 @@ def _unreached(text: str, original: str, evidence: Evidence) -> list[StaticFindi
     calls = [from_plain(Call, drawn.call) for drawn in evidence.drawn if drawn.call]
     if not calls or any(call.style not in _NAMED for call in calls):
         return []
-    called = {part for call in calls for part in (call.function.split(".")[0], call.member, *call.methods)}
-    launched = (
+    roots = {part for call in calls for part in (call.function.split(".")[0], call.member, *call.methods)}
+    kernels = (
         {name.split(".")[-1] for case in evidence.run.cases for name in case.launched or []}
         if evidence.run
         else set()
     )
-    return list(unreached_changes(text, original, called | launched))
+    return list(unreached_changes(text, original, roots | kernels))
 
 
 def _whole(request: GateRequest) -> GateRequest:

@@ -51,7 +51,7 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
     with problem_files(context, params.source) as own:
         with emulation(params.dialect, params.target), problem_errors(own, "loading the original: "):
             module = load_module(own, own_check=own_check_of(context, params.cases))
-        known: dict[str, int | None] = {}
+        work_of: dict[str, int | None] = {}
         for index in drawn_cases(context, params.cases):
             folder = case_folder(context, index)
             case_call = saved_call(context, index)
@@ -60,29 +60,29 @@ def plan(context: StepContext, params: PlanParams) -> PlanResult:
             optional = case_call.derived and not case_call.reduced
             alike = str([optional, *(getattr(a, "shape", a) for a in arguments)])
             most = budget.case_work(index)
-            if alike not in known:
+            if alike not in work_of:
                 call = partial(perform, module, case_call.call, arguments, own.source.kernel)
-                known[alike], read = _work(params, own, call, most, optional)
+                work_of[alike], read = _work(params, own, call, most, optional)
                 lanes += read
-            work = known[alike]
+            work = work_of[alike]
             if work is None:
                 too_large.append(index)
             elif work > most and not case_call.derived:
                 cases.append(CasePlan(index, work, most / work))
-        made = PlanResult(params.seed, cases, sorted(set(lanes)), too_large)
+        result = PlanResult(params.seed, cases, sorted(set(lanes)), too_large)
         if (
             cases
             and cases[0].index == 0
             and cases[0].work > budget.shared_work
             and _stand_ins(context, params)
         ):
-            left_out = [0] if _too_little_known(context, params, own, module, made) else []
-            made = replace(made, left_out=[*left_out, *too_large])
-    unneeded = made.left_out if 0 in made.left_out else [*too_large, *_stand_ins(context, params)]
+            left_out = [0] if _too_little_known(context, params, own, module, result) else []
+            result = replace(result, left_out=[*left_out, *too_large])
+    unneeded = result.left_out if 0 in result.left_out else [*too_large, *_stand_ins(context, params)]
     for index in unneeded:  # nobody runs it, nor computes what it expects
         remove_tree(case_folder(context, index))
-    (context.folder / "gate" / PLAN_FILE).write_text(json.dumps(to_plain(made)), encoding="utf-8")
-    return made
+    (context.folder / "gate" / PLAN_FILE).write_text(json.dumps(to_plain(result)), encoding="utf-8")
+    return result
 
 
 def _work(
@@ -126,7 +126,7 @@ def _stand_ins(context: StepContext, params: PlanParams) -> list[int]:
 
 
 def _too_little_known(
-    context: StepContext, params: PlanParams, own: StepContext, module: ModuleType, made: PlanResult
+    context: StepContext, params: PlanParams, own: StepContext, module: ModuleType, result: PlanResult
 ) -> bool:
     """Run the original's share of the first case, and check whether its launches leave too little known: they read
     what programs of others left that were not run, so that no share tells anything.
@@ -136,10 +136,10 @@ def _too_little_known(
         arguments = saved_arguments(folder)
     try:
         with (
-            emulation(params.dialect, params.target, of_case(made, 0, params.budget)) as seen,
+            emulation(params.dialect, params.target, of_case(result, 0, params.budget)) as seen,
             user_errors(own),
         ):
             outputs = perform(module, case_call.call, arguments, own.source.kernel)
-            return known_share(outputs, seen) < ENOUGH * planned_share(made, 0)
+            return known_share(outputs, seen) < ENOUGH * planned_share(result, 0)
     except StepFailedError:  # it says more where the original runs to be compared
         return False

@@ -268,28 +268,28 @@ class BlockTypes:
         """Yield who owns what is replaced, its name, and what replaces it."""
 
         def make_type(block: Any, element_ty: Any, shape: Any) -> None:
-            known = self._by_shape.get(id(shape))
-            if known is None:
+            sizes_of = self._by_shape.get(id(shape))
+            if sizes_of is None:
                 listed = shape if isinstance(shape, (list, tl.tuple)) else ()
                 sizes = tuple([s.value if isinstance(s, _CONSTANT) else s for s in listed])
-                known = self._sizes.get(sizes) if all(type(n) is int for n in sizes) else None
-                if known is None:
+                sizes_of = self._sizes.get(sizes) if all(type(n) is int for n in sizes) else None
+                if sizes_of is None:
                     self._make_type(block, element_ty, shape)
-                    known = self._sizes[sizes] = _Sizes(sizes, block.shape, block.numel)
-                    self._by_shape[id(known.shape)] = known
-            block.element_ty, block.shape, block.numel = element_ty, known.shape, known.numel
-            block.name = f"<{known.text}, {element_ty}>"
-            block.sizes_of_tensors = known
+                    sizes_of = self._sizes[sizes] = _Sizes(sizes, block.shape, block.numel)
+                    self._by_shape[id(sizes_of.shape)] = sizes_of
+            block.element_ty, block.shape, block.numel = element_ty, sizes_of.shape, sizes_of.numel
+            block.name = f"<{sizes_of.text}, {element_ty}>"
+            block.sizes_of_tensors = sizes_of
 
         def make_tensor(tensor: Any, handle: Any, type: Any) -> None:
             tensor.handle, tensor.type, tensor.dtype = handle, type, type.scalar
             if not type.is_block():
                 tensor.shape, tensor.numel = self._scalar
                 return
-            known = getattr(type, "sizes_of_tensors", None)
-            if known is None:  # a type that was made outside of an interpretation
-                known = tl.block_type(type.element_ty, type.shape).sizes_of_tensors
-            tensor.shape, tensor.numel = known.constants, known.count
+            sizes_of = getattr(type, "sizes_of_tensors", None)
+            if sizes_of is None:  # a type that was made outside of an interpretation
+                sizes_of = tl.block_type(type.element_ty, type.shape).sizes_of_tensors
+            tensor.shape, tensor.numel = sizes_of.constants, sizes_of.count
 
         yield tl.block_type, "__init__", make_type
         yield tl.tensor, "__init__", make_tensor
