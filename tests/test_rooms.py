@@ -295,7 +295,7 @@ SPEAK_LSP = {
 
 
 def test_lsp_types_stay_where_lsp_is_spoken():
-    """Features, state, backend and the server's parts are plain data and code; type annotations alone may name LSP."""
+    """Features, state, service and the server's parts are plain data and code; type annotations alone may name LSP."""
     room = ROOMS["accelopt_lsp"]
     wrong = {
         str(path.relative_to(room))
@@ -327,7 +327,7 @@ def run_time_imports(path: Path) -> set[str]:
     return names
 
 
-@pytest.mark.parametrize("layer", ["state", "features", "settings", "backend"])
+@pytest.mark.parametrize("layer", ["state", "features", "settings", "service"])
 def test_what_stands_below_the_server_does_not_import_it(layer):
     room = ROOMS["accelopt_lsp"]
     wrong = {

@@ -19,6 +19,6 @@ def own_process(module: str, niceness: int = 0) -> tuple[str, ...]:
 
 
 #: The editor and the server that answers it come first: on 2 cores, 99 % of its answers take 7 ms while the
-#: backend and the kernels that it runs have nothing else beside them, and 10 ms with a niceness of 5.
-BACKEND = own_process("accelopt_lsp.backend.process_main", niceness=15)
-PARSER = own_process("accelopt_lsp.backend.parser_main")
+#: service and the kernels that it runs have nothing else beside them, and 10 ms with a niceness of 5.
+SERVICE = own_process("accelopt_lsp.service.process_main", niceness=15)
+PARSER = own_process("accelopt_lsp.service.parser_main")

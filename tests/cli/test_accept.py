@@ -11,8 +11,8 @@ from support.command import Command
 from support.toy_search import TEXT, WIDE, ToyProposer, play, request
 
 from accelopt_agent.events import SuggestionFound
-from accelopt_lsp.backend.local import LocalBackend
-from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.service.local import LocalService
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
@@ -44,10 +44,10 @@ def test_a_suggestion_of_an_older_gate_is_offered_and_accepted_no_more(
 async def _offered(path: Path, suggestion_id: str) -> list[str]:
     """The ids of what an editor is offered for a file, and finds by its id."""
     settings = load_settings(path, flags={"target.nki": "trn1"})
-    file, backend = FileText(examine(path, TEXT), settings), LocalBackend()
+    file, service = FileText(examine(path, TEXT), settings), LocalService()
     try:
-        stored = (await backend.stored_searches(file)).suggestions
-        named = await backend.suggestion(suggestion_id, settings)
+        stored = (await service.stored_searches(file)).suggestions
+        named = await service.suggestion(suggestion_id, settings)
     finally:
-        await backend.close()
+        await service.close()
     return [s.id for s in (*stored, *([named] if named else []))]

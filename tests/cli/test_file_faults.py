@@ -33,10 +33,10 @@ import accelopt_memory
 import accelopt_profiling
 from accelopt_agent.events import SuggestionFound
 from accelopt_lsp import resources
-from accelopt_lsp.backend.local import LocalBackend
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import UserError, file_fault
 from accelopt_lsp.server.documents import read_source
+from accelopt_lsp.service.local import LocalService
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
@@ -230,13 +230,13 @@ def _saved(path: Path) -> Ended:
 
     async def save() -> list[FileMeasurement]:
         text, _ = read_source(str(path))
-        file, backend = FileText(examine(path, text), load_settings(path), key="key"), LocalBackend()
+        file, service = FileText(examine(path, text), load_settings(path), key="key"), LocalService()
         try:
-            await backend.stored_searches(file, saved=True)
-            async with contextlib.aclosing(backend.profile(file)) as measurements:
+            await service.stored_searches(file, saved=True)
+            async with contextlib.aclosing(service.profile(file)) as measurements:
                 return [measurement async for measurement in measurements]
         finally:
-            await backend.close()
+            await service.close()
 
     try:
         assert asyncio.run(save())

@@ -7,8 +7,8 @@ import pytest
 from support.command import Command
 from support.nki_kernels import SILU, WRONG
 
-from accelopt_lsp.backend.host_profiles import HostProfiles
 from accelopt_lsp.cli.report import page
+from accelopt_lsp.service.host_profiles import HostProfiles
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.hosts.host import Host, HostUnreachableError
 from accelopt_profiling.measurement import (

@@ -138,7 +138,7 @@ CONFIGURED = {"model": {"base_url": "editor", "model": "acme/large"}}
 async def test_the_person_is_asked_once_before_anything_is_sent(
     editor: Editor, tmp_path: Path, environment: dict[str, str]
 ) -> None:
-    """Not now: not again in this session. The scripted backend searches all the same."""
+    """Not now: not again in this session. The scripted service searches all the same."""
     lend(editor, lambda params: {"text": "wide"})
     uri = await opened(editor, tmp_path / "k.py", settings=CONFIGURED)
     editor.answers = ["Not now"]

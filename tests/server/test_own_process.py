@@ -27,8 +27,8 @@ def run(command: Sequence[str], folder: Path) -> str:
 @pytest.mark.parametrize(
     ("module", "arguments"),
     [
-        ("accelopt_lsp.backend.parser_main", ()),
-        ("accelopt_lsp.backend.process_main", ()),
+        ("accelopt_lsp.service.parser_main", ()),
+        ("accelopt_lsp.service.process_main", ()),
         ("accelopt_lsp.cli.main", ("lsp",)),
         ("accelopt_lsp.cli.main", ("profile", "--help")),
     ],
@@ -38,4 +38,4 @@ def test_nothing_of_the_folder_is_imported(module: str, arguments: tuple[str, ..
 
 
 def test_python_itself_would_import_it(tmp_path: Path) -> None:
-    assert run((sys.executable, "-m", "accelopt_lsp.backend.parser_main"), tmp_path) != ""
+    assert run((sys.executable, "-m", "accelopt_lsp.service.parser_main"), tmp_path) != ""

@@ -71,7 +71,7 @@ async def test_prints_do_not_meet_the_protocol(environment: dict[str, str]) -> N
         "from scripted_server import Scripted; from accelopt_lsp.server.main import start;"
         "import accelopt_lsp.server.server as s; begin = s.AccelOptServer.begin;"
         "s.AccelOptServer.begin = lambda self: (print('noise'), os.system('echo noise of a child'), begin(self))[2];"
-        "start(backend=Scripted())"
+        "start(service=Scripted())"
     )
     server = await start(environment, "-c", code, str(Path(SCRIPTED).parent))
     requests = (

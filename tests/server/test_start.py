@@ -16,13 +16,13 @@ from pygls.exceptions import JsonRpcInternalError
 from support.editor import CLIENTS, capabilities
 from support.waiting import until
 
-from accelopt_lsp.backend.parser import ParserProcess
-from accelopt_lsp.backend.process import ProcessBackend
-from accelopt_lsp.backend.protocol import FileText, StoredSearches
 from accelopt_lsp.server.capabilities import initialize_result
 from accelopt_lsp.server.first_message import answer_first, encoded, read_first
 from accelopt_lsp.server.server import AccelOptServer, message_converter
 from accelopt_lsp.server.setup import build
+from accelopt_lsp.service.parser import ParserProcess
+from accelopt_lsp.service.process import ProcessService
+from accelopt_lsp.service.protocol import FileText, StoredSearches
 from accelopt_lsp.settings.load import load_settings
 from accelopt_lsp.settings.trust import Workspace
 from accelopt_memory.connection import Connection
@@ -44,7 +44,7 @@ class Written:
         pass
 
 
-class Unstarted(ProcessBackend):
+class Unstarted(ProcessService):
     async def start(self) -> None:
         pass
 
@@ -140,7 +140,7 @@ def double(x):
 
 
 class Silent(Unstarted):
-    """A backend that never answers."""
+    """A service that never answers."""
 
     async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
         return await asyncio.get_running_loop().create_future()

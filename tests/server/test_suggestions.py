@@ -12,8 +12,8 @@ from support.editor import CLIENTS, Editor
 from support.nki_kernels import SILU
 from support.scripted_kernels import KERNELS, decided, optimized, recorded
 
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.server.change_learning import ProfiledTexts
+from accelopt_lsp.service.protocol import FileText
 from accelopt_profiling.kernels import find_kernels
 
 SUGGESTION = "refactor.rewrite.accelopt.suggestion"

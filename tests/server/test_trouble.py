@@ -11,8 +11,8 @@ import pytest
 from support.editor import Editor
 from support.scripted_kernels import KERNELS
 
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.server.limit_fix import LimitFix
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import load_settings
 from accelopt_lsp.state.jobs import JobRegistry
 from accelopt_profiling.examination import examine
@@ -160,7 +160,7 @@ async def test_a_host_that_is_down_is_said_in_the_status_only(editor: Editor, tm
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("word", "says"),
-    [("REFUSE", "The scripted backend refuses."), ("BUG", "RuntimeError: a bug in the backend")],
+    [("REFUSE", "The scripted service refuses."), ("BUG", "RuntimeError: a bug in the service")],
 )
 async def test_a_backend_that_fails(editor: Editor, tmp_path: Path, word: str, says: str) -> None:
     await editor.begin("vscode", tmp_path)

@@ -17,7 +17,7 @@ from support.waiting import PATIENCE, until
 
 T = TypeVar("T")
 
-#: The program that serves the scripted backend.
+#: The program that serves the scripted service.
 SCRIPTED = str(Path(__file__).parent / "scripted_server.py")
 
 CLIENTS = ["none", "neovim", "emacs", "vscode"]

@@ -22,7 +22,7 @@ HEAVY = (
     "support.scripted_server",
     "accelopt_lsp.server.setup",
     "accelopt_lsp.server.request_stream",
-    "accelopt_lsp.backend.process_main",
+    "accelopt_lsp.service.process_main",
 )
 
 #: The most that a request may hold, in bytes: an environment.

@@ -1,12 +1,12 @@
-"""The child of ``tests/backend/test_process.py``: the scripted backend behind a pipe; ``DIE = 1`` in a file ends it."""
+"""The child of ``tests/service/test_process.py``: the scripted service behind a pipe; ``DIE = 1`` in a file ends it."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 
-from accelopt_lsp.backend.process_main import serve
-from accelopt_lsp.backend.protocol import FileText, StoredSearches
+from accelopt_lsp.service.process_main import serve
+from accelopt_lsp.service.protocol import FileText, StoredSearches
 from support.scripted_server import Scripted
 
 

@@ -1,9 +1,9 @@
-"""A server whose backend follows a script written in the kernels themselves, for tests of the protocol.
+"""A server whose service follows a script written in the kernels themselves, for tests of the protocol.
 
 ``COST = 900`` in a kernel is its time in microseconds; ``WRONG = 1`` makes its result wrong. At the top level of the
 file ``HOLD = 1`` lets a profile or search stop in the middle until it is cancelled (a search also until it was paused
 and goes on), ``INTERRUPTED = 1`` says that a search was, ``ASK = 1`` asks the editor's model, ``DOWN = 1`` makes the
-host unreachable, ``REFUSE = 1`` the backend refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost; with
+host unreachable, ``REFUSE = 1`` the service refuse and ``BUG = 1`` it fail. A suggestion halves a kernel's cost; with
 ``SEVERAL = 1`` another one before it takes a tenth off.
 What is accepted or rejected is appended to the file that ``SCRIPTED_LOG`` names.
 """
@@ -26,7 +26,9 @@ from accelopt_agent.migration.file_migration import UnmovedLine
 from accelopt_agent.model.editor_request import Complete, EditorModelRequest, no_models
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
-from accelopt_lsp.backend.protocol import (
+from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.server.main import start
+from accelopt_lsp.service.protocol import (
     FileText,
     SearchEnd,
     SearchEvent,
@@ -34,8 +36,6 @@ from accelopt_lsp.backend.protocol import (
     SearchRequest,
     StoredSearches,
 )
-from accelopt_lsp.errors import HostUnavailableError, UserError
-from accelopt_lsp.server.main import start
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.connection import Connection
 from accelopt_memory.profile_cache import ProfileCache
@@ -193,9 +193,9 @@ class Scripted:
         if _says(text, "DOWN"):
             raise HostUnavailableError("The host lab cannot be reached: connection refused.")
         if _says(text, "REFUSE"):
-            raise UserError("The scripted backend refuses.")
+            raise UserError("The scripted service refuses.")
         if _says(text, "BUG"):
-            raise RuntimeError("a bug in the backend")
+            raise RuntimeError("a bug in the service")
         if _says(text, "DENIED"):
             raise PermissionError(13, "Permission denied", "/k/inputs.npy")
 
@@ -285,7 +285,7 @@ def _suggest(file: FileText, kernel: Kernel, cost: float, factor: float) -> Sugg
 
 def main() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    start(backend=Scripted())
+    start(service=Scripted())
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.backend.host_profiles import HostProfiles
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import answer, measured, remember_receipts, request_for
 from accelopt_lsp.cli.tables import result_words
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.resources import read_source, settings_for, targets_for
+from accelopt_lsp.service.host_profiles import HostProfiles
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:

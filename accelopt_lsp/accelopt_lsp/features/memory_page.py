@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 from accelopt_agent.experience.standing import PairStanding, standings_for_kernel, standings_with_words
 from accelopt_agent.model.prompt_templates import fenced
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import duration, escaped, times
+from accelopt_lsp.service.protocol import FileText
 from accelopt_memory.memory import Memory
 from accelopt_profiling.source_text import source_lines
 

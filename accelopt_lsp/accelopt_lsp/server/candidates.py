@@ -10,11 +10,11 @@ from collections import OrderedDict
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
-from accelopt_lsp.backend.parser import ParserProcess
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.suggestions import SuggestionActions
+from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.state.jobs import BackgroundTasks
 
 SCHEME = "accelopt-candidate"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import OrderedDict
 from functools import partial
 
-from accelopt_lsp.backend.protocol import Backend, FileText
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.service.protocol import FileText, Service
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
 
@@ -46,12 +46,12 @@ class ChangeLearning:
         editor: EditorConnection,
         state: StateStore,
         jobs: JobRegistry,
-        backend: Backend,
+        service: Service,
         files: KernelFiles,
         texts: ProfiledTexts,
     ) -> None:
         self._editor, self._state, self._jobs = editor, state, jobs
-        self._backend, self._files, self._texts = backend, files, texts
+        self._service, self._files, self._texts = service, files, texts
 
     def remember(self, args: Arguments) -> BackgroundJob:
         """Remember the change that made a kernel faster than at the last save. Raises UserError: none is named."""
@@ -72,4 +72,4 @@ class ChangeLearning:
                 f"No earlier version of {job.kernel or 'the kernel'} is known; save a change first."
             )
         async with self._editor.progress(job.title, partial(self._jobs.cancel, job.id)):
-            self._editor.say(await self._backend.learn(file, slow, job.kernel), "info")
+            self._editor.say(await self._service.learn(file, slow, job.kernel), "info")

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_agent.suggestions.suggestion import best_first
-from accelopt_lsp.backend.protocol import Backend, FileText
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.profiles import Profiles
+from accelopt_lsp.service.protocol import FileText, Service
 from accelopt_lsp.state.jobs import BackgroundTasks, JobRegistry
 from accelopt_lsp.state.line_map import LineMap
 from accelopt_lsp.state.state_store import FileState, StateStore
@@ -32,12 +32,12 @@ class DocumentSync:
         state: StateStore,
         jobs: JobRegistry,
         tasks: BackgroundTasks,
-        backend: Backend,
+        service: Service,
         files: KernelFiles,
         profiles: Profiles,
     ) -> None:
         self._editor, self._state, self._jobs, self._tasks = editor, state, jobs, tasks
-        self._backend, self._files, self._profiles = backend, files, profiles
+        self._service, self._files, self._profiles = service, files, profiles
         self.on_opened: Callable[[str], None] = lambda uri: None
         self.on_read: Callable[[str], None] = lambda uri: None
         self.on_settled: Callable[[str], None] = lambda uri: None
@@ -101,7 +101,7 @@ class DocumentSync:
             if other.path in paths or not other.kernels:
                 continue
             opened = await self._update(other.uri)
-            if opened is not None and await self._backend.depends_on(opened, paths):
+            if opened is not None and await self._service.depends_on(opened, paths):
                 self._profile(other.uri, opened, again=True)
 
     def close(self) -> None:
@@ -149,7 +149,7 @@ class DocumentSync:
 
     async def _recall(self, uri: str, file: FileText, saved: bool = False) -> None:
         """Show what the memory knows of the searches for ``file``, the text of the document ``uri``."""
-        stored = await self._backend.stored_searches(file, saved)
+        stored = await self._service.stored_searches(file, saved)
 
         def recall(state: FileState) -> FileState:
             for kernel in state.kernels:

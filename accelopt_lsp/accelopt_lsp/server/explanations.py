@@ -5,7 +5,6 @@ from __future__ import annotations
 from contextlib import aclosing
 from functools import partial
 
-from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.configuration import SettingsCache
@@ -14,6 +13,7 @@ from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.model_access import ConsentPrompt
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.suggestions import SuggestionActions
+from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 
 #: An explanation that is there sooner than this, in seconds, shows no progress.
@@ -25,13 +25,13 @@ class Explanations:
         self,
         editor: EditorConnection,
         jobs: JobRegistry,
-        backend: Backend,
+        service: Service,
         configuration: SettingsCache,
         suggestions: SuggestionActions,
         consent: ConsentPrompt,
         pages: Pages,
     ) -> None:
-        self._editor, self._jobs, self._backend = editor, jobs, backend
+        self._editor, self._jobs, self._service = editor, jobs, service
         self._configuration, self._suggestions = configuration, suggestions
         self._consent, self._pages = consent, pages
 
@@ -54,7 +54,7 @@ class Explanations:
         asks_model = settings.untrusted is None
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK),
-            aclosing(self._backend.explain(suggestion, settings, asks_model)) as growing,
+            aclosing(self._service.explain(suggestion, settings, asks_model)) as growing,
         ):
             text = ""
             async for newest in growing:

@@ -8,12 +8,12 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from accelopt_lsp.backend.parser import ParserProcess
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents, DocumentText, read_source
+from accelopt_lsp.service.parser import ParserProcess
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.state_store import FileState, StateStore
 from accelopt_profiling.kernel_file import KernelFile

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.schema import all_settings
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_profiling.source_text import UnreadableFileError, read_text

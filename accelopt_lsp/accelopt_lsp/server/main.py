@@ -1,7 +1,7 @@
 """Start the server on standard streams or a TCP address.
 
 On standard streams ``initialize`` is answered before the server itself is imported, and the parser's process starts
-beside that. Until then this module needs the standard library only. The backend's process starts when all that is
+beside that. Until then this module needs the standard library only. The service's process starts when all that is
 done: what it shows is not needed first, and beside the others it would slow them.
 """
 
@@ -20,11 +20,11 @@ from accelopt_lsp.own_process import PARSER
 from accelopt_lsp.server.first_message import answer_first, read_first
 
 if TYPE_CHECKING:
-    from accelopt_lsp.backend.protocol import Backend
     from accelopt_lsp.server.server import AccelOptServer
+    from accelopt_lsp.service.protocol import Service
 
 
-def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None) -> None:
+def start(*, tcp: tuple[str, int] | None = None, service: Service | None = None) -> None:
     """Serve one client until it says ``exit`` or goes away.
 
     Standard output carries nothing but the protocol: prints of this process and of its children go to standard error.
@@ -32,7 +32,7 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     """
     logging.getLogger("pygls").setLevel(logging.WARNING)
     if tcp is not None:
-        _make(backend).start_tcp(*tcp)
+        _make(service).start_tcp(*tcp)
         return
     requests = os.fdopen(os.dup(0), "rb", buffering=0)
     answers = os.fdopen(os.dup(1), "wb")
@@ -42,7 +42,7 @@ def start(*, tcp: tuple[str, int] | None = None, backend: Backend | None = None)
     with contextlib.suppress(BrokenPipeError, KeyboardInterrupt):
         first = read_first(requests)
         answered = answer_first(first, answers)
-        server = _make(backend, parser_child)
+        server = _make(service, parser_child)
         import asyncio
 
         asyncio.run(_serve(server, first, answered, requests, answers))
@@ -53,20 +53,20 @@ def _child(command: Sequence[str]) -> subprocess.Popen[bytes]:
     return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
 
 
-def _make(backend: Backend | None, parser_child: subprocess.Popen[bytes] | None = None) -> AccelOptServer:
+def _make(service: Service | None, parser_child: subprocess.Popen[bytes] | None = None) -> AccelOptServer:
     gc.disable()  # nothing that is imported is ever garbage: collections would walk it again and again
     _import_asyncio()
     from accelopt_lsp.server.lsp_types import import_lsp_types
 
     import_lsp_types()
-    from accelopt_lsp.backend.parser import ParserProcess
     from accelopt_lsp.server.setup import build
+    from accelopt_lsp.service.parser import ParserProcess
 
-    if backend is None:
-        from accelopt_lsp.backend.process import ProcessBackend
+    if service is None:
+        from accelopt_lsp.service.process import ProcessService
 
-        backend = ProcessBackend()
-    server = build(backend, ParserProcess(parser_child))
+        service = ProcessService()
+    server = build(service, ParserProcess(parser_child))
     sys.setswitchinterval(0.0005)  # of 5 ms: an answer waits that long for a thread that is busy
     gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer
     gc.enable()

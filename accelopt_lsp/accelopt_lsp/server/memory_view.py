@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.configuration import SettingsCache
@@ -11,6 +10,7 @@ from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.searches import kernels_meant
+from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
@@ -27,12 +27,12 @@ class MemoryView:
         editor: EditorConnection,
         state: StateStore,
         jobs: JobRegistry,
-        backend: Backend,
+        service: Service,
         configuration: SettingsCache,
         files: KernelFiles,
         pages: Pages,
     ) -> None:
-        self._editor, self._state, self._jobs, self._backend = editor, state, jobs, backend
+        self._editor, self._state, self._jobs, self._service = editor, state, jobs, service
         self._configuration, self._files, self._pages = configuration, files, pages
 
     def show(self, args: Arguments) -> BackgroundJob:
@@ -51,14 +51,14 @@ class MemoryView:
     async def _show(self, job: BackgroundJob, args: Arguments) -> None:
         if args.query.strip():
             settings = await self._settings(job.uri)
-            text, about = await self._backend.memory_with_words(args.query, settings), args.query
+            text, about = await self._service.memory_with_words(args.query, settings), args.query
         else:
             file = await self._files.read(job.uri)
             names = kernels_meant(file, args.kernel, args.line)
             state = self._state.get(job.uri)
             kernel = state.kernel(names[0]) if state is not None else None
             bound = kernel.shown.bound if kernel is not None and kernel.shown is not None else None
-            text = await self._backend.memory_for_kernel(file, names[0], bound)
+            text = await self._service.memory_for_kernel(file, names[0], bound)
             about = f"{names[0]} in {file.path}"
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])
         await self._pages.show("remembered-changes", about, "Remembered changes", text, brief)
@@ -70,7 +70,7 @@ class MemoryView:
             )
             if answer != _FORGET:
                 return
-        self._editor.say(await self._backend.forget(pair, await self._settings(uri)))
+        self._editor.say(await self._service.forget(pair, await self._settings(uri)))
 
     async def _settings(self, uri: str) -> Settings:
         path = file_path(uri)

@@ -6,11 +6,11 @@ import asyncio
 from functools import partial
 from pathlib import Path
 
-from accelopt_lsp.backend.protocol import Backend, FileText
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.service.protocol import FileText, Service
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.source_text import encode_source
@@ -20,9 +20,9 @@ class NewFiles:
     """Writes files that do not exist, and opens them; an existing file is never overwritten."""
 
     def __init__(
-        self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles, backend: Backend
+        self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles, service: Service
     ) -> None:
-        self._editor, self._jobs, self._files, self._backend = editor, jobs, files, backend
+        self._editor, self._jobs, self._files, self._service = editor, jobs, files, service
 
     def create_problem(self, args: Arguments) -> BackgroundJob:
         """Write ``<stem>_problem.py`` beside the document."""
@@ -40,7 +40,7 @@ class NewFiles:
         name, kernel = Path(file.path).name, _choose_kernel(file, args.kernel, args.line)
         path = await _free_path(file, "problem", "complete it there")
         async with self._editor.progress(f"Inferring inputs for {name}", partial(self._jobs.cancel, job.id)):
-            problem = await self._backend.infer_problem(file, kernel.name)
+            problem = await self._service.infer_problem(file, kernel.name)
         await self._write(path, problem.text, f"{problem.outcome} Then save {name}.")
 
     async def _migrate(self, job: BackgroundJob) -> None:
@@ -48,7 +48,7 @@ class NewFiles:
         path = await _free_path(file, "nki", "move or delete it first")
         title = f"Moving {Path(file.path).name} to today's NKI"
         async with self._editor.progress(title, partial(self._jobs.cancel, job.id)):
-            moved = await self._backend.migrate(file)
+            moved = await self._service.migrate(file)
         await self._write(moved.written_as(path), moved.text, moved.outcome)
 
     async def _write(self, path: Path, text: str, outcome: str) -> None:

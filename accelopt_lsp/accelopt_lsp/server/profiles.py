@@ -8,11 +8,11 @@ from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 
-from accelopt_lsp.backend.protocol import Backend, FileText
 from accelopt_lsp.server.change_learning import ProfiledTexts
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import text_hash
 from accelopt_lsp.server.kernel_files import KernelFiles
+from accelopt_lsp.service.protocol import FileText, Service
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
 
@@ -26,12 +26,12 @@ class Profiles:
         editor: EditorConnection,
         state: StateStore,
         jobs: JobRegistry,
-        backend: Backend,
+        service: Service,
         files: KernelFiles,
         texts: ProfiledTexts,
     ) -> None:
         self._editor, self._state, self._jobs = editor, state, jobs
-        self._backend, self._files, self.texts = backend, files, texts
+        self._service, self._files, self.texts = service, files, texts
 
     def start(self, uri: str, file: FileText) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""
@@ -66,7 +66,7 @@ class Profiles:
             return
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK) as progress,
-            aclosing(self._backend.profile(file)) as growing,
+            aclosing(self._service.profile(file)) as growing,
         ):
             async for results in growing:
                 self._state.show(uri, results, file.found)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
-from accelopt_lsp.backend.protocol import Backend, FileText, SearchEnd, SearchProgress, SearchRequest
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import version_name
 from accelopt_lsp.server.commands import Arguments
@@ -21,6 +20,7 @@ from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.model_access import ConsentPrompt
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.progress import WorkDoneProgress
+from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchProgress, SearchRequest, Service
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
 
@@ -39,14 +39,14 @@ class Searches:
         state: StateStore,
         jobs: JobRegistry,
         tasks: BackgroundTasks,
-        backend: Backend,
+        service: Service,
         configuration: SettingsCache,
         files: KernelFiles,
         consent: ConsentPrompt,
         pages: Pages,
     ) -> None:
         self._editor, self._state, self._jobs, self._tasks = editor, state, jobs, tasks
-        self._backend, self._configuration, self._files = backend, configuration, files
+        self._service, self._configuration, self._files = service, configuration, files
         self._consent, self._pages = consent, pages
 
     def ask(self, args: Arguments, *, resume: bool = False) -> BackgroundJob:
@@ -97,7 +97,7 @@ class Searches:
 
     def _switch(self, job: BackgroundJob, paused: bool) -> BackgroundJob:
         self._jobs.mark(job.id, paused)
-        self._tasks.start(self._backend.pause(job.id, paused))
+        self._tasks.start(self._service.pause(job.id, paused))
         return job
 
     def show_runs(self, uri: str) -> BackgroundJob:
@@ -134,13 +134,13 @@ class Searches:
 
         def stop() -> None:
             stopped.append(job.id)
-            self._tasks.start(self._backend.stop(job.id))
+            self._tasks.start(self._service.stop(job.id))
 
         found: dict[str, Suggestion] = {}
         paused = any(j.id == job.id and j.paused for j in self._jobs.running(job.uri))
         request = replace(request, paused=paused)
         self._jobs.ends_with(job.id, stop)
-        async with aclosing(self._backend.optimize(file, name, request)) as events:
+        async with aclosing(self._service.optimize(file, name, request)) as events:
             async for event in events:
                 if isinstance(event, SearchProgress):
                     progress.report(event.message, event.share)
@@ -166,14 +166,14 @@ class Searches:
     async def _show_interrupted(self, uri: str, file: FileText) -> None:
         """Read from the memory after a search whether it can go on."""
         with contextlib.suppress(UserError):
-            stored = await self._backend.stored_searches(file)
+            stored = await self._service.stored_searches(file)
             self._state.update(uri, lambda state: state.with_interrupted(stored.interrupted))
 
     async def _show_runs(self, uri: str) -> None:
         path = file_path(uri)
         if path is None:
             raise UserError(f"{uri} is no file, so nothing was ever searched in it.")
-        text = await self._backend.past_runs(path, await self._configuration.of(path))
+        text = await self._service.past_runs(path, await self._configuration.of(path))
         name = PurePath(path).stem
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])
         await self._pages.show(f"searches-in-{name}", path, f"Searches in {PurePath(path).name}", text, brief)

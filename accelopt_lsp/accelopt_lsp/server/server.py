@@ -19,8 +19,6 @@ from pygls.protocol import (
     _result_field_structure_hook,
 )
 
-from accelopt_lsp.backend.parser import ParserProcess
-from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import HostUnavailableError, UserError, file_fault
 from accelopt_lsp.server.client import SentCapabilities
 from accelopt_lsp.server.configuration import SettingsCache
@@ -28,6 +26,8 @@ from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
 from accelopt_lsp.server.message_protocol import AnsweringProtocol
 from accelopt_lsp.server.status import StatusLine
+from accelopt_lsp.service.parser import ParserProcess
+from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
 from accelopt_profiling import __version__
@@ -59,7 +59,7 @@ class AccelOptServer(LanguageServer):
 
     protocol: AnsweringProtocol
 
-    def __init__(self, backend: Backend, parser: ParserProcess) -> None:
+    def __init__(self, service: Service, parser: ParserProcess) -> None:
         self._converter = message_converter()
         super().__init__(
             "accelopt-lsp",
@@ -67,10 +67,10 @@ class AccelOptServer(LanguageServer):
             protocol_cls=AnsweringProtocol,
             converter_factory=lambda: self._converter,
         )
-        self.backend, self.parser = backend, parser
-        backend.host_problem = self.host_problem
-        backend.isolation_problem = self.isolation_problem
-        backend.memory_problem = lambda text: self.editor.say(text, "warning")
+        self.service, self.parser = service, parser
+        service.host_problem = self.host_problem
+        service.isolation_problem = self.isolation_problem
+        service.memory_problem = lambda text: self.editor.say(text, "warning")
         self.editor = EditorConnection(self)
         self.configuration = SettingsCache(lambda text: self.editor.say(text, "warning"))
         self.documents = Documents(self)
@@ -164,6 +164,6 @@ class AccelOptServer(LanguageServer):
             self.tasks.close()
             await self.jobs.close()
             self.parser.close()
-            await self.backend.close()
+            await self.service.close()
         finally:
             self._closed.set()

@@ -14,8 +14,6 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from accelopt_agent.suggestions.text_edit import ApplyRefusal
-from accelopt_lsp.backend.parser import ParserProcess
-from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features import actions, hints, hover, lens
 from accelopt_lsp.server import convert
@@ -45,6 +43,8 @@ from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.suggestions import SuggestionActions
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
+from accelopt_lsp.service.parser import ParserProcess
+from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.settings.trust import Workspace
 from accelopt_lsp.state.jobs import BackgroundJob
 from accelopt_lsp.state.line_map import LineMap
@@ -91,9 +91,9 @@ class Parts:
     candidates: CandidateTexts
 
 
-def build(backend: Backend, parser: ParserProcess | None = None) -> AccelOptServer:
+def build(service: Service, parser: ParserProcess | None = None) -> AccelOptServer:
     """Return a server with every feature registered, not yet started."""
-    server = AccelOptServer(backend, parser or ParserProcess())
+    server = AccelOptServer(service, parser or ParserProcess())
     parts = build_parts(server)
     _lifecycle(server, parts)
     _documents(server, parts)
@@ -106,14 +106,14 @@ def build(backend: Backend, parser: ParserProcess | None = None) -> AccelOptServ
 def build_parts(server: AccelOptServer) -> Parts:
     """Make the parts of a server and connect them: each gets what it needs by its constructor."""
     editor, state, jobs, tasks = server.editor, server.state, server.jobs, server.tasks
-    backend, documents, configuration, parser = (
-        server.backend, server.documents, server.configuration, server.parser,
+    service, documents, configuration, parser = (
+        server.service, server.documents, server.configuration, server.parser,
     )  # fmt: skip
     publisher = Publisher(editor, state, documents)
     files = KernelFiles(editor, state, documents, configuration, parser)
     texts = ProfiledTexts()
-    profiles = Profiles(editor, state, jobs, backend, files, texts)
-    sync = DocumentSync(editor, state, jobs, tasks, backend, files, profiles)
+    profiles = Profiles(editor, state, jobs, service, files, texts)
+    sync = DocumentSync(editor, state, jobs, tasks, service, files, profiles)
     settings = SettingsSync(
         editor, state, jobs, documents, configuration, server.status,
         on_read=lambda file: publisher.state_changed(None, file), on_changed=sync.reconfigured,
@@ -122,7 +122,7 @@ def build_parts(server: AccelOptServer) -> Parts:
     pages = Pages(editor)
     consent = ConsentPrompt(editor, tasks)
     suggestions = SuggestionActions(
-        editor, state, jobs, backend, documents, configuration, parser, sync.text_changes
+        editor, state, jobs, service, documents, configuration, parser, sync.text_changes
     )
     candidates = CandidateTexts(editor, tasks, documents, parser, suggestions)
     state.changed = publisher.state_changed
@@ -132,7 +132,7 @@ def build_parts(server: AccelOptServer) -> Parts:
     sync.on_untrusted = trust.needed
     sync.on_opened, sync.on_settled = watcher.opened, watcher.settled
     sync.on_read, sync.on_closed = candidates.file_read, publisher.clear
-    backend.complete = EditorModelClient(editor, jobs).complete
+    service.complete = EditorModelClient(editor, jobs).complete
     server.on_begin += [
         settings.reconfigure,
         functools.partial(editor.serve_documents, (SCHEME, PAGE_SCHEME)),
@@ -148,12 +148,12 @@ def build_parts(server: AccelOptServer) -> Parts:
         watcher=watcher,
         settings=settings,
         profiles=profiles,
-        searches=Searches(editor, state, jobs, tasks, backend, configuration, files, consent, pages),
+        searches=Searches(editor, state, jobs, tasks, service, configuration, files, consent, pages),
         suggestions=suggestions,
-        explanations=Explanations(editor, jobs, backend, configuration, suggestions, consent, pages),
-        change_learning=ChangeLearning(editor, state, jobs, backend, files, texts),
-        memory_view=MemoryView(editor, state, jobs, backend, configuration, files, pages),
-        new_files=NewFiles(editor, jobs, files, backend),
+        explanations=Explanations(editor, jobs, service, configuration, suggestions, consent, pages),
+        change_learning=ChangeLearning(editor, state, jobs, service, files, texts),
+        memory_view=MemoryView(editor, state, jobs, service, configuration, files, pages),
+        new_files=NewFiles(editor, jobs, files, service),
         limit_fix=LimitFix(editor, jobs, files),
         recordings=Recordings(editor, jobs, files, configuration, profiles),
         pages=pages,
@@ -184,7 +184,7 @@ def _lifecycle(server: AccelOptServer, parts: Parts) -> None:
         if client.status:
             server.status.send = lambda status: server.editor.notify(status_line.METHOD, status)
         server.status.log = server.editor.note
-        server.tasks.start(server.backend.start())
+        server.tasks.start(server.service.start())
 
     @server.feature(types.INITIALIZED)
     def initialized(params: types.InitializedParams) -> None:

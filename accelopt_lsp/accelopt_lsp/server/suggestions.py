@@ -13,8 +13,6 @@ import platformdirs
 
 from accelopt_agent.suggestions.suggestion import REASONS, Suggestion, best_first
 from accelopt_agent.suggestions.text_edit import ApplyRefusal
-from accelopt_lsp.backend.parser import ParserProcess
-from accelopt_lsp.backend.protocol import Backend
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import duration, origin, speedup, version_name
 from accelopt_lsp.server import convert
@@ -22,6 +20,8 @@ from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents, DocumentText, file_path
+from accelopt_lsp.service.parser import ParserProcess
+from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.settings.load import Settings
 from accelopt_lsp.state.jobs import BackgroundJob, JobKind, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
@@ -44,13 +44,13 @@ class SuggestionActions:
         editor: EditorConnection,
         state: StateStore,
         jobs: JobRegistry,
-        backend: Backend,
+        service: Service,
         documents: Documents,
         configuration: SettingsCache,
         parser: ParserProcess,
         text_changes: Callable[[str, float], Awaitable[bool]],
     ) -> None:
-        self._editor, self._state, self._jobs, self._backend = editor, state, jobs, backend
+        self._editor, self._state, self._jobs, self._service = editor, state, jobs, service
         self._documents, self._configuration, self._parser = documents, configuration, parser
         self._text_changes = text_changes
 
@@ -107,7 +107,7 @@ class SuggestionActions:
         files = [uri] if uri else [file.uri for file in self._state.files()]
         roots = [(folder / "file.py").as_uri() for folder in self._documents.folders]
         for place in [*files, *roots] or [(Path.cwd() / "file.py").as_uri()]:
-            stored = await self._backend.suggestion(suggestion_id, await self._settings(place))
+            stored = await self._service.suggestion(suggestion_id, await self._settings(place))
             if stored is not None:
                 return stored, uri or Path(stored.file).absolute().as_uri()
         raise UserError(f"There is no suggestion {suggestion_id}; optimize the kernel again.")
@@ -137,23 +137,23 @@ class SuggestionActions:
                 f"{suggestion.kernel} does not hold suggestion {suggestion.id}, so it was not remembered as accepted. "
                 'Send {"id": ..., "apply": true} to have the server apply it.'
             )
-        self._editor.note(await self._backend.accept(suggestion, await self._settings(uri)))
+        self._editor.note(await self._service.accept(suggestion, await self._settings(uri)))
         self._forget(uri, suggestion)
 
     async def _reject(self, args: Arguments) -> None:
         suggestion, uri = await self.find(args.id, args.uri)
         settings = await self._settings(uri)
-        done = await self._backend.reject(suggestion, settings)
+        done = await self._service.reject(suggestion, settings)
         self._forget(uri, suggestion)
         if not self._editor.asks:
             self._editor.note(done)
             return
         answer = await self._editor.ask(f"{done} Why?", [*REASONS, _UNDO])
         if answer == _UNDO:
-            self._editor.note(await self._backend.unreject(suggestion, settings))
+            self._editor.note(await self._service.unreject(suggestion, settings))
             self._offer(uri, suggestion)
         elif answer in REASONS:
-            self._editor.note(await self._backend.reject(suggestion, settings, answer))
+            self._editor.note(await self._service.reject(suggestion, settings, answer))
 
     async def _apply(self, suggestion: Suggestion, uri: str) -> bool:
         if not self._editor.applies_edits:

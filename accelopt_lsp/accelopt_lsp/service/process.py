@@ -1,4 +1,4 @@
-"""Run the backend in a process of its own: profiles, searches and the memory never take the event loop's time.
+"""Run the service in a process of its own: profiles, searches and the memory never take the event loop's time.
 
 A search parses and rewrites syntax trees for seconds; in the server's process it would hold up every answer to the
 editor. The child runs ``process_main.py``. One that ends is started again by the next call.
@@ -16,7 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from accelopt_agent.model.editor_request import Complete, EditorModelReply, no_models
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.backend.messages import (
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.own_process import SERVICE
+from accelopt_lsp.service.messages import (
     CallbackMessage,
     CallEnd,
     CallItem,
@@ -28,9 +30,7 @@ from accelopt_lsp.backend.messages import (
     encode,
     read_message,
 )
-from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
-from accelopt_lsp.errors import UserError
-from accelopt_lsp.own_process import BACKEND
+from accelopt_lsp.service.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.waiting import within
@@ -65,10 +65,10 @@ class _Child:
         return await asyncio.to_thread(self.popen.wait)
 
 
-class ProcessBackend:
-    """A ``Backend`` that lives in a child process, which ``command`` starts."""
+class ProcessService:
+    """A ``Service`` that lives in a child process, which ``command`` starts."""
 
-    def __init__(self, command: Sequence[str] = BACKEND) -> None:
+    def __init__(self, command: Sequence[str] = SERVICE) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
         self.memory_problem: Callable[[str], None] = lambda reason: None
         self.isolation_problem: Callable[[str], None] = lambda line: None

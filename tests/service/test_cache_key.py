@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from accelopt_lsp.backend.cache_key import installed_packages, run_conditions
+from accelopt_lsp.service.cache_key import installed_packages, run_conditions
 from accelopt_lsp.settings.load import HostSettings, Settings, load_settings
 from accelopt_profiling.content_key import content_key
 from accelopt_profiling.examination import examine

@@ -1,4 +1,4 @@
-"""Encode the messages between the server and the backend's process: pickled, each after its length.
+"""Encode the messages between the server and the service's process: pickled, each after its length.
 
 They are named tuples, as a dataclass takes five times as long to define, and the server's start waits for that.
 
@@ -19,7 +19,7 @@ _LENGTH = struct.Struct(">I")
 
 
 class CallRequest(NamedTuple):
-    """Call ``method`` of the backend; its answers carry ``number``."""
+    """Call ``method`` of the service; its answers carry ``number``."""
 
     number: int
     method: str
@@ -47,14 +47,14 @@ class CallEnd(NamedTuple):
 
 
 class CallbackMessage(NamedTuple):
-    """The backend calls one of its callbacks, ``host_problem``, ``memory_problem`` or ``isolation_problem``."""
+    """The service calls one of its callbacks, ``host_problem``, ``memory_problem`` or ``isolation_problem``."""
 
     callback: str
     reason: str | None
 
 
 class ModelRequest(NamedTuple):
-    """The backend asks the editor's model; the reply carries ``number``."""
+    """The service asks the editor's model; the reply carries ``number``."""
 
     number: int
     question: EditorModelRequest

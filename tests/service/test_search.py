@@ -15,8 +15,8 @@ from accelopt_agent.events import CandidateTried, Finished, ProgressText, Sugges
 from accelopt_agent.model.editor_request import no_models
 from accelopt_agent.search.control import SearchControl
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
-from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchProgress, SearchRequest
-from accelopt_lsp.backend.search import SearchProgressFormatter, search_events
+from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchProgress, SearchRequest
+from accelopt_lsp.service.search import SearchProgressFormatter, search_events
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.verdict import Verdict
@@ -104,7 +104,7 @@ async def test_a_search_that_has_not_begun_is_stopped_too(
             reached.set()
             await asyncio.Event().wait()
 
-    monkeypatch.setattr("accelopt_lsp.backend.search.resolve_team", key)
+    monkeypatch.setattr("accelopt_lsp.service.search.resolve_team", key)
     file = FileText(examine(tmp_path / "k.py", SILU), load_settings(tmp_path, environ={}))
     control = SearchControl()
     events = search_events(file, "silu", SearchRequest(), Hosts(), None, no_models, control)  # type: ignore[arg-type]

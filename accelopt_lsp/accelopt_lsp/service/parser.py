@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, TextEdit
-from accelopt_lsp.backend.cache_key import run_conditions
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.own_process import PARSER
+from accelopt_lsp.service.cache_key import run_conditions
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery

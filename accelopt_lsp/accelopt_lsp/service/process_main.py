@@ -1,4 +1,4 @@
-"""Run ``LocalBackend`` in the child process of ``process.py``: answer calls from standard input until that ends."""
+"""Run ``LocalService`` in the child process of ``process.py``: answer calls from standard input until that ends."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from contextlib import aclosing
 from typing import BinaryIO
 
 from accelopt_agent.model.editor_request import Complete, EditorModelReply, EditorModelRequest
-from accelopt_lsp.backend.messages import (
+from accelopt_lsp.errors import UserError, file_fault
+from accelopt_lsp.service.messages import (
     CallbackMessage,
     CallEnd,
     CallItem,
@@ -27,14 +28,13 @@ from accelopt_lsp.backend.messages import (
     encode,
     read_message,
 )
-from accelopt_lsp.backend.protocol import Backend
-from accelopt_lsp.errors import UserError, file_fault
+from accelopt_lsp.service.protocol import Service
 
 log = logging.getLogger(__name__)
 
 
-async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None:
-    """Answer calls until the end of ``requests``; then end what still runs and close the backend."""
+async def serve(service: Service, requests: BinaryIO, answers: BinaryIO) -> None:
+    """Answer calls until the end of ``requests``; then end what still runs and close the service."""
     loop = asyncio.get_running_loop()
     stream = asyncio.StreamReader()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(stream), requests)
@@ -44,16 +44,16 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
     def send(message: Message) -> None:
         writer.write(encode(message))
 
-    backend.host_problem = lambda reason: send(CallbackMessage("host_problem", reason))
-    backend.memory_problem = lambda reason: send(CallbackMessage("memory_problem", reason))
-    backend.isolation_problem = lambda line: send(CallbackMessage("isolation_problem", line))
-    backend.complete, replies = _asking(send)
+    service.host_problem = lambda reason: send(CallbackMessage("host_problem", reason))
+    service.memory_problem = lambda reason: send(CallbackMessage("memory_problem", reason))
+    service.isolation_problem = lambda line: send(CallbackMessage("isolation_problem", line))
+    service.complete, replies = _asking(send)
     calls: dict[int, asyncio.Task[None]] = {}
 
     async def answer(call: CallRequest) -> None:
         error: Exception | None = None
         try:
-            result = getattr(backend, call.method)(*call.arguments)
+            result = getattr(service, call.method)(*call.arguments)
             if inspect.isasyncgen(result):
                 async with aclosing(result) as values:
                     async for value in values:
@@ -82,7 +82,7 @@ async def serve(backend: Backend, requests: BinaryIO, answers: BinaryIO) -> None
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
-    await backend.close()
+    await service.close()
 
 
 def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asyncio.Future[EditorModelReply]]]:
@@ -106,14 +106,14 @@ def _asking(send: Callable[[Message], None]) -> tuple[Complete, dict[int, asynci
 
 
 def main() -> None:
-    from accelopt_lsp.backend.local import LocalBackend
+    from accelopt_lsp.service.local import LocalService
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the server decides when this process ends
     requests, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # prints of libraries go to the log
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    asyncio.run(serve(LocalBackend(), requests, answers))
+    asyncio.run(serve(LocalService(), requests, answers))
 
 
 if __name__ == "__main__":

@@ -96,7 +96,7 @@ class SearchRequest:
 SearchEvent = SearchProgress | Suggestion | SearchEnd
 
 
-class Backend(Protocol):
+class Service(Protocol):
     """Profiles, searches and remembers. Nothing here may block the event loop."""
 
     #: Called with the reason when a configured host cannot be reached and another one is used, None when it can.

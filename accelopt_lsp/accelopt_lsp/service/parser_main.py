@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from accelopt_lsp.backend.cache_key import installed_packages
+from accelopt_lsp.service.cache_key import installed_packages
 from accelopt_memory.connection import Connection
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.profile_cache import ProfileCache
@@ -30,12 +30,12 @@ class StoredProfiles:
         self._open: dict[Path, Connection] = {}
 
     def get(self, database: Path, key: str) -> Any | None:
-        """Return the plain profile under ``key``; None where there is none, or the database cannot be used: the backend
+        """Return the plain profile under ``key``; None where there is none, or the database cannot be used: the service
         opens it too, and tells the person."""
         try:
             if database not in self._open:
                 if not os.path.exists(database):  # or out of reach
-                    return None  # the backend creates it, or tells why not
+                    return None  # the service creates it, or tells why not
                 self._open[database] = Connection(database)
             return ProfileCache(self._open[database]).get(key)
         except (MemoryUnavailableError, ValueError) as error:

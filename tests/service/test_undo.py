@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_lsp.backend import local
-from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.service import local
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.examination import examine
 
@@ -21,10 +21,10 @@ async def test_a_save_and_an_opening_are_told_apart(tmp_path: Path, monkeypatch:
 
     monkeypatch.setattr(local, "notice_undone", notice)
     file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings())
-    backend = local.LocalBackend()
+    service = local.LocalService()
     try:
-        await backend.stored_searches(file)
-        await backend.stored_searches(file, saved=True)
+        await service.stored_searches(file)
+        await service.stored_searches(file, saved=True)
         assert noticed == [("/k.py", file.read_at, True), ("/k.py", file.read_at, False)]
     finally:
-        await backend.close()
+        await service.close()

@@ -1,4 +1,4 @@
-"""The backend in a process of its own: the same answers, and a child that ends takes nothing with it."""
+"""The service in a process of its own: the same answers, and a child that ends takes nothing with it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from support.forked import Parent
 from support.waiting import PATIENCE
 
 from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
-from accelopt_lsp.backend.process import ProcessBackend
-from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchRequest
 from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.service.process import ProcessService
+from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchEvent, SearchRequest
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.examination import examine
 
@@ -32,20 +32,20 @@ def file(text: str = KERNEL) -> FileText:
 
 
 @pytest.fixture
-async def engine(imported: Parent) -> AsyncGenerator[ProcessBackend, None]:
-    engine = ProcessBackend(imported.command("support.scripted_engine"))
+async def engine(imported: Parent) -> AsyncGenerator[ProcessService, None]:
+    engine = ProcessService(imported.command("support.scripted_engine"))
     yield engine
     await asyncio.wait_for(engine.close(), PATIENCE)
 
 
 @pytest.mark.slow
-async def test_results_come_as_they_grow(engine: ProcessBackend) -> None:
+async def test_results_come_as_they_grow(engine: ProcessService) -> None:
     seen = [results async for results in engine.profile(file())]
     assert [r.complete for r in seen] == [False, True]
     assert seen[-1].kernels[0].latency.us == 900
 
 
-async def test_a_search_offers_and_ends(engine: ProcessBackend) -> None:
+async def test_a_search_offers_and_ends(engine: ProcessService) -> None:
     events = [event async for event in engine.optimize(file(), "scale", SearchRequest(job="j"))]
     assert isinstance(events[-1], SearchEnd)
     found = [e for e in events if hasattr(e, "diff")]
@@ -53,7 +53,7 @@ async def test_a_search_offers_and_ends(engine: ProcessBackend) -> None:
     assert await engine.suggestion(found[0].id, load_settings()) == found[0]
 
 
-async def test_a_search_rests_and_goes_on(engine: ProcessBackend) -> None:
+async def test_a_search_rests_and_goes_on(engine: ProcessService) -> None:
     wish = SearchRequest(resume=True, job="j")
     async with aclosing(engine.optimize(file(KERNEL + "HOLD = 1\n"), "scale", wish)) as events:
         await asyncio.wait_for(events.__anext__(), PATIENCE)
@@ -64,7 +64,7 @@ async def test_a_search_rests_and_goes_on(engine: ProcessBackend) -> None:
     assert rest[-1].message.endswith("Resumed.")
 
 
-async def test_problems_are_raised_as_what_they_are(engine: ProcessBackend) -> None:
+async def test_problems_are_raised_as_what_they_are(engine: ProcessService) -> None:
     with pytest.raises(HostUnavailableError):
         async for _ in engine.profile(file(KERNEL + "DOWN = 1\n")):
             pass
@@ -76,13 +76,13 @@ async def test_problems_are_raised_as_what_they_are(engine: ProcessBackend) -> N
             pass
 
 
-async def test_closing_a_stream_stops_the_work_and_others_go_on(engine: ProcessBackend) -> None:
+async def test_closing_a_stream_stops_the_work_and_others_go_on(engine: ProcessService) -> None:
     async with aclosing(engine.profile(file(KERNEL + "HOLD = 1\n"))) as held:
         await asyncio.wait_for(held.__anext__(), PATIENCE)
     assert [r.complete async for r in engine.profile(file())] == [False, True]
 
 
-async def test_callbacks_reach_the_server(engine: ProcessBackend) -> None:
+async def test_callbacks_reach_the_server(engine: ProcessService) -> None:
     said: list[str] = []
     engine.memory_problem = said.append
     await engine.stored_searches(file())
@@ -92,7 +92,7 @@ async def test_callbacks_reach_the_server(engine: ProcessBackend) -> None:
 ASKING = KERNEL + "ASK = 1\n"
 
 
-async def test_the_childs_questions_reach_the_editors_model(engine: ProcessBackend) -> None:
+async def test_the_childs_questions_reach_the_editors_model(engine: ProcessService) -> None:
     async def complete(question: EditorModelRequest) -> EditorModelReply:
         return EditorModelReply(f"{question.system} {question.user}.", 3, 4)
 
@@ -104,7 +104,7 @@ async def test_the_childs_questions_reach_the_editors_model(engine: ProcessBacke
     assert "You plan. The kernel scale." in events[-1].message
 
 
-async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessBackend) -> None:
+async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessService) -> None:
     async def broken(question: EditorModelRequest) -> EditorModelReply:
         raise OSError("no wire")
 
@@ -113,7 +113,7 @@ async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessBac
     assert "no wire" in events[-1].message  # type: ignore[union-attr]
 
 
-async def test_cancelling_takes_the_question_back(engine: ProcessBackend) -> None:
+async def test_cancelling_takes_the_question_back(engine: ProcessService) -> None:
     asked, taken_back = asyncio.Event(), asyncio.Event()
 
     async def never(question: EditorModelRequest) -> EditorModelReply:
@@ -139,7 +139,7 @@ async def _last(events: AsyncGenerator[SearchEvent, None]) -> None:
         pass
 
 
-async def test_a_child_that_dies_fails_what_waits_and_is_started_again(engine: ProcessBackend) -> None:
+async def test_a_child_that_dies_fails_what_waits_and_is_started_again(engine: ProcessService) -> None:
     async with aclosing(engine.profile(file(KERNEL + "HOLD = 1\n"))) as held:
         await asyncio.wait_for(held.__anext__(), PATIENCE)
         with pytest.raises(UserError, match="code 7"):
@@ -149,7 +149,7 @@ async def test_a_child_that_dies_fails_what_waits_and_is_started_again(engine: P
     assert [r.complete async for r in engine.profile(file())] == [False, True]
 
 
-async def test_nothing_starts_after_the_end(engine: ProcessBackend) -> None:
+async def test_nothing_starts_after_the_end(engine: ProcessService) -> None:
     await engine.start()
     await engine.close()
     with pytest.raises(UserError, match="ending"):
@@ -157,7 +157,7 @@ async def test_nothing_starts_after_the_end(engine: ProcessBackend) -> None:
 
 
 async def test_an_engine_that_ends_without_an_answer_is_a_sentence(
-    engine: ProcessBackend, monkeypatch: pytest.MonkeyPatch
+    engine: ProcessService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async def no_answers(*asked: object) -> AsyncGenerator[object, None]:
         for nothing in ():

@@ -9,10 +9,10 @@ from accelopt_agent.evaluation.evaluators import CostUnavailableError, Evaluator
 from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.suggestions.learn import NotLearnedError, accept_learned, learned_suggestion
-from accelopt_lsp.backend.host_profiles import HostProfiles
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.features.wording import speedup
+from accelopt_lsp.service.host_profiles import HostProfiles
+from accelopt_lsp.service.protocol import FileText
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostUnreachableError
 

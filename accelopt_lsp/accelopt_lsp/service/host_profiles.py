@@ -7,9 +7,9 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
-from accelopt_lsp.backend.protocol import FileText
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.resources import host_named
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError, JobFailedError
 from accelopt_profiling.measurement import FileMeasurement

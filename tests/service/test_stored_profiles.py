@@ -1,4 +1,4 @@
-"""The parser's process reads what the backend stored, and a memory that cannot be used costs nothing but that."""
+"""The parser's process reads what the service stored, and a memory that cannot be used costs nothing but that."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_lsp.backend.local import LocalBackend
-from accelopt_lsp.backend.parser_main import StoredProfiles
-from accelopt_lsp.backend.protocol import FileText
+from accelopt_lsp.service.local import LocalService
+from accelopt_lsp.service.parser_main import StoredProfiles
+from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.connection import Connection
 from accelopt_memory.profile_cache import ProfileCache
@@ -44,11 +44,11 @@ async def test_what_the_host_lacked_is_not_remembered(
 ) -> None:
     monkeypatch.setenv("ACCELOPT_DB", str(tmp_path / "memory.db"))
     file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings(), key="key")
-    backend = LocalBackend()
+    service = LocalService()
     found = Finding(code, 3, "error", "It is so.")
-    await backend._remember(
+    await service._remember(
         file, FileMeasurement("/k.py", [KernelMeasurement("k", 3, "nki", "trn1")], [found])
     )
-    await backend.close()
+    await service.close()
     stored = StoredProfiles().get(tmp_path / "memory.db", "key")
     assert (stored is not None) == (code == "wrong-result")

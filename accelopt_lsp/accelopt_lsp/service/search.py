@@ -25,12 +25,12 @@ from accelopt_agent.search.control import SearchControl, SearchStoppedError
 from accelopt_agent.search.history import interrupted
 from accelopt_agent.search.paid import content_of
 from accelopt_agent.suggestions.suggestion import Speedup
-from accelopt_lsp.backend.host_profiles import HostProfiles
-from accelopt_lsp.backend.protocol import FileText, SearchEnd, SearchEvent, SearchProgress, SearchRequest
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.features.wording import duration, speedup
 from accelopt_lsp.models import resolve_team
 from accelopt_lsp.search_plan import search_budget, search_plan
+from accelopt_lsp.service.host_profiles import HostProfiles
+from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchEvent, SearchProgress, SearchRequest
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostUnreachableError

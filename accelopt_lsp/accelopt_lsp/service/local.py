@@ -1,4 +1,4 @@
-"""The backend behind the server, in this process: what the memory knows of a file, and what is found anew."""
+"""The service behind the server, in this process: what the memory knows of a file, and what is found anew."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions import accept as deciding
 from accelopt_agent.suggestions.accept import notice_undone
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
-from accelopt_lsp.backend.memory_executor import MemoryExecutor
-from accelopt_lsp.backend.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.models import resolve_team
+from accelopt_lsp.service.memory_executor import MemoryExecutor
+from accelopt_lsp.service.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.content_key import depends_on_any
@@ -32,7 +32,7 @@ from accelopt_profiling.problems.inference.inferred import InferredProblem
 
 if TYPE_CHECKING:
     from accelopt_agent.migration.comparison import ComparedMigration
-    from accelopt_lsp.backend.host_profiles import HostProfiles
+    from accelopt_lsp.service.host_profiles import HostProfiles
 
 log = logging.getLogger(__name__)
 
@@ -43,8 +43,8 @@ _PASSING = HOST_FAULTS | {
 }  # fmt: skip
 
 
-class LocalBackend:
-    """Implements ``Backend`` in this process."""
+class LocalService:
+    """Implements ``Service`` in this process."""
 
     def __init__(self) -> None:
         self.host_problem: Callable[[str | None], None] = lambda reason: None
@@ -100,7 +100,7 @@ class LocalBackend:
         control = self._controls[request.job] = SearchControl(request.paused)
         try:
             await _imported("accelopt_agent.rules.catalogue")
-            search = await _imported("accelopt_lsp.backend.search")
+            search = await _imported("accelopt_lsp.service.search")
             profiles, memory = await self._profiles(), await self._memory_or_none(file.settings)
             async with aclosing(
                 search.search_events(file, kernel, request, profiles, memory, self.complete, control)
@@ -140,7 +140,7 @@ class LocalBackend:
     async def _profiles(self) -> HostProfiles:
         """Return the hosts. What uses them is imported when it is first needed: a file whose numbers are
         known needs none of it, and its lens should not wait for that."""
-        module = await _imported("accelopt_lsp.backend.host_profiles")
+        module = await _imported("accelopt_lsp.service.host_profiles")
         if self._host_profiles is None:
             self._host_profiles = module.HostProfiles(
                 lambda reason: self.host_problem(reason), lambda line: self.isolation_problem(line)
@@ -172,7 +172,7 @@ class LocalBackend:
         return f"Suggestion {suggestion.id} for {suggestion.kernel} is offered again."
 
     async def learn(self, file: FileText, slow: str, kernel: str) -> str:
-        learning = await _imported("accelopt_lsp.backend.learning")
+        learning = await _imported("accelopt_lsp.service.learning")
         profiles, memory = await self._profiles(), await self._memory.opened(file.settings)
         return str(await learning.learn_change(file, slow, kernel, profiles, memory))
 
