@@ -11,10 +11,11 @@ import pytest
 from support.forked import Parent
 from support.waiting import PATIENCE
 
-from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
+from accelopt_agent.model.editor_request import Complete, EditorModelReply, EditorModelRequest, no_models
 from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.service.peer import Peer
 from accelopt_lsp.service.process import ProcessService
-from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchEvent, SearchRequest
+from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchEvent, SearchRequest, Surface
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.examination import examine
 
@@ -29,6 +30,20 @@ def scale(x):
 
 def file(text: str = KERNEL) -> FileText:
     return FileText(examine(Path("/k.py"), text), load_settings())
+
+
+class Recorded(Surface):
+    """Keeps what is said of the memory, and asks ``ask`` for models."""
+
+    def __init__(self, ask: Complete = no_models) -> None:
+        self.said: list[str] = []
+        self.ask = ask
+
+    def memory_problem(self, reason: str) -> None:
+        self.said.append(reason)
+
+    async def complete(self, question: EditorModelRequest) -> EditorModelReply:
+        return await self.ask(question)
 
 
 @pytest.fixture
@@ -83,10 +98,10 @@ async def test_closing_a_stream_stops_the_work_and_others_go_on(engine: ProcessS
 
 
 async def test_callbacks_reach_the_server(engine: ProcessService) -> None:
-    said: list[str] = []
-    engine.memory_problem = said.append
+    surface = Recorded()
+    engine.surface = surface
     await engine.stored_searches(file())
-    assert said == ["the disk is full"]
+    assert surface.said == ["the disk is full"]
 
 
 ASKING = KERNEL + "ASK = 1\n"
@@ -96,9 +111,11 @@ async def test_the_childs_questions_reach_the_editors_model(engine: ProcessServi
     async def complete(question: EditorModelRequest) -> EditorModelReply:
         return EditorModelReply(f"{question.system} {question.user}.", 3, 4)
 
+    surface = Recorded()
+    engine.surface = surface
     events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
-    assert "unsupported" in events[-1].message  # type: ignore[union-attr]  # nobody lends one yet
-    engine.complete = complete
+    assert "unsupported" in events[-1].message  # nobody lends one yet
+    surface.ask = complete
     events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
     assert isinstance(events[-1], SearchEnd)
     assert "You plan. The kernel scale." in events[-1].message
@@ -108,9 +125,9 @@ async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessSer
     async def broken(question: EditorModelRequest) -> EditorModelReply:
         raise OSError("no wire")
 
-    engine.complete = broken
+    engine.surface = Recorded(broken)
     events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
-    assert "no wire" in events[-1].message  # type: ignore[union-attr]
+    assert "no wire" in events[-1].message
 
 
 async def test_cancelling_takes_the_question_back(engine: ProcessService) -> None:
@@ -125,7 +142,7 @@ async def test_cancelling_takes_the_question_back(engine: ProcessService) -> Non
             raise
         raise AssertionError
 
-    engine.complete = never
+    engine.surface = Recorded(never)
     async with aclosing(engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))) as events:
         searching = asyncio.ensure_future(_last(events))
         await asyncio.wait_for(asked.wait(), PATIENCE)
@@ -163,6 +180,6 @@ async def test_an_engine_that_ends_without_an_answer_is_a_sentence(
         for nothing in ():
             yield nothing
 
-    monkeypatch.setattr(engine, "_values", no_answers)
+    monkeypatch.setattr(Peer, "values", no_answers)
     with pytest.raises(UserError, match="ended before it answered"):
         await engine.migrate(file())

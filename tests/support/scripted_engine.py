@@ -14,7 +14,7 @@ class Loud(Scripted):
     async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
         if "DIE = 1" in file.text:
             os._exit(7)
-        self.memory_problem("the disk is full")
+        self.surface.memory_problem("the disk is full")
         return await super().stored_searches(file, saved)
 
 

@@ -18,12 +18,12 @@ import logging
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from pathlib import Path
 
 from accelopt_agent.migration.comparison import ComparedMigration
 from accelopt_agent.migration.file_migration import UnmovedLine
-from accelopt_agent.model.editor_request import Complete, EditorModelRequest, no_models
+from accelopt_agent.model.editor_request import EditorModelRequest
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.errors import HostUnavailableError, UserError
@@ -35,6 +35,7 @@ from accelopt_lsp.service.protocol import (
     SearchProgress,
     SearchRequest,
     StoredSearches,
+    Surface,
 )
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.connection import Connection
@@ -56,10 +57,7 @@ from accelopt_profiling.quantity import Known, executed
 
 class Scripted:
     def __init__(self) -> None:
-        self.host_problem: Callable[[str | None], None] = lambda reason: None
-        self.memory_problem: Callable[[str], None] = lambda reason: None
-        self.isolation_problem: Callable[[str], None] = lambda line: None
-        self.complete: Complete = no_models
+        self.surface = Surface()
         self._suggestions: dict[str, Suggestion] = {}
         self._going: dict[str, asyncio.Event] = {}
         self._stopped: set[str] = set()
@@ -119,7 +117,7 @@ class Scripted:
             yield SearchEnd(1, f"{kernel}: 1 suggestion: cancelled.")
             return
         if _says(file.text, "ASK"):
-            reply = await self.complete(
+            reply = await self.surface.complete(
                 EditorModelRequest("acme/large", "You plan.", f"The kernel {kernel}", 100)
             )
             yield SearchEnd(1, f"The model: {reply}")

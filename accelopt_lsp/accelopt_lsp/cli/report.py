@@ -15,11 +15,11 @@ import click
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
 from accelopt_lsp.cli.profile import answer, measured, remember_receipts, request_for
+from accelopt_lsp.cli.surface import Terminal
 from accelopt_lsp.cli.tables import result_words
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.resources import read_source, settings_for, targets_for
 from accelopt_lsp.service.host_profiles import HostProfiles
-from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
@@ -77,7 +77,7 @@ async def _profile_all(
     settings: Sequence[Settings], requests: Sequence[ProfileRequest]
 ) -> list[FileMeasurement]:
     """Profile each file on the host of its settings."""
-    hosts = HostProfiles(lambda reason: None, say)
+    hosts = HostProfiles(Terminal())
     try:
         return [
             await measured(await hosts.connected(own), request)

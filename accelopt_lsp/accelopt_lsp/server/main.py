@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, cast
 
 from accelopt_lsp.own_process import PARSER
 from accelopt_lsp.server.first_message import answer_first, read_first
@@ -65,7 +65,7 @@ def _make(service: Service | None, parser_child: subprocess.Popen[bytes] | None 
     if service is None:
         from accelopt_lsp.service.process import ProcessService
 
-        service = ProcessService()
+        service = cast("Service", ProcessService())
     server = build(service, ParserProcess(parser_child))
     sys.setswitchinterval(0.0005)  # of 5 ms: an answer waits that long for a thread that is busy
     gc.freeze()  # what is imported stays: a full collection would walk it for 30 ms, in the middle of an answer

@@ -68,9 +68,6 @@ class AccelOptServer(LanguageServer):
             converter_factory=lambda: self._converter,
         )
         self.service, self.parser = service, parser
-        service.host_problem = self.host_problem
-        service.isolation_problem = self.isolation_problem
-        service.memory_problem = lambda text: self.editor.say(text, "warning")
         self.editor = EditorConnection(self)
         self.configuration = SettingsCache(lambda text: self.editor.say(text, "warning"))
         self.documents = Documents(self)
@@ -86,20 +83,6 @@ class AccelOptServer(LanguageServer):
     def work_changed(self) -> None:
         self.status.update(self.jobs.running())
         self.on_work()
-
-    def host_problem(self, reason: str | None) -> None:
-        """Say in the status, once, that a configured host cannot be reached (why), or can again (None)."""
-        if reason is None:
-            self.status.host_up()
-        else:
-            self.status.host_down(reason)
-        self.work_changed()
-
-    def isolation_problem(self, line: str) -> None:
-        """Say in the status, as long as the server runs, that a host does not isolate kernels completely."""
-        self.status.isolation = line
-        self.status.log(line)
-        self.work_changed()
 
     def job_failed(self, job: BackgroundJob, error: Exception) -> None:
         """Tell why a job ended: an expected reason as it is, a bug as such."""

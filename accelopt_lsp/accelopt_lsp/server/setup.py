@@ -42,6 +42,7 @@ from accelopt_lsp.server.recordings import Recordings
 from accelopt_lsp.server.searches import Searches
 from accelopt_lsp.server.server import AccelOptServer
 from accelopt_lsp.server.suggestions import SuggestionActions
+from accelopt_lsp.server.surface import EditorSurface
 from accelopt_lsp.server.workspace_trust import WorkspaceTrust
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
@@ -132,7 +133,8 @@ def build_parts(server: AccelOptServer) -> Parts:
     sync.on_untrusted = trust.needed
     sync.on_opened, sync.on_settled = watcher.opened, watcher.settled
     sync.on_read, sync.on_closed = candidates.file_read, publisher.clear
-    service.complete = EditorModelClient(editor, jobs).complete
+    models = EditorModelClient(editor, jobs)
+    service.surface = EditorSurface(editor, server.status, models, server.work_changed)
     server.on_begin += [
         settings.reconfigure,
         functools.partial(editor.serve_documents, (SCHEME, PAGE_SCHEME)),

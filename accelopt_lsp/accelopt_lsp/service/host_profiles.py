@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.resources import host_named
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileText, Surface
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError, JobFailedError
 from accelopt_profiling.measurement import FileMeasurement
@@ -22,13 +22,11 @@ if TYPE_CHECKING:
 
 
 class HostProfiles:
-    """Keeps the hosts open, and what one profile teaches the next. ``host_problem`` is called with the reason where a
-    host that is elsewhere cannot be reached, and with None where it can."""
+    """Keeps the hosts open, and what one profile teaches the next. ``surface`` hears where a host that is elsewhere
+    cannot be reached, and where it can."""
 
-    def __init__(
-        self, host_problem: Callable[[str | None], None], isolation_problem: Callable[[str], None]
-    ) -> None:
-        self._host_problem, self._isolation_problem = host_problem, isolation_problem
+    def __init__(self, surface: Surface) -> None:
+        self._surface = surface
         self._connecting: set[asyncio.Future[HostFacts]] = set()
         self._hosts: dict[tuple[str, str], Host] = {}
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
@@ -50,7 +48,7 @@ class HostProfiles:
         try:
             host = await self.connected(file.settings)
             if host.remote:
-                self._host_problem(None)
+                self._surface.host_problem(None)
             async with aclosing(profile(host, request)) as growing:
                 async for results in growing:
                     yield results
@@ -58,7 +56,7 @@ class HostProfiles:
         except HostUnreachableError as error:
             if file.settings.host == "local":
                 raise HostUnavailableError(str(error)) from None
-            self._host_problem(str(error))
+            self._surface.host_problem(str(error))
         try:
             async with aclosing(profile(await self.connected(file.settings, "local"), request)) as growing:
                 async for results in growing:
@@ -136,7 +134,7 @@ class HostProfiles:
         local = f"{settings.interpreter} {sorted(settings.env.items())} {settings.require_isolation}"
         described = local if name == "local" else repr(settings.hosts[name])
         if (name, described) not in self._hosts:
-            self._hosts[name, described] = host_named(settings, name, self._isolation_problem)
+            self._hosts[name, described] = host_named(settings, name, self._surface.isolation_problem)
         return self._hosts[name, described]
 
     def _connection_made(self, connecting: asyncio.Future[HostFacts]) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelopt_agent.model.editor_request import Complete, no_models
 from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.history import interrupted, past_runs
 from accelopt_agent.search.paid import content_of
@@ -22,7 +21,7 @@ from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.models import resolve_team
 from accelopt_lsp.service.memory_executor import MemoryExecutor
-from accelopt_lsp.service.protocol import FileText, SearchEvent, SearchRequest, StoredSearches
+from accelopt_lsp.service.protocol import FileText, SearchEvent, SearchRequest, StoredSearches, Surface
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.content_key import depends_on_any
@@ -47,10 +46,7 @@ class LocalService:
     """Implements ``Service`` in this process."""
 
     def __init__(self) -> None:
-        self.host_problem: Callable[[str | None], None] = lambda reason: None
-        self.memory_problem: Callable[[str], None] = lambda reason: None
-        self.isolation_problem: Callable[[str], None] = lambda line: None
-        self.complete: Complete = no_models
+        self.surface = Surface()
         self._memory = MemoryExecutor()
         self._host_profiles: HostProfiles | None = None
         self._memory_trouble: str | None = None
@@ -103,7 +99,7 @@ class LocalService:
             search = await _imported("accelopt_lsp.service.search")
             profiles, memory = await self._profiles(), await self._memory_or_none(file.settings)
             async with aclosing(
-                search.search_events(file, kernel, request, profiles, memory, self.complete, control)
+                search.search_events(file, kernel, request, profiles, memory, self.surface.complete, control)
             ) as events:
                 async for event in events:
                     yield event
@@ -142,9 +138,7 @@ class LocalService:
         known needs none of it, and its lens should not wait for that."""
         module = await _imported("accelopt_lsp.service.host_profiles")
         if self._host_profiles is None:
-            self._host_profiles = module.HostProfiles(
-                lambda reason: self.host_problem(reason), lambda line: self.isolation_problem(line)
-            )
+            self._host_profiles = module.HostProfiles(self.surface)
         return self._host_profiles
 
     async def _memory_or_none(self, settings: Settings) -> Memory | None:
@@ -187,7 +181,7 @@ class LocalService:
                 resolve_team, settings, Path(suggestion.file), in_editor=True
             )
         memory = await self._memory_or_none(settings)
-        model, asked = team.summarizer if team else None, models.EditorModels(self.complete)
+        model, asked = team.summarizer if team else None, models.EditorModels(self.surface.complete)
         async with aclosing(
             explaining.explanations(suggestion, memory, model, why_not, asked=asked)
         ) as growing:
@@ -222,7 +216,7 @@ class LocalService:
         if problem != self._memory_trouble:
             self._memory_trouble = problem
             log.error("%s", problem)
-            self.memory_problem(problem)
+            self.surface.memory_problem(problem)
 
 
 def _stored_suggestion(body: dict[str, Any]) -> Suggestion | None:

@@ -4,11 +4,11 @@ process of its own, and tests script their own."""
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
-from accelopt_agent.model.editor_request import Complete
+from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest, no_models
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.settings.load import Settings
@@ -96,20 +96,27 @@ class SearchRequest:
 SearchEvent = SearchProgress | Suggestion | SearchEnd
 
 
+class Surface:
+    """What a service tells and asks whoever it works for; here nobody listens."""
+
+    def host_problem(self, reason: str | None) -> None:
+        """Hear that a configured host cannot be reached and another one is used, or (None) that it can."""
+
+    def memory_problem(self, reason: str) -> None:
+        """Hear why the memory cannot be used; once per reason."""
+
+    def isolation_problem(self, line: str) -> None:
+        """Hear about a host that does not isolate kernels completely; once per host."""
+
+    async def complete(self, question: EditorModelRequest) -> EditorModelReply:
+        """Have one of the editor's models asked."""
+        return await no_models(question)
+
+
 class Service(Protocol):
     """Profiles, searches and remembers. Nothing here may block the event loop."""
 
-    #: Called with the reason when a configured host cannot be reached and another one is used, None when it can.
-    host_problem: Callable[[str | None], None]
-
-    #: Called with the reason when the memory cannot be used; once per reason.
-    memory_problem: Callable[[str], None]
-
-    #: Called with one line about a host that does not isolate kernels completely; once per host.
-    isolation_problem: Callable[[str], None]
-
-    #: Asks the editor to ask one of its models.
-    complete: Complete
+    surface: Surface
 
     async def start(self) -> None:
         """Get ready ahead of the first call."""
