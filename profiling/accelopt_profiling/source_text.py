@@ -32,12 +32,13 @@ _LINE_END = re.compile(r"\r\n|\n|\r")
 class UnreadableFileError(Exception):
     """A file that cannot be used as text.
 
-    ``why`` ends a sentence that starts with the file's name; ``code`` is the code of the finding to report.
+    ``why`` ends a sentence that starts with the file's name; ``code`` is the code of the finding to report. ``data``
+    are the bytes that are no text, from 1-based ``line`` on.
     """
 
-    def __init__(self, code: str, why: str) -> None:
+    def __init__(self, code: str, why: str, data: bytes = b"", line: int = 1) -> None:
         super().__init__(why)
-        self.code, self.why = code, why
+        self.code, self.why, self.data, self.line = code, why, data, line
 
 
 def read_text(path: Path) -> str:
@@ -50,20 +51,24 @@ def read_text(path: Path) -> str:
     try:
         if path.is_dir():
             raise UnreadableFileError("problem-invalid", "is a folder; name a Python or JSON file")
-        return decode_source(read_regular(path))[0]
+        data = read_regular(path)
     except UnusableFileError as error:
         raise UnreadableFileError("problem-invalid", str(error)) from None
     except FileNotFoundError:
         raise UnreadableFileError("problem-missing", "does not exist") from None
-    except UnicodeDecodeError as error:
-        why = f"is not {error.encoding.upper()} text (byte {error.start})"
-        raise UnreadableFileError("not-text", why) from None
-    except (SyntaxError, LookupError) as error:
-        raise UnreadableFileError("not-text", f"declares no encoding that Python knows ({error})") from None
     except OSError as error:
         raise UnreadableFileError("problem-invalid", f"cannot be read: {error.strerror or error}") from None
     except ValueError:
         raise UnreadableFileError("problem-invalid", "has a name that no file can have") from None
+    try:
+        return decode_source(data)[0]
+    except UnicodeDecodeError as error:
+        why = f"is not {error.encoding.upper()} text (byte 0x{data[error.start]:02x} at {error.start})"
+        line = data.count(b"\n", 0, error.start) + 1
+        raise UnreadableFileError("not-text", why, data, line) from None
+    except (SyntaxError, LookupError) as error:
+        why = f"declares no encoding that Python knows ({error})"
+        raise UnreadableFileError("not-text", why, data) from None
 
 
 def decode_source(data: bytes) -> tuple[str, str]:

@@ -34,7 +34,7 @@ import accelopt_profiling
 from accelopt_agent.events import SuggestionFound
 from accelopt_lsp import resources
 from accelopt_lsp.errors import UserError, file_fault
-from accelopt_lsp.server.documents import read_source
+from accelopt_lsp.resources import read_source
 from accelopt_lsp.service.local import LocalService
 from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import load_settings
@@ -229,7 +229,7 @@ def _saved(path: Path) -> Ended:
     """What an editor's save does behind the server, and what the person is told where it fails."""
 
     async def save() -> list[FileMeasurement]:
-        text, _ = read_source(str(path))
+        text = read_source(path)
         file, service = FileText(examine(path, text), load_settings(path), key="key"), LocalService()
         try:
             await service.stored_searches(file, saved=True)

@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accelopt_lsp.server.documents import read_source
 from accelopt_profiling.source_text import (
     ATTEMPTS,
     decode_source,
@@ -86,7 +85,6 @@ def test_a_file_is_read_as_it_says(data: bytes, text: str | None, encoding: str,
     expected = data.decode(encoding) if text is None else text
     assert decode_source(data) == (expected, encoding)
     assert read_text(tmp_path / "k.py") == expected
-    assert read_source(str(tmp_path / "k.py")) == (expected, None)
 
 
 @given(st.text(alphabet="ab\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029'# "))

@@ -220,7 +220,7 @@ async def test_an_untrusted_workspace_runs_nothing(editor: Editor, tmp_path: Pat
         ("accept", [{}], "named by its id"),
         ("accept", ["nope"], "There is no suggestion nope"),
         ("reject", [{"id": "nope"}], "There is no suggestion nope"),
-        ("optimize", [{"uri": "file:///not/there.py"}], "cannot be read"),
+        ("optimize", [{"uri": "file:///not/there.py"}], "/not/there.py does not exist"),
         ("profile", ["untitled:Untitled-1"], "is not a file"),
     ],
 )

@@ -65,7 +65,7 @@ class CandidateTexts:
             self._shown.popitem(last=False)
         try:
             document = await self._documents.text(document_uri)
-        except (OSError, ValueError):
+        except UserError:
             return suggestion.text
         edits = await self._parser.edits_for(document.text, suggestion)
         return suggestion.text if isinstance(edits, ApplyRefusal) else apply_to_text(document.text, edits)

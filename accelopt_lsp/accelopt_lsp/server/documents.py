@@ -11,9 +11,9 @@ from pygls.lsp.server import LanguageServer
 from pygls.uris import to_fs_path
 
 from accelopt_agent.syntax.lines import split_lines
+from accelopt_lsp.errors import UserError
+from accelopt_lsp.resources import read_source
 from accelopt_lsp.server.convert import Text
-from accelopt_profiling.measurement import Finding
-from accelopt_profiling.source_text import decode_source, read_regular
 
 
 @dataclass(frozen=True)
@@ -62,21 +62,13 @@ class Documents:
         return DocumentText(uri, path, document.source, document.version)
 
     async def text(self, uri: str) -> DocumentText:
-        """Return the text of a document, open or not.
-
-        Raises:
-            OSError: it is not open and cannot be read.
-            ValueError: it is no file, or not text.
-        """
+        """Return the text of a document, open or not. Raises UserError: it cannot be read."""
         if opened := self.opened(uri):
             return opened
         path = file_path(uri)
         if path is None:
-            raise ValueError("it is not a file yet. Save it as one first.")
-        text, finding = await asyncio.to_thread(read_source, path)
-        if finding is not None:
-            raise ValueError(f"{path}: {finding.message}")
-        return DocumentText(uri, path, text, None)
+            raise UserError(f"{uri} cannot be read: it is not a file yet. Save it as one first.")
+        return DocumentText(uri, path, await asyncio.to_thread(read_source, Path(path)), None)
 
     def lines(self, uri: str) -> Text:
         """Return the lines of an open document to place things in; only line numbers hold where it is not
@@ -88,34 +80,3 @@ class Documents:
 
     def lines_of(self, document: DocumentText) -> Text:
         return Text(split_lines(document.text).texts, self._server.workspace.position_codec)
-
-
-def read_source(path: str) -> tuple[str, Finding | None]:
-    """Return a Python file as text, line ends as they are; with a finding where its bytes are not what it
-    declares to be.
-
-    Raises:
-        OSError: it cannot be read.
-    """
-    data = read_regular(Path(path))
-    try:
-        return decode_source(data)[0], None
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        message = (
-            f"The file is not {error.encoding.upper()}: byte 0x{data[error.start]:02x} at offset {error.start}. "
-            "Save it as UTF-8; until then nothing is profiled."
-        )
-        return data.decode("utf-8", "replace"), Finding("not-text", line, "error", message)
-    except (SyntaxError, LookupError) as error:  # the first two lines decide the encoding
-        line = _undecodable_line(data)
-        message = f"The encoding of the file cannot be told: {error}. Save it as UTF-8; until then nothing is profiled."
-        return data.decode("utf-8", "replace"), Finding("not-text", line, "error", message)
-
-
-def _undecodable_line(data: bytes) -> int:
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        return data.count(b"\n", 0, error.start) + 1
-    return 1

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.document_sync import DocumentSync
-from accelopt_lsp.server.documents import Documents, file_path, read_source
+from accelopt_lsp.server.documents import Documents, file_path
 from accelopt_lsp.state.jobs import BackgroundTasks
 from accelopt_lsp.state.state_store import StateStore
+from accelopt_profiling.source_text import UnreadableFileError, read_text
 
 if TYPE_CHECKING:
     from watchdog.events import FileSystemEvent, FileSystemEventHandler
@@ -115,9 +116,11 @@ class FileWatcher:
         if opened is None or state is None:
             return
         try:
-            on_disk, _ = await asyncio.to_thread(read_source, path)
-        except OSError:
-            return  # deleted again meanwhile: that is told separately
+            on_disk = await asyncio.to_thread(read_text, Path(path))
+        except UnreadableFileError as error:
+            if error.code != "not-text":
+                return  # deleted again meanwhile: that is told separately
+            on_disk = error.data.decode("utf-8", "replace")
         if _same_text(on_disk, opened.text):
             self._waiting.pop(uri, None)
             if state.profiled_text != opened.hash:

@@ -11,7 +11,7 @@ from pathlib import Path
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.documents import Documents, DocumentText, read_source
+from accelopt_lsp.server.documents import Documents, DocumentText
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import Settings
@@ -20,6 +20,7 @@ from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Discovery, may_hold_kernels
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.ref import ProblemLookup
+from accelopt_profiling.source_text import UnreadableFileError, read_text
 
 
 class KernelFiles:
@@ -42,10 +43,7 @@ class KernelFiles:
         Raises:
             UserError: it cannot be read, is not text, or does not parse.
         """
-        try:
-            document = await self._documents.text(uri)
-        except (OSError, ValueError) as error:
-            raise UserError(f"{uri} cannot be read: {error}") from None
+        document = await self._documents.text(uri)
         file = await self._examine(document)
         found = file.found
         if self._state.get(uri) is None:
@@ -106,7 +104,9 @@ class KernelFiles:
 
     async def _unreadable(self, document: DocumentText) -> Finding | None:
         try:
-            _, finding = await asyncio.to_thread(read_source, document.path)
-        except OSError:
-            return None  # never saved, or deleted: the editor's text is what counts
-        return finding if finding and may_hold_kernels(document.text) else None
+            await asyncio.to_thread(read_text, Path(document.path))
+        except UnreadableFileError as error:
+            if error.code == "not-text" and may_hold_kernels(document.text):
+                advice = "Save it as UTF-8; until then nothing is profiled."
+                return Finding("not-text", error.line, "error", f"The file {error.why}. {advice}")
+        return None  # one that was never saved, or is deleted: the editor's text is what counts

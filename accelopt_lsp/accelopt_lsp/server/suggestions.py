@@ -19,7 +19,7 @@ from accelopt_lsp.server import convert
 from accelopt_lsp.server.commands import Arguments
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
-from accelopt_lsp.server.documents import Documents, DocumentText, file_path
+from accelopt_lsp.server.documents import Documents, file_path
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.settings.load import Settings
@@ -81,8 +81,8 @@ class SuggestionActions:
         """Return the edit that brings a suggestion into the current text of ``uri``, or why there is none."""
         try:
             document = await self._documents.text(uri)
-        except (OSError, ValueError) as error:
-            return ApplyRefusal(f"{uri} cannot be read: {error}")
+        except UserError as error:
+            return ApplyRefusal(str(error))
         edits = await self._parser.edits_for(document.text, suggestion)
         if isinstance(edits, ApplyRefusal):
             return edits
@@ -171,17 +171,11 @@ class SuggestionActions:
     async def _is_applied(self, suggestion: Suggestion, uri: str) -> bool:
         """Return whether the document holds the suggestion; an edit on its way is waited for."""
         while True:
-            document = await self._text(uri)
+            document = await self._documents.text(uri)
             if await self._parser.holds(document.text, suggestion):
                 return True
             if not await self._text_changes(uri, EDIT_ARRIVES):
                 return False
-
-    async def _text(self, uri: str) -> DocumentText:
-        try:
-            return await self._documents.text(uri)
-        except (OSError, ValueError) as error:
-            raise UserError(f"{uri} cannot be read: {error}") from None
 
     async def _agreed(self, suggestion: Suggestion) -> bool:
         """Ask the person, with the diff on request."""
