@@ -1,4 +1,4 @@
-"""The parts of the reference that follow from the code: commands, settings, rules, findings and probes.
+"""The parts of the reference that follow from the code: commands, actions, settings, rules, findings and probes.
 
 ``docs/conf.py`` joins them to the pages of the same names.
 """
@@ -14,6 +14,7 @@ from pathlib import Path, PurePath
 import click
 
 from accelopt_agent.rules.catalogue import Rule, rules
+from accelopt_lsp.actions import ACTIONS
 from accelopt_lsp.cli.main import accelopt
 from accelopt_lsp.settings.schema import Setting, all_settings, environment_only
 from accelopt_profiling.gate.probes.registry import PROBES
@@ -127,9 +128,37 @@ def _layout(layout: ProblemLayout) -> str:
     return "\n".join(parts)
 
 
+def actions() -> str:
+    """The server's commands and the code actions, from ``actions.json``."""
+    lines = [
+        "## Table of commands",
+        "",
+        "| command | argument | does | as `accelopt ...` |",
+        "|---|---|---|---|",
+    ]
+    for action in ACTIONS.values():
+        fields = ", ".join(
+            f'"{name.rstrip("?")}"{name[len(name.rstrip("?")) :]}' for name in action.arguments
+        )
+        same = f"`{action.command_line}`" if action.command_line else ""
+        lines.append(f"| `{action.command}` | `{{{fields}}}` | {action.does} | {same} |")
+    lines += [
+        "",
+        "## Table of code actions",
+        "",
+        "| kind | title | | for the findings |",
+        "|---|---|---|---|",
+    ]
+    for action in ACTIONS.values():
+        for offer in action.offers.values():
+            title = re.sub(r"\{(\w+)\}", lambda word: word[1].upper(), offer.title)
+            codes = ", ".join(f"`{code}`" for code in offer.fixes)
+            lines.append(f"| `{offer.kind}` | `{title}` | {offer.note} | {codes} |")
+    return "\n".join(lines) + "\n"
+
+
 _GROUPS = ("file", "problem", "run", "correctness", "cost", "settings", "host")
 
-#: The pages of the documentation that end with what the code generates.
 #: Of a probe that catches nothing alone, the share of a check that it may cost before it is named.
 _IDLE_SHARE = 5.0
 
@@ -168,8 +197,10 @@ def probes() -> str:
 #: What ``accelopt bench gate --run-alone --probes`` wrote.
 PROBE_FIGURES = Path(__file__).parents[1] / "docs/results/gate-probes.json"
 
+#: The pages of the documentation that end with what the code generates.
 PAGES: dict[str, Callable[[], str]] = {
     "reference/cli": commands,
+    "reference/lsp": actions,
     "reference/settings": settings,
     "reference/rules": catalogue,
     "reference/findings": findings,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 def configured_model(settings: Settings) -> ModelSettings | None:
     """Return the configured model, as roles without settings of their own ask it; None where none is."""
     asked = settings.model
-    if not asked.configured:
+    if not settings.asks_models:
         return None
     from accelopt_agent.model.settings import ModelSettings
 

@@ -11,7 +11,8 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
-    from accelopt_lsp.settings.load import HostSettings, Settings
+    from accelopt_lsp.settings.load import Settings
+    from accelopt_lsp.settings.values import HostSettings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.hosts.host import Host
     from accelopt_profiling.hosts.worker_host import WorkerHost

@@ -76,7 +76,7 @@ def without_main_work(
         way = "Give the problem's `get_inputs` other sizes, or another problem with `--problem`."
     at = f" at {measured.case}" if measured.case else ""
     message = f"{how} in this run{at}, so the kernel has no time here. {way}"
-    finding = Finding("main-work-missed", gap.line, "warning", message, "createProblem")
+    finding = Finding("main-work-missed", gap.line, "warning", message)
     kept = [f for f in measured.findings if f.code == "capacity" or not _is_of_cost(f.code)]
     return replace(measured, findings=[finding, *kept])
 

@@ -72,16 +72,12 @@ class Launchability:
 
 @dataclass(frozen=True)
 class Finding:
-    """A message about one line. ``code`` is stable and has an entry in ``findings.json``.
-
-    ``line`` is 1-based; ``quickfix`` names a code action the server knows how to offer.
-    """
+    """A message about one line, 1-based. ``code`` is stable and has an entry in ``findings.json``."""
 
     code: str
     line: int
     severity: Severity
     message: str
-    quickfix: str | None = None
 
 
 @dataclass(frozen=True)

@@ -122,7 +122,7 @@ class MeasurementBuilder:
         where = "" if own or str(error.file) in error.message else f"{error.file}{line}: "
         at = error.line if own and error.line else kernels[0].line
         setting = LIMITS.get(code)
-        finding = Finding(code, at, "error", f"{where}{error.message}", "raiseLimit" if setting else None)
+        finding = Finding(code, at, "error", f"{where}{error.message}")
         if self._inferred is not None:
             finding = of_inferred(finding, own={self._inferred.fault_line})
         if setting and any(self._estimated(kernel) for kernel in kernels):

@@ -8,7 +8,7 @@ import pytest
 
 from accelopt_agent.suggestions.suggestion import Speedup
 from accelopt_lsp.features import wording
-from accelopt_lsp.features.actions import actions
+from accelopt_lsp.features.code_actions import code_actions as actions
 from accelopt_lsp.features.diagnostics import MOST, findings
 from accelopt_lsp.features.hints import hints
 from accelopt_lsp.features.hover import hover
@@ -265,6 +265,6 @@ def test_the_gravest_findings_are_those_that_are_shown() -> None:
 
 @pytest.mark.parametrize("code", ["no-problem", "inferred-problem"])
 def test_a_file_whose_last_kernel_was_deleted_still_has_its_actions(code: str) -> None:
-    said = Finding(code, 3, "information", "It is so.", "createProblem")
+    said = Finding(code, 3, "information", "It is so.")
     state = replace(STATE, kernels=(), run_findings=(said,))
     assert [a.command for a in actions(state, 1, 1, [])] == []

@@ -9,13 +9,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import lsprotocol.types as t
 import pytest
-from support.editor import SCRIPTED, Editor
+from support.editor import SCRIPTED
 from support.scripted_kernels import KERNELS
 from support.waiting import PATIENCE, until
-
-DOCS = Path(__file__).parents[2] / "docs" / "reference" / "lsp.md"
 
 
 def message(body: dict[str, Any]) -> bytes:
@@ -88,17 +85,3 @@ async def test_prints_do_not_meet_the_protocol(environment: dict[str, str]) -> N
         json.loads(out[head.end() : head.end() + int(head[1])])
         out = out[head.end() + int(head[1]) :]
     assert server.returncode == 0
-
-
-@pytest.mark.slow
-async def test_what_the_server_says_it_can_is_in_the_docs(editor: Editor, tmp_path: Path) -> None:
-    result = await editor.begin("vscode", tmp_path)
-    docs = DOCS.read_text()
-    provided = result.capabilities.execute_command_provider
-    assert provided is not None
-    assert sorted(provided.commands) == sorted(set(re.findall(r"\| `(accelopt\.server\.\w+)`", docs)))
-    kinds = result.capabilities.code_action_provider
-    assert isinstance(kinds, t.CodeActionOptions)
-    told = re.findall(r"\| `((?:refactor|quickfix)[\w.]+)` \|", docs)
-    assert sorted(map(str, kinds.code_action_kinds or [])) == sorted(told)
-    assert kinds.resolve_provider is True

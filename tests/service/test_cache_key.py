@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from accelopt_lsp.service.cache_key import installed_packages, run_conditions
-from accelopt_lsp.settings.load import HostSettings, Settings, load_settings
+from accelopt_lsp.settings.load import Settings, load_settings
+from accelopt_lsp.settings.values import HostSettings
 from accelopt_profiling.content_key import content_key
 from accelopt_profiling.examination import examine
 

@@ -57,7 +57,7 @@ def test_the_defaults_hold_where_nobody_says_anything(load: Load, tmp_path: Path
     assert (found.target.triton, found.target.nki, found.host) == ("h100", "", "local")
     assert found.complaints == ()
     assert found.origins == {}
-    assert not found.model.configured
+    assert not found.asks_models
     assert found.project_root == tmp_path / "project"
     assert found.job_limits.seconds == 60.0
     assert found.job_limits.memory_bytes == 12 << 30
@@ -298,7 +298,7 @@ def test_editors_may_write_camel_case(load: Load) -> None:
     }
     found = load(editor=editor)
     assert found.complaints == ()
-    assert found.model.configured
+    assert found.asks_models
     assert found.editor.profile_on == "save"
     assert found.limits.memory_mb == 100
     assert found.hosts["myLab"].env == {"someName": "1"}

@@ -85,15 +85,10 @@ class Scripted:
         findings = []
         if not re.search(r"^def get_inputs", file.text, re.M) and file.found.kernels:
             message = "No problem was found."
-            findings = [
-                Finding("no-problem", k.line, "information", message, "createProblem")
-                for k in file.found.kernels
-            ]
+            findings = [Finding("no-problem", k.line, "information", message) for k in file.found.kernels]
         if _says(file.text, "TIMEOUT"):
             message = "The run took longer than 60 s and was ended."
-            findings.append(
-                Finding("timeout", file.found.kernels[0].line, "information", message, "raiseLimit")
-            )
+            findings.append(Finding("timeout", file.found.kernels[0].line, "information", message))
         complete = FileMeasurement(file.path, kernels, findings, complete=True)
         if file.key and _says(file.text, "STORE"):
             await asyncio.to_thread(_store, file, complete)

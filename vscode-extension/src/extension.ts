@@ -1,5 +1,6 @@
 // The extension's wiring: what it registers, and what happens when trust or settings change.
 import * as vscode from 'vscode';
+import { actions } from '../../accelopt_lsp/accelopt_lsp/actions.json';
 import { onKernelAtCursor } from './cursor';
 import { forget, showMemory } from './memory';
 import { showMenu } from './menu';
@@ -22,14 +23,14 @@ export function activate(context: vscode.ExtensionContext): void {
     context.subscriptions.push(vscode.commands.registerCommand(id, run));
 
   context.subscriptions.push(output, status, running, running.onSearchEnded((ended) => void tellEnd(running, ended)));
-  command('accelopt.profile', () => onKernelAtCursor(running, 'profile'));
-  command('accelopt.record', () => onKernelAtCursor(running, 'record'));
-  command('accelopt.optimize', () => onKernelAtCursor(running, 'optimize'));
+  for (const { name, palette } of actions) {
+    if (palette && 'at_cursor' in palette) {
+      command(`accelopt.${name}`, () => onKernelAtCursor(running, name));
+    }
+  }
   command('accelopt.optimizeWithInstructions', () => optimizeWithInstructions(running));
   command('accelopt.cancel', () => running.execute('cancel', {}));
   command('accelopt.pause', () => running.execute('pause', {}));
-  command('accelopt.resume', () => onKernelAtCursor(running, 'resume'));
-  command('accelopt.showRuns', () => onKernelAtCursor(running, 'showRuns'));
   command('accelopt.showMemory', () => showMemory(running));
   command('accelopt.forget', () => forget(running));
   command('accelopt.chooseModel', () => chooseModel());

@@ -312,7 +312,7 @@ def settings_files(settings: Settings) -> Check:
 
 
 def model(settings: Settings) -> Check:
-    if not settings.model.configured:
+    if not settings.asks_models:
         return Check("model", "absent", "none configured: rewrites come from rules and the memory")
     key = settings.model.api_key_env
     found = f"{settings.model.model} at {settings.model.base_url}"

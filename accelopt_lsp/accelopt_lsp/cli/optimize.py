@@ -124,7 +124,7 @@ def optimize(
             "--no-model was given, or the sources have none"
             if not asks
             else "see above"
-            if settings.model.configured
+            if settings.asks_models
             else "set model.base_url and model.model"
         )
         raise wrong_input(f"Instructions are for a model, and none is asked: {why}.")

@@ -61,9 +61,7 @@ def _from_history(kernel: KernelState) -> Iterator[Finding]:
 def _old(said: Iterable[Finding]) -> list[Finding]:
     """Return what a run found out about older text; what it could not run without is as true as before."""
     return [
-        f
-        if f.code in LASTING
-        else replace(f, severity="hint", message=f"Before this edit: {f.message}", quickfix=None)
+        f if f.code in LASTING else replace(f, severity="hint", message=f"Before this edit: {f.message}")
         for f in said
     ]
 

@@ -8,30 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from accelopt_lsp.actions import ACTIONS, KINDS
 from accelopt_profiling import __version__
-
-#: The code action kinds, in the order of their importance.
-CODE_ACTION_KINDS = (
-    "refactor.rewrite.accelopt.suggestion",
-    "refactor.rewrite.accelopt.optimize",
-    "refactor.rewrite.accelopt.profile",
-    "refactor.rewrite.accelopt.pause",
-    "refactor.rewrite.accelopt.cancel",
-    "refactor.rewrite.accelopt.runs",
-    "refactor.rewrite.accelopt.memory",
-    "refactor.rewrite.accelopt.record",
-    "refactor.rewrite.accelopt.migrate",
-    "refactor.rewrite.accelopt.explain",
-    "refactor.rewrite.accelopt.reject",
-    "refactor.rewrite.accelopt.remember",
-    "quickfix.accelopt",
-)
-
-#: The names of the server commands, after ``accelopt.server.``.
-COMMANDS = (
-    "profile", "optimize", "pause", "resume", "showRuns", "cancel", "accept", "reject", "versions", "choose",
-    "explain", "remember", "showMemory", "forget", "createProblem", "migrate", "raiseLimit", "record",
-)  # fmt: skip
 
 _ENCODINGS = ("utf-8", "utf-16", "utf-32")
 
@@ -51,9 +29,9 @@ def initialize_result(params: object) -> dict[str, Any] | None:
         "positionEncoding": known[0] if known else "utf-16",
         "textDocumentSync": sync,
         "hoverProvider": True,
-        "codeActionProvider": {"codeActionKinds": list(CODE_ACTION_KINDS), "resolveProvider": True},
+        "codeActionProvider": {"codeActionKinds": list(KINDS), "resolveProvider": True},
         "codeLensProvider": {"resolveProvider": False},
-        "executeCommandProvider": {"commands": [f"accelopt.server.{name}" for name in COMMANDS]},
+        "executeCommandProvider": {"commands": [a.command for a in ACTIONS.values()]},
         "inlayHintProvider": {"resolveProvider": False},
         "workspace": {
             "workspaceFolders": {"supported": True, "changeNotifications": True},

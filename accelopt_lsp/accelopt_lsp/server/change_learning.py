@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from functools import partial
 
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.service.protocol import FileText, Service
@@ -53,12 +54,12 @@ class ChangeLearning:
         self._editor, self._state, self._jobs = editor, state, jobs
         self._service, self._files, self._texts = service, files, texts
 
+    def actions(self) -> Mapping[str, Handler]:
+        return {"remember": self.remember}
+
     def remember(self, args: Arguments) -> BackgroundJob:
         """Remember the change that made a kernel faster than at the last save. Raises UserError: none is named."""
-        uri = args.document("remember")
-        job = BackgroundJob(
-            "remember", uri, f"Remembering the change to {args.kernel or ''}".rstrip(), args.kernel
-        )
+        job = BackgroundJob.of("remember", args.document(), args.kernel)
         return self._jobs.start(job, self._run(job))
 
     async def _run(self, job: BackgroundJob) -> None:

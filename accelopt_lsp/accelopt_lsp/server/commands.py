@@ -1,22 +1,27 @@
-"""Read the arguments of the server commands: one object, or a bare document URI."""
+"""Read the arguments of the server commands: one object, or a bare document URI, and say what answers them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
+from accelopt_lsp.actions import Action
 from accelopt_lsp.errors import UserError
+
+if TYPE_CHECKING:
+    from accelopt_lsp.state.jobs import BackgroundJob
 
 
 @dataclass(frozen=True)
 class Arguments:
-    """What a command was called with. ``apply`` asks the server to make the edit itself; ``ask`` to ask first.
+    """What an action was called with. ``apply`` asks the server to make the edit itself; ``ask`` to ask first.
 
     ``line`` is 1-based; it chooses a kernel where no name is given. ``instructions`` are a sentence from the person
     to the model that proposes rewrites, ``query`` are words to look for, ``test`` is a test's path in the project.
     """
 
+    action: Action
     uri: str | None = None
     kernel: str | None = None
     line: int | None = None
@@ -29,34 +34,45 @@ class Arguments:
     test: str | None = None
 
     @classmethod
-    def of(cls, command: str, given: Sequence[Any]) -> Arguments:
+    def of(cls, action: Action, given: Sequence[Any]) -> Arguments:
         """Read the arguments of ``workspace/executeCommand``.
 
         Raises:
-            UserError: they are of no form that the command takes.
+            UserError: they are of no form that the action takes.
         """
         first = given[0] if given else {}
         if isinstance(first, str):
             if "://" not in first and not first.startswith(("file:", "untitled:")):
-                return cls(job=first) if command in ("cancel", "pause", "resume") else cls(id=first)
+                return cls(action, job=first) if action.arguments[0] == "job?" else cls(action, id=first)
             line = given[1] if len(given) > 1 else None
-            return cls(uri=first, line=line if _is(line, int) else None)
+            return cls(action, uri=first, line=line if _is(line, int) else None)
         if not isinstance(first, dict):
-            raise UserError(f"accelopt.server.{command} takes one object or a document URI, not {first!r}.")
+            raise UserError(f"{action.command} takes one object or a document URI, not {first!r}.")
         wrong = [
             f"`{name}` must be {kind.__name__}"
             for name, kind in _FIELDS.items()
             if first.get(name) is not None and not _is(first[name], kind)
         ]
         if wrong:
-            raise UserError(f"accelopt.server.{command}: {', '.join(wrong)}.")
-        return cls(**{name: first[name] for name in _FIELDS if first.get(name) is not None})
+            raise UserError(f"{action.command}: {', '.join(wrong)}.")
+        return cls(action, **{name: first[name] for name in _FIELDS if first.get(name) is not None})
 
-    def document(self, command: str) -> str:
-        """Return the URI, which the command cannot do without. Raises UserError."""
+    def document(self) -> str:
+        """Return the URI, which the action cannot do without. Raises UserError."""
         if self.uri is None:
-            raise UserError(f'accelopt.server.{command} needs a document: {{"uri": "file:///..."}}.')
+            raise UserError(f'{self.action.command} needs a document: {{"uri": "file:///..."}}.')
         return self.uri
+
+
+#: Does an action: returns the job that it started, or the answer to the command. Raises UserError.
+Handler = Callable[[Arguments], "BackgroundJob | dict[str, Any]"]
+
+
+class Feature(Protocol):
+    """A part of the server that does some of the actions of ``actions.json``."""
+
+    def actions(self) -> Mapping[str, Handler]:
+        """Return the handler of each action that it does, by name."""
 
 
 def _is(value: Any, kind: type) -> bool:

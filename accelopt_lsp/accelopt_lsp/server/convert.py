@@ -9,7 +9,8 @@ from lsprotocol import types
 from pygls.workspace import PositionCodec
 
 from accelopt_agent.suggestions.text_edit import TextEdit
-from accelopt_lsp.features.actions import Action
+from accelopt_lsp.actions import ACTIONS
+from accelopt_lsp.features.code_actions import CodeAction
 from accelopt_lsp.features.hints import Hint
 from accelopt_lsp.features.lens import Lens
 from accelopt_lsp.server.client import Client
@@ -31,10 +32,6 @@ _SEVERITY: dict[Severity, types.DiagnosticSeverity] = {
     "information": types.DiagnosticSeverity.Information,
     "hint": types.DiagnosticSeverity.Hint,
 }
-
-
-def server_command(name: str) -> str:
-    return f"accelopt.server.{name}"
 
 
 class Text:
@@ -116,11 +113,11 @@ def lens_command(lens: Lens, client: Client) -> types.Command:
     if lens.command == "choose" and SHOW_VERSIONS in client.commands:
         return types.Command(lens.title, SHOW_VERSIONS, arguments=[lens.argument])
     if lens.command != "suggestions":
-        return types.Command(lens.title, server_command(lens.command), arguments=[lens.argument])
+        return types.Command(lens.title, ACTIONS[lens.command].command, arguments=[lens.argument])
     if SHOW_SUGGESTION in client.commands:
         return types.Command(lens.title, SHOW_SUGGESTION, arguments=[lens.argument])
     argument = {name: value for name, value in lens.argument.items() if name != "title"}
-    return types.Command(lens.title, server_command("accept"), arguments=[{**argument, "ask": True}])
+    return types.Command(lens.title, ACTIONS["accept"].command, arguments=[{**argument, "ask": True}])
 
 
 def inlay_hints(hints: Iterable[Hint], text: Text) -> list[types.InlayHint]:
@@ -143,7 +140,7 @@ def hover(content: str | None, client: Client) -> types.Hover | None:
 
 
 def code_actions(
-    actions: Iterable[Action], client: Client, present: Sequence[types.Diagnostic] = ()
+    actions: Iterable[CodeAction], client: Client, present: Sequence[types.Diagnostic] = ()
 ) -> list[types.CodeAction | types.Command]:
     """Return code actions as this client can take them: resolved later, at once by a command, or only as commands."""
     result: list[types.CodeAction | types.Command] = []
@@ -175,18 +172,18 @@ def code_actions(
     return result
 
 
-def _action_command(action: Action, shown_first: bool) -> types.Command:
+def _action_command(action: CodeAction, shown_first: bool) -> types.Command:
     if shown_first:
         shown = {**action.argument, "title": action.name}
         return types.Command(action.title, SHOW_SUGGESTION, arguments=[shown])
     argument = action.argument if action.resolve is None else {**action.argument, "apply": True}
-    return types.Command(action.title, server_command(action.command), arguments=[argument])
+    return types.Command(action.title, ACTIONS[action.command].command, arguments=[argument])
 
 
 def accept_command(suggestion_id: str, uri: str) -> types.Command:
     """Return what follows the edit of a resolved suggestion: the server records that it was accepted."""
     return types.Command(
-        "Remember it", server_command("accept"), arguments=[{"id": suggestion_id, "uri": uri}]
+        "Remember it", ACTIONS["accept"].command, arguments=[{"id": suggestion_id, "uri": uri}]
     )
 
 

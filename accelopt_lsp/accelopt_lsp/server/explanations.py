@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import aclosing
 from functools import partial
 
 from accelopt_lsp.features.wording import CHANGE_HEADING, speedup
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
@@ -35,15 +36,15 @@ class Explanations:
         self._configuration, self._suggestions = configuration, suggestions
         self._consent, self._pages = consent, pages
 
-    def ask(self, args: Arguments) -> BackgroundJob:
+    def actions(self) -> Mapping[str, Handler]:
+        return {"explain": self.explain}
+
+    def explain(self, args: Arguments) -> BackgroundJob:
         """Explain the suggestion ``args.id``. One that is being explained already is the answer."""
-        title = f"Explaining suggestion {args.id or ''}".strip()
         uri, kernel = self._suggestions.target(args)
-        for job in self._jobs.running(uri, "explain"):
-            if job.title == title:
-                return job
-        job = BackgroundJob("explain", uri, title, kernel)
-        return self._jobs.start(job, self._run(job, args))
+        new = BackgroundJob.of("explain", uri, kernel, id=args.id or "")
+        same = (job for job in self._jobs.running(uri, "explain") if job.title == new.title)
+        return next(same, None) or self._jobs.start(new, self._run(new, args))
 
     async def _run(self, job: BackgroundJob, args: Arguments) -> None:
         suggestion, uri = await self._suggestions.find(args.id, args.uri)

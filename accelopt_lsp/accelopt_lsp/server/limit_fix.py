@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.service.protocol import FileText
@@ -24,13 +25,16 @@ class LimitFix:
     def __init__(self, editor: EditorConnection, jobs: JobRegistry, files: KernelFiles) -> None:
         self._editor, self._jobs, self._files = editor, jobs, files
 
+    def actions(self) -> Mapping[str, Handler]:
+        return {"raiseLimit": self.raise_limit}
+
     def raise_limit(self, args: Arguments) -> BackgroundJob:
         """Raise the limit named by ``args.id``, ``limits.seconds`` unless one is named. Nothing is overwritten."""
-        uri = args.document("raiseLimit")
+        uri = args.document()
         name = (args.id or "limits.seconds").removeprefix("limits.")
         if name not in ("seconds", "memory_mb"):
             raise UserError(f"{args.id} is no limit of a run.")
-        job = BackgroundJob("raise-limit", uri, f"Raising limits.{name}")
+        job = BackgroundJob.of("raiseLimit", uri, id=f"limits.{name}")
         return self._jobs.start(job, self._run(uri, name))
 
     async def _run(self, uri: str, name: str) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
@@ -35,17 +37,19 @@ class MemoryView:
         self._editor, self._state, self._jobs, self._service = editor, state, jobs, service
         self._configuration, self._files, self._pages = configuration, files, pages
 
+    def actions(self) -> Mapping[str, Handler]:
+        return {"showMemory": self.show, "forget": self.forget}
+
     def show(self, args: Arguments) -> BackgroundJob:
         """Show the pairs with the words ``args.query``, or else those that a search would try on a kernel."""
-        uri = args.document("showMemory")
-        job = BackgroundJob("show-memory", uri, "Looking into the memory", args.kernel)
+        job = BackgroundJob.of("showMemory", args.document(), args.kernel)
         return self._jobs.start(job, self._show(job, args))
 
     def forget(self, args: Arguments) -> BackgroundJob:
         """Delete the pair ``args.id``, after a question where the editor can ask one. Raises UserError: no id."""
         if not args.id:
-            raise UserError('accelopt.server.forget needs the id of a pair: {"id": "..."}.')
-        job = BackgroundJob("forget", args.document("forget"), f"Forgetting {args.id}")
+            raise UserError(f'{args.action.command} needs the id of a pair: {{"id": "..."}}.')
+        job = BackgroundJob.of("forget", args.document(), id=args.id)
         return self._jobs.start(job, self._forget(job.uri, args.id))
 
     async def _show(self, job: BackgroundJob, args: Arguments) -> None:

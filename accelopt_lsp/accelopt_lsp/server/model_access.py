@@ -50,7 +50,7 @@ class ConsentPrompt:
         """Ask, where a model is configured that nobody agreed to yet, and wait a while for the answer; one that comes
         later counts too. Who said "not now" is asked again in another session, or with ``again``. ``asking`` is
         called where a question is open."""
-        if not settings.model.configured or settings.untrusted is not None or not self._editor.asks:
+        if not settings.asks_models or settings.untrusted is not None or not self._editor.asks:
             return
         wanted, question = await asyncio.to_thread(_wanted, path, settings)
         if wanted is None or (wanted in self._declined and not again):

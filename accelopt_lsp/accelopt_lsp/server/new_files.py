@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.service.protocol import FileText, Service
@@ -24,15 +25,17 @@ class NewFiles:
     ) -> None:
         self._editor, self._jobs, self._files, self._service = editor, jobs, files, service
 
+    def actions(self) -> Mapping[str, Handler]:
+        return {"createProblem": self.create_problem, "migrate": self.migrate}
+
     def create_problem(self, args: Arguments) -> BackgroundJob:
         """Write ``<stem>_problem.py`` beside the document."""
-        uri = args.document("createProblem")
-        job = BackgroundJob("create-problem", uri, "Creating a problem file", args.kernel)
+        job = BackgroundJob.of("createProblem", args.document(), args.kernel)
         return self._jobs.start(job, self._create_problem(job, args))
 
     def migrate(self, args: Arguments) -> BackgroundJob:
         """Write ``<stem>_nki.py``, the kernels in today's NKI, beside the document."""
-        job = BackgroundJob("migrate", args.document("migrate"), "Moving to today's NKI", args.kernel)
+        job = BackgroundJob.of("migrate", args.document(), args.kernel)
         return self._jobs.start(job, self._migrate(job))
 
     async def _create_problem(self, job: BackgroundJob, args: Arguments) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from functools import partial
-from pathlib import PurePath
 
 from accelopt_lsp.server.change_learning import ProfiledTexts
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import text_hash
 from accelopt_lsp.server.kernel_files import KernelFiles
@@ -36,13 +37,20 @@ class Profiles:
     def start(self, uri: str, file: FileText) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""
         earlier = self._jobs.cancel_for(uri, "profile")
-        job = BackgroundJob("profile", uri, f"Profiling {PurePath(file.path).name}")
+        job = BackgroundJob.of("profile", uri)
         return self._jobs.start(job, self._run(job, file, earlier))
 
-    def ask(self, uri: str) -> BackgroundJob:
+    def actions(self) -> Mapping[str, Handler]:
+        return {"profile": self.profile}
+
+    def profile(self, args: Arguments) -> BackgroundJob:
         """Profile a document because a person asked: from the text as it is, whatever is remembered."""
+        return self.refresh(args.document())
+
+    def refresh(self, uri: str) -> BackgroundJob:
+        """Profile a document from the text as it is, whatever is remembered."""
         earlier = self._jobs.cancel_for(uri, "profile")
-        job = BackgroundJob("profile", uri, f"Profiling {PurePath(uri).name}")
+        job = BackgroundJob.of("profile", uri)
         return self._jobs.start(job, self._read_and_run(job, earlier))
 
     def is_running_for(self, uri: str, text: str) -> bool:

@@ -7,14 +7,14 @@ import contextlib
 import json
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.own_process import own_process
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
@@ -44,12 +44,15 @@ class Recordings:
         self._editor, self._jobs, self._files = editor, jobs, files
         self._configuration, self._profiles = configuration, profiles
 
+    def actions(self) -> Mapping[str, Handler]:
+        return {"record": self.record}
+
     def record(self, args: Arguments) -> BackgroundJob:
         """Run the test ``args.test`` and record it; without one, ask the person which."""
-        uri = args.document("record")
+        uri = args.document()
         for job in self._jobs.running(uri, "record"):
             return job
-        job = BackgroundJob("record", uri, "Recording a test", args.kernel)
+        job = BackgroundJob.of("record", uri, args.kernel)
         return self._jobs.start(job, self._run(job, args.test))
 
     async def _found(self, uri: str) -> tuple[Path, list[ReachingTest]]:
@@ -82,7 +85,7 @@ class Recordings:
         self._editor.say(
             f"{Path(files[0]['recording']).name} was written: {kernels} calls of different shapes."
         )
-        self._profiles.ask(job.uri)
+        self._profiles.refresh(job.uri)
 
     async def _chosen(self, tests: list[ReachingTest], wanted: str | None) -> ReachingTest | None:
         if wanted is not None:

@@ -4,15 +4,16 @@ once, while the search goes on."""
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import PurePath
+from typing import Any
 
 from accelopt_agent.suggestions.suggestion import Suggestion, best_first
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import version_name
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
@@ -49,11 +50,19 @@ class Searches:
         self._service, self._configuration, self._files = service, configuration, files
         self._consent, self._pages = consent, pages
 
-    def ask(self, args: Arguments, *, resume: bool = False) -> BackgroundJob:
+    def actions(self) -> Mapping[str, Handler]:
+        return {
+            "optimize": self.optimize,
+            "pause": self.pause,
+            "resume": self.resume,
+            "showRuns": self.show_runs,
+        }
+
+    def optimize(self, args: Arguments, *, resume: bool = False) -> BackgroundJob:
         """Search for faster versions of a kernel: the one named, the one at the 1-based line, or every one of the file.
         A search for the same that runs already is the answer, unless there are instructions: then it ends, and what it
         paid for is remembered. ``resume`` goes on with what an interrupted search had found out."""
-        uri = args.document("resume" if resume else "optimize")
+        uri = args.document()
         kernel, state = args.kernel, self._state.get(uri)
         if (
             kernel is None
@@ -67,15 +76,15 @@ class Searches:
                 if not args.instructions:
                     return job
                 self._jobs.cancel(job.id, at_once=True)
-        job = BackgroundJob("optimize", uri, f"Optimizing {kernel or PurePath(uri).name}", kernel)
+        job = BackgroundJob.of("optimize", uri, kernel)
         request = SearchRequest(args.instructions, resume, job.id)
         return self._jobs.start(job, self._run(job, args.line, request))
 
-    def pause(self, args: Arguments) -> list[BackgroundJob]:
+    def pause(self, args: Arguments) -> dict[str, Any]:
         """Let the searches that ``args`` name rest: what runs is finished, nothing new begins."""
-        return [self._switch(job, True) for job in self._named(args) if not job.paused]
+        return several("paused", (self._switch(job, True) for job in self._named(args) if not job.paused))
 
-    def resume(self, args: Arguments) -> list[BackgroundJob]:
+    def resume(self, args: Arguments) -> dict[str, Any]:
         """Let the paused searches that ``args`` name go on; where there is none, go on with the one that was
         interrupted.
 
@@ -84,10 +93,10 @@ class Searches:
         """
         named = list(self._named(args))
         if named:
-            return [self._switch(job, False) for job in named if job.paused]
+            return several("resumed", (self._switch(job, False) for job in named if job.paused))
         if args.uri is None:
             raise UserError("No search is paused.")
-        return [self.ask(args, resume=True)]
+        return several("resumed", [self.optimize(args, resume=True)])
 
     def _named(self, args: Arguments) -> Iterator[BackgroundJob]:
         for job in self._jobs.running(args.uri, "optimize"):
@@ -100,10 +109,10 @@ class Searches:
         self._tasks.start(self._service.pause(job.id, paused))
         return job
 
-    def show_runs(self, uri: str) -> BackgroundJob:
+    def show_runs(self, args: Arguments) -> BackgroundJob:
         """Show a page with the newest searches of a document and their steps."""
-        job = BackgroundJob("show-runs", uri, f"Looking up the searches in {PurePath(uri).name}")
-        return self._jobs.start(job, self._show_runs(uri))
+        job = BackgroundJob.of("showRuns", args.document())
+        return self._jobs.start(job, self._show_runs(job.uri))
 
     async def _run(self, job: BackgroundJob, line: int | None, request: SearchRequest) -> None:
         async with self._editor.progress(job.title, lambda: self._jobs.cancel(job.id)) as progress:
@@ -177,6 +186,12 @@ class Searches:
         name = PurePath(path).stem
         brief = "\n".join(text.splitlines()[:BRIEF_LINES])
         await self._pages.show(f"searches-in-{name}", path, f"Searches in {PurePath(path).name}", text, brief)
+
+
+def several(outcome: str, jobs: Iterable[BackgroundJob]) -> dict[str, Any]:
+    """Return the answer to a command about several jobs: the first one's id, and all under ``outcome``."""
+    ids = [job.id for job in jobs]
+    return {"job": ids[0] if ids else None, outcome: ids}
 
 
 def kernels_meant(file: FileText, kernel: str | None, line: int | None) -> list[str]:

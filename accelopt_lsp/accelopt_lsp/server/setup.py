@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,16 +14,17 @@ from lsprotocol import types
 from pygls.exceptions import JsonRpcInvalidParams
 
 from accelopt_agent.suggestions.text_edit import ApplyRefusal
+from accelopt_lsp.actions import ACTIONS, KINDS, QUICKFIX, SUGGESTION, Action
 from accelopt_lsp.errors import UserError
-from accelopt_lsp.features import actions, hints, hover, lens
+from accelopt_lsp.features import hints, hover, lens
+from accelopt_lsp.features.code_actions import code_actions
 from accelopt_lsp.server import convert
 from accelopt_lsp.server import status as status_line
 from accelopt_lsp.server.candidates import METHOD as CANDIDATE_METHOD
 from accelopt_lsp.server.candidates import SCHEME, CandidateTexts
-from accelopt_lsp.server.capabilities import CODE_ACTION_KINDS
 from accelopt_lsp.server.change_learning import ChangeLearning, ProfiledTexts
 from accelopt_lsp.server.client import Client
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Feature, Handler
 from accelopt_lsp.server.configuration import SettingsSync
 from accelopt_lsp.server.document_sync import DocumentSync
 from accelopt_lsp.server.documents import file_path
@@ -73,23 +74,16 @@ def guarded(name: str, handler: Callable[..., T], nothing: T) -> Callable[..., T
 
 @dataclass(frozen=True)
 class Parts:
-    """What handlers call, one part for each thing that a person does."""
+    """What handlers call; ``features`` do the actions."""
 
     sync: DocumentSync
     trust: WorkspaceTrust
     watcher: FileWatcher
     settings: SettingsSync
-    profiles: Profiles
-    searches: Searches
     suggestions: SuggestionActions
-    explanations: Explanations
-    change_learning: ChangeLearning
-    memory_view: MemoryView
-    new_files: NewFiles
-    limit_fix: LimitFix
-    recordings: Recordings
     pages: Pages
     candidates: CandidateTexts
+    features: tuple[Feature, ...]
 
 
 def build(service: Service, parser: ParserProcess | None = None) -> AccelOptServer:
@@ -144,23 +138,18 @@ def build_parts(server: AccelOptServer) -> Parts:
         server.prepare_answers,
     ]
     server.on_close += [watcher.close, sync.close]
-    return Parts(
-        sync=sync,
-        trust=trust,
-        watcher=watcher,
-        settings=settings,
-        profiles=profiles,
-        searches=Searches(editor, state, jobs, tasks, service, configuration, files, consent, pages),
-        suggestions=suggestions,
-        explanations=Explanations(editor, jobs, service, configuration, suggestions, consent, pages),
-        change_learning=ChangeLearning(editor, state, jobs, service, files, texts),
-        memory_view=MemoryView(editor, state, jobs, service, configuration, files, pages),
-        new_files=NewFiles(editor, jobs, files, service),
-        limit_fix=LimitFix(editor, jobs, files),
-        recordings=Recordings(editor, jobs, files, configuration, profiles),
-        pages=pages,
-        candidates=candidates,
+    features = (
+        profiles,
+        suggestions,
+        Searches(editor, state, jobs, tasks, service, configuration, files, consent, pages),
+        Explanations(editor, jobs, service, configuration, suggestions, consent, pages),
+        ChangeLearning(editor, state, jobs, service, files, texts),
+        MemoryView(editor, state, jobs, service, configuration, files, pages),
+        NewFiles(editor, jobs, files, service),
+        LimitFix(editor, jobs, files),
+        Recordings(editor, jobs, files, configuration, profiles),
     )
+    return Parts(sync, trust, watcher, settings, suggestions, pages, candidates, features)
 
 
 def _untrusted(server: AccelOptServer) -> Path | None:
@@ -283,14 +272,14 @@ def _answers(server: AccelOptServer) -> None:
         if context.trigger_kind is types.CodeActionTriggerKind.Automatic and not only:
             if state.kernel_at(first) is None:
                 return []
-            only = [actions.SUGGESTION, actions.QUICKFIX]  # a light bulb is for what is better or broken
-        found = actions.actions(state, first, last, server.jobs.running(state.uri), only)
+            only = [SUGGESTION, QUICKFIX]  # a light bulb is for what is better or broken
+        found = code_actions(state, first, last, server.jobs.running(state.uri), only)
         return convert.code_actions(found, server.editor.client, context.diagnostics)
 
     on(types.TEXT_DOCUMENT_CODE_LENS, code_lens, [], types.CodeLensOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_INLAY_HINT, inlay_hint, [], types.InlayHintOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_HOVER, show_hover, None)
-    options = types.CodeActionOptions(code_action_kinds=list(CODE_ACTION_KINDS), resolve_provider=True)
+    options = types.CodeActionOptions(code_action_kinds=list(KINDS), resolve_provider=True)
     on(types.TEXT_DOCUMENT_CODE_ACTION, code_action, [], options)
 
 
@@ -345,62 +334,32 @@ async def own_document(parts: Parts, uri: str) -> str:
 
 
 def _commands(server: AccelOptServer, parts: Parts) -> None:
-    def on(name: str, run: Callable[[Arguments], Awaitable[dict[str, Any]]]) -> None:
-        # pygls reads annotations to see who wants the server; on Python 3.10 it fails on Any, and object wants it.
-        async def command(*given):  # type: ignore[no-untyped-def]  # so it has none
-            try:
-                return await run(Arguments.of(name, given))
-            except UserError as problem:
-                server.editor.say(str(problem), "warning")
-                return {"job": None, "message": str(problem)}
+    """Register a command for each action, with the handler of the part that does it."""
+    handlers: dict[str, Handler] = {"cancel": functools.partial(cancel, server)}
+    for feature in parts.features:
+        handlers |= feature.actions()
+    for action in ACTIONS.values():
+        server.command(action.command)(_command(server, parts.trust, action, handlers[action.name]))
 
-        server.command(convert.server_command(name))(command)
 
-    def starts(name: str, start: Callable[[Arguments], BackgroundJob], runs: str = "") -> None:
-        """``runs`` names what the command runs of the document's folder, which has to be trusted for it."""
+def _command(server: AccelOptServer, trust: WorkspaceTrust, action: Action, handler: Handler) -> Any:
+    # pygls reads annotations to see who wants the server; on Python 3.10 it fails on Any, and object wants it.
+    async def command(*given):  # type: ignore[no-untyped-def]  # so it has none
+        try:
+            args = Arguments.of(action, given)
+            if action.runs:
+                await trust.require(args.uri, action.runs)
+            done = handler(args)
+        except UserError as problem:
+            server.editor.say(str(problem), "warning")
+            return {"job": None, "message": str(problem)}
+        return {"job": done.id} if isinstance(done, BackgroundJob) else done
 
-        async def run(args: Arguments) -> dict[str, Any]:
-            if runs:
-                await parts.trust.require(args.uri, runs)
-            return {"job": start(args).id}
+    return command
 
-        on(name, run)
 
-    async def pause(args: Arguments) -> dict[str, Any]:
-        rest = [job.id for job in parts.searches.pause(args)]
-        return {"job": rest[0] if rest else None, "paused": rest}
-
-    async def resume(args: Arguments) -> dict[str, Any]:
-        await parts.trust.require(args.uri, "search")
-        going = [job.id for job in parts.searches.resume(args)]
-        return {"job": going[0] if going else None, "resumed": going}
-
-    async def cancel(args: Arguments) -> dict[str, Any]:
-        wanted = [j.id for j in server.jobs.running(args.uri) if args.job in (None, j.id)]
-        if args.job is not None:
-            wanted = [args.job]
-        cancelled = [job for job in wanted if server.jobs.cancel(job)]
-        return {"job": cancelled[0] if cancelled else None, "cancelled": cancelled}
-
-    async def versions(args: Arguments) -> dict[str, Any]:
-        return {"versions": parts.suggestions.versions(args)}
-
-    # in the order of ``capabilities.COMMANDS``
-    starts("profile", lambda args: parts.profiles.ask(args.document("profile")), runs="profile")
-    starts("optimize", parts.searches.ask, runs="search")
-    on("pause", pause)
-    on("resume", resume)
-    starts("showRuns", lambda args: parts.searches.show_runs(args.document("showRuns")))
-    on("cancel", cancel)
-    starts("accept", parts.suggestions.accept)
-    starts("reject", parts.suggestions.reject)
-    on("versions", versions)
-    starts("choose", parts.suggestions.choose)
-    starts("explain", parts.explanations.ask)
-    starts("remember", parts.change_learning.remember, runs="check of a change")
-    starts("showMemory", parts.memory_view.show)
-    starts("forget", parts.memory_view.forget)
-    starts("createProblem", parts.new_files.create_problem)
-    starts("migrate", parts.new_files.migrate, runs="migration")
-    starts("raiseLimit", parts.limit_fix.raise_limit)
-    starts("record", parts.recordings.record, runs="test")
+def cancel(server: AccelOptServer, args: Arguments) -> dict[str, Any]:
+    """Cancel the job that is named, or those of a document, or all."""
+    jobs = [j.id for j in server.jobs.running(args.uri)] if args.job is None else [args.job]
+    cancelled = [job for job in jobs if server.jobs.cancel(job)]
+    return {"job": cancelled[0] if cancelled else None, "cancelled": cancelled}

@@ -7,14 +7,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from accelopt_lsp.state.jobs import BackgroundJob, JobKind
+from accelopt_lsp.state.jobs import BackgroundJob
 
 METHOD = "accelopt/status"
 
 State = Literal["idle", "profiling", "optimizing", "paused", "host-unreachable", "untrusted"]
 
 #: What each kind of job makes the server be; of several, the first counts.
-_BUSY: dict[JobKind, State] = {"optimize": "optimizing", "profile": "profiling"}
+_BUSY: dict[str, State] = {"optimize": "optimizing", "profile": "profiling"}
 
 
 @dataclass(frozen=True)

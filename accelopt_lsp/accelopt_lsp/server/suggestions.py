@@ -4,7 +4,7 @@ not wanted."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,14 +16,14 @@ from accelopt_agent.suggestions.text_edit import ApplyRefusal
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import duration, origin, speedup, version_name
 from accelopt_lsp.server import convert
-from accelopt_lsp.server.commands import Arguments
+from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.configuration import SettingsCache
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents, file_path
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.settings.load import Settings
-from accelopt_lsp.state.jobs import BackgroundJob, JobKind, JobRegistry
+from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
 
 if TYPE_CHECKING:
@@ -54,27 +54,35 @@ class SuggestionActions:
         self._documents, self._configuration, self._parser = documents, configuration, parser
         self._text_changes = text_changes
 
+    def actions(self) -> Mapping[str, Handler]:
+        return {
+            "accept": self.accept,
+            "reject": self.reject,
+            "versions": self.versions,
+            "choose": self.choose,
+        }
+
     def accept(self, args: Arguments) -> BackgroundJob:
         """Record a suggestion as accepted; with ``apply`` make its edit first, with ``ask`` ask before that."""
-        return self._start("accept", args, self._accept)
+        return self._start(args, self._accept)
 
     def reject(self, args: Arguments) -> BackgroundJob:
         """Record that a suggestion is not wanted, then ask for a reason, which need not be given, or to undo it."""
-        return self._start("reject", args, self._reject)
+        return self._start(args, self._reject)
 
-    def versions(self, args: Arguments) -> list[dict[str, Any]]:
+    def versions(self, args: Arguments) -> dict[str, Any]:
         """Return the suggestions for a kernel (named, at the 1-based line, or all of the file), best first
         per kernel.
 
         Raises:
             UserError: the arguments name no document.
         """
-        uri = args.document("versions")
-        return [described(uri, suggestion) for suggestion in self._offers(uri, args)]
+        uri = args.document()
+        return {"versions": [described(uri, suggestion) for suggestion in self._offers(uri, args)]}
 
     def choose(self, args: Arguments) -> BackgroundJob:
         """Ask the person which version of a kernel they want, then as ``accept`` with ``ask`` does."""
-        job = BackgroundJob("accept", args.document("choose"), "Choosing a version", args.kernel)
+        job = BackgroundJob.of("choose", args.document(), args.kernel)
         return self._jobs.start(job, self._choose(args))
 
     async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | ApplyRefusal:
@@ -118,12 +126,9 @@ class SuggestionActions:
         known = self._state.suggestion(args.id) if args.id else None
         return args.uri or (known[0].uri if known else ""), known[2].kernel if known else None
 
-    def _start(
-        self, kind: JobKind, args: Arguments, run: Callable[[Arguments], Coroutine[Any, Any, None]]
-    ) -> BackgroundJob:
-        title = f"{kind.capitalize()} suggestion {args.id or ''}".strip()
+    def _start(self, args: Arguments, run: Callable[[Arguments], Coroutine[Any, Any, None]]) -> BackgroundJob:
         uri, kernel = self.target(args)
-        return self._jobs.start(BackgroundJob(kind, uri, title, kernel), run(args))
+        return self._jobs.start(BackgroundJob.of(args.action.name, uri, kernel, id=args.id or ""), run(args))
 
     async def _accept(self, args: Arguments) -> None:
         suggestion, uri = await self.find(args.id, args.uri)
@@ -208,7 +213,7 @@ class SuggestionActions:
             self._state.suggest(uri, suggestion.kernel, tuple(best_first([suggestion, *others])))
 
     async def _choose(self, args: Arguments) -> None:
-        offers = self._offers(args.document("choose"), args)
+        offers = self._offers(args.document(), args)
         if not offers:
             raise UserError(f"Nothing faster is known for {args.kernel or 'this file'}; optimize it first.")
         chosen: Suggestion | None = offers[0]

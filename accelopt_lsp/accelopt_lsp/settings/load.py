@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from accelopt_lsp.settings.approvals import Approvals, UnapprovedSettings
 from accelopt_lsp.settings.interpreter import OWN, KernelPython, environment_passed_over, find_interpreter
@@ -21,6 +21,7 @@ from accelopt_lsp.settings.layers import (
 )
 from accelopt_lsp.settings.schema import all_settings, setting_named
 from accelopt_lsp.settings.trust import Workspace, untrusted_folder
+from accelopt_lsp.settings.values import SettingValues
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect
@@ -28,107 +29,7 @@ from accelopt_profiling.plain import from_plain
 
 
 @dataclass(frozen=True)
-class TargetSettings:
-    triton: str
-    nki: str
-
-
-@dataclass(frozen=True)
-class HostSettings:
-    """A host over SSH, or a Ray cluster: what to connect to, its Python, and variables for the kernels that run there.
-
-    One of ``ssh`` and ``ray`` is given. ``ask`` is what each job asks a cluster for.
-    """
-
-    ssh: str = ""
-    python: str = "python3"
-    ray: str = ""
-    ask: str = ""
-    env: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class RoleSettings:
-    """What a role of the team does otherwise than the others: an empty ``model`` and no ``temperature`` are theirs."""
-
-    model: str
-    temperature: float | None
-
-
-@dataclass(frozen=True)
-class ConfiguredModel:
-    base_url: str
-    model: str
-    api_key_env: str
-    share: Literal["file", "kernel"]
-    seconds: float
-    answer_tokens: int
-    price_in: float
-    price_out: float
-    price_cached: float
-    temperature: float | None
-    planner: RoleSettings
-    coder: RoleSettings
-    debugger: RoleSettings
-    summarizer: RoleSettings
-    samples: int
-    repairs: int
-    alone: bool
-
-    @property
-    def configured(self) -> bool:
-        """Whether a model may be asked at all."""
-        return bool(self.base_url and self.model)
-
-
-@dataclass(frozen=True)
-class MemorySettings:
-    mode: Literal["off", "local", "project"]
-    path: str
-
-
-@dataclass(frozen=True)
-class LimitSettings:
-    seconds: float
-    memory_mb: int
-    output_kb: int
-
-
-@dataclass(frozen=True)
-class SearchSettings:
-    candidates: int
-    minutes: float
-    strategy: str
-    percent_of_peak: float
-    tokens: int
-    sources: str
-    depth: int
-    model_share: float
-    repairs: int
-    width: int
-    breadth: int
-    rounds: int
-    incumbents: bool
-    epsilon: float
-    root_children: int
-    dead_after: int
-    near_misses: bool
-    experience: str
-    lessons: int
-    lesson_gain: float
-    lesson_loss: float
-
-
-@dataclass(frozen=True)
-class EditorSettings:
-    lens: bool
-    hints: bool
-    findings: bool
-    profile_on: str
-
-
-@dataclass(frozen=True)
-class Settings:
+class Settings(SettingValues):
     """Every setting with its value. ``origins`` tells the layer of each that is no default.
 
     ``project_root`` is the folder of the project's settings file, or of its repository; ``problem_root`` the folder
@@ -138,18 +39,6 @@ class Settings:
     None where it is.
     """
 
-    target: TargetSettings
-    host: str
-    python: str
-    env: dict[str, str] = field(repr=False)
-    hosts: dict[str, HostSettings]
-    require_isolation: bool
-    model: ConfiguredModel
-    memory: MemorySettings
-    limits: LimitSettings
-    search: SearchSettings
-    editor: EditorSettings
-    problem: str | dict[str, str] | None = None
     project_root: Path | None = None
     complaints: tuple[Complaint, ...] = ()
     origins: dict[str, str] = field(default_factory=dict)
@@ -168,6 +57,11 @@ class Settings:
             microscaling=any(kernel.microscaling for kernel in of_nki),
         )
         return {"triton": self.target.triton, "nki": self.target.nki or usual}
+
+    @property
+    def asks_models(self) -> bool:
+        """Whether a model may be asked at all."""
+        return bool(self.model.base_url and self.model.model)
 
     @property
     def memory_path(self) -> Path:

@@ -6,42 +6,39 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from pathlib import PurePosixPath
+from typing import Any
+from urllib.parse import unquote
 from uuid import uuid4
+
+from accelopt_lsp.actions import ACTIONS
 
 log = logging.getLogger(__name__)
 
 #: How long a job that is cancelled may take to end with what it has, in seconds: more than a search needs.
 STOPPING_SECONDS = 15.0
 
-JobKind = Literal[
-    "profile",
-    "optimize",
-    "accept",
-    "reject",
-    "remember",
-    "create-problem",
-    "migrate",
-    "explain",
-    "show-runs",
-    "show-memory",
-    "forget",
-    "record",
-    "raise-limit",
-]
-
 
 @dataclass(frozen=True)
 class BackgroundJob:
-    """One piece of long work: what it does, to which document, and its title for people. A ``paused`` search begins
-    nothing new."""
+    """One piece of long work: the name of its action, its document, and its title for people.
 
-    kind: JobKind
+    A ``paused`` search begins nothing new.
+    """
+
+    kind: str
     uri: str
     title: str
     kernel: str | None = None
     paused: bool = False
     id: str = field(default_factory=lambda: uuid4().hex[:12])
+
+    @classmethod
+    def of(cls, action: str, uri: str, kernel: str | None = None, **words: str) -> BackgroundJob:
+        """Return the job that an action starts; the kernel's or the file's name, and ``words``, fill its title."""
+        file = PurePosixPath(unquote(uri)).name
+        title = ACTIONS[action].job.format(**{"file": file, "kernel": kernel or file, **words})
+        return cls(action, uri, title.strip(), kernel)
 
 
 @dataclass
@@ -89,14 +86,14 @@ class JobRegistry:
         self.changed()
         return True
 
-    def cancel_for(self, uri: str, kind: JobKind | None = None) -> list[asyncio.Task[None]]:
+    def cancel_for(self, uri: str, kind: str | None = None) -> list[asyncio.Task[None]]:
         """Cancel the jobs of a document, all or of one kind; returns their tasks, which may still be cleaning up."""
         tasks = [task for job, task in self._running.values() if job.uri == uri and kind in (None, job.kind)]
         for task in tasks:
             task.cancel()
         return tasks
 
-    def running(self, uri: str | None = None, kind: JobKind | None = None) -> Iterator[BackgroundJob]:
+    def running(self, uri: str | None = None, kind: str | None = None) -> Iterator[BackgroundJob]:
         """Yield the jobs that run, oldest first."""
         for job, task in list(self._running.values()):
             if not task.done() and uri in (None, job.uri) and kind in (None, job.kind):

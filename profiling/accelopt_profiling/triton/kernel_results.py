@@ -247,7 +247,7 @@ class KernelResults:
         """Return the measurement of a kernel of whose arguments nothing is known."""
         kernel = self.kernel
         message = f"No problem was found for {kernel.name}; write `get_inputs` and `reference` for it."
-        finding = Finding("no-problem", kernel.line, "information", message, "create-problem")
+        finding = Finding("no-problem", kernel.line, "information", message)
         return KernelMeasurement(kernel.name, kernel.line, "triton", self.target.name, findings=[finding])
 
     def _blank(self) -> KernelMeasurement:
@@ -308,7 +308,7 @@ class KernelResults:
             f"With the inferred arguments the launch touches {part} of the {hints.size(whole)} of "
             f"{name}: if it is to work on all of it, a size among them does not fit."
         )
-        return [Finding("inferred-size", self.kernel.line, "information", message, "createProblem")]
+        return [Finding("inferred-size", self.kernel.line, "information", message)]
 
     def _lines(self, execution: LaunchExecution, made: LaunchEstimate | None) -> list[LineCost]:
         lines: list[LineCost] = []

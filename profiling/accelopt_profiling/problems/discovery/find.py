@@ -140,7 +140,7 @@ def _none(search: ProblemSearch, own: Recognised) -> ProblemLookup:
             f"No problem was found, so nothing says what to run {kernels[0].name} with. "
             f"Add get_inputs() and reference() here or in {stem}_problem.py; `accelopt problem` writes a first version."
         )
-        findings.append(Finding("no-problem", search.line, "information", message, quickfix="createProblem"))
+        findings.append(Finding("no-problem", search.line, "information", message))
     return ProblemLookup(None, findings=findings, root=search.root([]))
 
 

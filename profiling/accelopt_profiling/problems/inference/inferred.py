@@ -116,7 +116,7 @@ def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
         message += f" Line {problem.fault_line} fails whatever they are: {problem.remaining.rstrip('.')}."
     elif problem.remaining:
         message += f" What went wrong with them: {problem.remaining.rstrip('.')}."
-    return Finding("inferred-problem", line, "information", message, quickfix="createProblem")
+    return Finding("inferred-problem", line, "information", message)
 
 
 def not_inferred_finding(kernel: Kernel, why: str) -> Finding:
@@ -125,4 +125,4 @@ def not_inferred_finding(kernel: Kernel, why: str) -> Finding:
         f"No problem was found, and inputs for {kernel.name} could not be inferred ({why[:300].rstrip('.')}). "
         "Add get_inputs() here or in a problem file beside it; `accelopt problem` writes a first version."
     )
-    return Finding("no-problem", kernel.line, "information", message, quickfix="createProblem")
+    return Finding("no-problem", kernel.line, "information", message)

@@ -63,7 +63,7 @@ def floor_finding(line: int) -> Finding:
         "At the inferred sizes the launch itself takes most of the time, which says little of the kernel: give larger "
         "ones in the problem file."
     )
-    return Finding("inferred-size", line, "information", message, "createProblem")
+    return Finding("inferred-size", line, "information", message)
 
 
 def of_inferred(finding: Finding, *codes: str, own: Collection[int] = ()) -> Finding:
