@@ -13,9 +13,9 @@ from accelopt_agent.model.client import ModelCallError, ModelQuery, query_model
 from accelopt_agent.model.explain import explain, summarizer_user
 from accelopt_agent.model.ledger import ledger_line
 from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.search.versions import MeasuredVersions, measured_versions
 from accelopt_agent.suggestions.lesson import EXPLAINED, keep_explanation, kept_explanation
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import MeasuredVersions, measured_versions
 from accelopt_lsp.features.explanation import ModelExplanation, explanation
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory

@@ -29,9 +29,9 @@ from accelopt_agent.events import (
     ProgressText,
     SuggestionFound,
 )
-from accelopt_agent.experience.source import ExperienceSource
 from accelopt_agent.model.client import ModelQuery, query_model
 from accelopt_agent.model.consent import is_loopback
+from accelopt_agent.model.experience_source import ExperienceSource
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import ROLES, ModelTeam, same_for_all

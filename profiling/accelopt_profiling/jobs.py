@@ -3,7 +3,7 @@
 ``docs/explanation/worker-protocol.md`` describes the frames.
 
 A job is a list of steps that share one folder on the host. Each step runs in a child process of its own, one after
-another, with limits; the folder is removed at the end. Steps are named after the functions of ``worker.steps``.
+another, with limits; the folder is removed at the end. Steps are named in ``worker.steps``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ import inspect
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from accelopt_profiling.triton.launch import CapturedLaunch
 from support import kernels_to_compile as kernels
 
 FILE = str(Path(kernels.__file__))

@@ -10,8 +10,8 @@ import pytest
 from accelopt_benchmarks.device.session import DeviceSession
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.plain import to_plain
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.job_folders import write_sources
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.steps import find_step
 
 

@@ -14,7 +14,7 @@ from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 
 FEW = CaseOptions(distributions=["original", "large"], shapes=1)
 KERNEL = """import triton

@@ -166,7 +166,7 @@ class Scripted:
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
     ) -> AsyncGenerator[str, None]:
-        from accelopt_agent.suggestions.versions import MeasuredVersions
+        from accelopt_agent.search.versions import MeasuredVersions
         from accelopt_lsp.features.explanation import explanation  # takes long to import, for one test
 
         page = explanation(

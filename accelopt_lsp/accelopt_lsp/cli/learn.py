@@ -53,7 +53,7 @@ def learn(
     The gate must accept it. Each is a file, or COMMIT:FILE for a file as git has it. Exit code 1: the gate refused it,
     or it is slower.
     """
-    from accelopt_agent.suggestions.learn import NotLearnedError, changed_kernel
+    from accelopt_agent.learn import NotLearnedError, changed_kernel
     from accelopt_lsp.features.wording import times
 
     path, before = version(slow)
@@ -84,7 +84,7 @@ async def _learn(
 ) -> tuple[Suggestion, str]:
     from accelopt_agent.evaluation.evaluators import CostUnavailableError
     from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
-    from accelopt_agent.suggestions.learn import NotLearnedError, accept_learned, learned_suggestion
+    from accelopt_agent.learn import NotLearnedError, accept_learned, learned_suggestion
 
     host = open_host(settings)
     try:

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.rules.catalogue import Rule, rules
+from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_lsp.features.wording import (
     CHANGE_HEADING,
     duration_interval,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
 from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
+from accelopt_agent.learn import NotLearnedError, accept_learned, learned_suggestion
 from accelopt_agent.request import OptimizeRequest
-from accelopt_agent.suggestions.learn import NotLearnedError, accept_learned, learned_suggestion
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.service.host_profiles import HostProfiles

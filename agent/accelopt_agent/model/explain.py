@@ -12,8 +12,8 @@ from accelopt_agent.model.prompt_templates import render
 from accelopt_agent.model.role_context import change, kernel_alone
 from accelopt_agent.model.settings import ModelSettings, Share
 from accelopt_agent.search.node import Node
+from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_profiling.measurement import Dialect, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Quantity
 

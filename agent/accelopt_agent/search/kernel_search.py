@@ -20,6 +20,7 @@ from accelopt_agent.search.budget import BudgetExhaustedError
 from accelopt_agent.search.candidate_validator import CandidateValidator, ValidationResult
 from accelopt_agent.search.control import LAST_CHECK
 from accelopt_agent.search.known_rewrites import KnownRewrites, Proposal
+from accelopt_agent.search.lessons_due import LessonWriter, lessons_due
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.paid import PaidCost
 from accelopt_agent.search.proposer import Proposer, ProposerError
@@ -50,10 +51,10 @@ from accelopt_agent.search.trial_result import (
     outcome_of,
     suggestion_for,
 )
+from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_agent.suggestions.accept import pair_of
-from accelopt_agent.suggestions.lesson import LessonWriter, lesson_line, lessons_due
+from accelopt_agent.suggestions.lesson import lesson_line
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_memory.records import Pair, Rejection, Trap
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.measurement import LIMITS, KernelMeasurement

@@ -13,9 +13,9 @@ from accelopt_agent.events import CandidateOutcome
 from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.trial import Trial, VersionTexts, unified_diff
+from accelopt_agent.search.versions import MeasuredVersions
 from accelopt_agent.speedup import clearly_faster, direction, speedup
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
-from accelopt_agent.suggestions.versions import MeasuredVersions
 from accelopt_agent.syntax.lines import share_kept
 from accelopt_memory.outcomes import Outcome
 from accelopt_memory.records import content_id

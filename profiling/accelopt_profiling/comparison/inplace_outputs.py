@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.comparison.memory import fingerprint, overlapping, same_bits, with_gaps
-from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.call import copied
 from accelopt_profiling.problems.problem import ProblemError
 
 

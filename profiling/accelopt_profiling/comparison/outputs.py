@@ -23,7 +23,7 @@ from accelopt_profiling.comparison.ties import name_equal_elements
 from accelopt_profiling.comparison.tolerance import Allowed, allowed
 from accelopt_profiling.comparison.values import dtype_name
 from accelopt_profiling.measurement import Correctness
-from accelopt_profiling.problems.loading.call import check_answer
+from accelopt_profiling.problems.call import check_answer
 from accelopt_profiling.problems.problem import Problem, ProblemError, Tolerance
 
 #: Which elements of an output are known, by the output's number; the others were not computed.

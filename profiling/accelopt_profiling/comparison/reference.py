@@ -19,7 +19,7 @@ from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.comparison.nearby import farther, floats, moved, moves_rows
 from accelopt_profiling.comparison.tolerance import FURTHER, NEARBY, allowed, coarsest
 from accelopt_profiling.comparison.values import dtype_name
-from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.call import copied
 from accelopt_profiling.problems.problem import Problem, ProblemError
 
 #: Inputs beyond the first are large; for results of them beyond the second the reference is not run on inputs nearby.

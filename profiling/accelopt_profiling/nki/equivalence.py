@@ -19,11 +19,11 @@ from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.install import Emulation, emulated
 from accelopt_profiling.nki.time_model.estimate import estimate
 from accelopt_profiling.nki.time_model.hardware import hardware
-from accelopt_profiling.problems.loading.call import run_problem
+from accelopt_profiling.problems.call import run_problem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 #: The relative L2 distance of outputs that counts as equal where the problem states none: rounding in another order.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError
+from accelopt_profiling.failure_site import FailureSite, NoValueError
 
 #: Steps from an index to what it is computed from; names that are computed from themselves have no end.
 _DEPTH = 16

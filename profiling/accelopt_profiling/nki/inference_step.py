@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.failure_site import failure_sites
 from accelopt_profiling.nki.data.dtypes import dtype_named
 from accelopt_profiling.nki.emulator.diagnostics import (
     KernelFaultError,
@@ -39,7 +40,6 @@ from accelopt_profiling.problems.inference.arguments import (
 )
 from accelopt_profiling.problems.inference.conventions import names_a_size, usual_size
 from accelopt_profiling.problems.inference.entries import EntryCandidate
-from accelopt_profiling.problems.inference.failure_site import failure_sites
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.inference.problem_text import (
     argument_text,
@@ -50,7 +50,7 @@ from accelopt_profiling.problems.inference.repair import repair
 from accelopt_profiling.problems.inference.repair_loop import InferenceRun, RepairLoop
 from accelopt_profiling.problems.inference.usage import function_uses
 from accelopt_profiling.source_text import syntax_of
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
 _ENTRIES = 6

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from accelopt_profiling.failure_site import FailureSite, NoValueError, failure_sites
 from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
@@ -18,7 +19,6 @@ from accelopt_profiling.nki.index_reach import subscript_reach
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
 from accelopt_profiling.problems.inference.conditions import ConditionSolver
 from accelopt_profiling.problems.inference.entries import EntryCandidate
-from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError, failure_sites
 from accelopt_profiling.problems.inference.guess import GUESSED_SIZES
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 from accelopt_profiling.problems.inference.usage import FunctionUse

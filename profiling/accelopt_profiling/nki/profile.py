@@ -29,10 +29,10 @@ from accelopt_profiling.nki.sdk import real_packages
 from accelopt_profiling.nki.time_model.estimate import TimeEstimate, estimate
 from accelopt_profiling.nki.time_model.hardware import Hardware, hardware
 from accelopt_profiling.nki.time_model.timeline import timeline
+from accelopt_profiling.problems.call import run_problem
 from accelopt_profiling.problems.catalogue import is_unreferenced, layout_of
 from accelopt_profiling.problems.inference.inferred import InferParams
 from accelopt_profiling.problems.inference.own_faults import is_of_type, own_fault_line
-from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.loading.inferred import (
     INFER_CPU_SECONDS,
     floor_finding,
@@ -46,8 +46,8 @@ from accelopt_profiling.problems.loading.unlaunched import with_unlaunched
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.ran import LineRecord, ran, reachable
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.targets.target import UnknownTargetError
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 #: An argument that is a tensor, ``x float32 1024x64``, and as many of them as say what a cost is stated for.

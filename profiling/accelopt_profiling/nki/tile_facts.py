@@ -22,10 +22,10 @@ from accelopt_profiling.nki.equivalence import KernelPath, case_paths, turned_pa
 from accelopt_profiling.nki.frontend.handle import taken
 from accelopt_profiling.nki.install import emulated
 from accelopt_profiling.nki.time_model.hardware import hardware
-from accelopt_profiling.problems.loading.call import run_problem
+from accelopt_profiling.problems.call import run_problem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 FactKind = Literal["tile", "blocks", "index", "number", "other"]

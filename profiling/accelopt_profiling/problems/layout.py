@@ -12,7 +12,7 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 
 if TYPE_CHECKING:  # a server that looks for problems loads none
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 #: The kernel file that examples of layouts share.
 SCALE = """import torch

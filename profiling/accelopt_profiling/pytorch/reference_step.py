@@ -14,17 +14,17 @@ from accelopt_profiling.hosts.host import Host, JobFailedError
 from accelopt_profiling.jobs import Job, Limits, Source, Step, StepError
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.loading.call import to_device
+from accelopt_profiling.problems.call import to_device
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.pytorch.estimate import estimate_torch
 from accelopt_profiling.pytorch.operators import NotModelledError, record_operators
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.targets.target import GpuTarget, load_target
 from accelopt_profiling.timing.device import TorchDevice
 from accelopt_profiling.timing.measure import TimingPlan, measure
 from accelopt_profiling.timing.statistics import latency
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
 

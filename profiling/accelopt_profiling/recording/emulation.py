@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from accelopt_profiling.triton.capture.install import emulated
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.capture.session import CaptureSession, captured_launch, interpreter
 from accelopt_profiling.triton.interpreter.loops import LoopLimit
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, regions_of
 from accelopt_profiling.triton.interpreter.sampling import sample_programs
 from accelopt_profiling.triton.interpreter.work import SECOND
+from accelopt_profiling.triton.launch import CapturedLaunch
 
 #: What interpreting may take: one launch, and all of a process.
 LAUNCH_WORK = 4 * SECOND

@@ -15,7 +15,7 @@ from accelopt_profiling.plain import from_plain
 from accelopt_profiling.recording.call_log import CallLog
 from accelopt_profiling.recording.observer import LaunchObserver, RecordOptions
 from accelopt_profiling.recording.open_calls import OpenCalls, install
-from accelopt_profiling.triton.capture.launch import with_constants
+from accelopt_profiling.triton.launch import with_constants
 from accelopt_profiling.triton_adapter.versions import unsupported
 
 #: Variables of the command's environment: the folder for the log, the options as JSON, the target to emulate.

@@ -11,9 +11,9 @@ from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.timing.inputs import on_device
 from accelopt_profiling.timing.kept_outputs import FOLDER
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 

@@ -17,10 +17,11 @@ from typing import Any
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.loading.call import perform, poisoned
+from accelopt_profiling.problems.call import perform, poisoned
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.timing.conditions import read_conditions
 from accelopt_profiling.timing.device import TorchDevice
 from accelopt_profiling.timing.inputs import Given, RotatingInputs, on_device, tensors_in
@@ -28,7 +29,6 @@ from accelopt_profiling.timing.kept_outputs import KeptOutputs, own_kinds
 from accelopt_profiling.timing.launches import LaunchTimer, traced
 from accelopt_profiling.timing.measure import TimingPlan
 from accelopt_profiling.timing.session import BASELINE, CANDIDATE, Surroundings, time_calls
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 

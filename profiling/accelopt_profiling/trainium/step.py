@@ -18,11 +18,11 @@ from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import measured
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.trainium.device_run import DeviceRequest, DeviceRun, kernel_alone
 from accelopt_profiling.trainium.summary import bound, quantities
 from accelopt_profiling.trainium.toolchain import find_toolchain, generation_of, open_device
 from accelopt_profiling.trainium.tools import DeviceError
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
 

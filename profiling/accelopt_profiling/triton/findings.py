@@ -5,11 +5,11 @@ from __future__ import annotations
 import traceback
 
 from accelopt_profiling.measurement import Finding, Severity
+from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, describe
 from accelopt_profiling.triton.check_size import CheckSize
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
-from accelopt_profiling.worker.step_context import StepFailedError
 
 
 def execution_findings(execution: LaunchExecution) -> list[Finding]:

@@ -26,11 +26,6 @@ from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 from accelopt_profiling.ran import LineRecord, ran, reachable
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton import hints
-from accelopt_profiling.triton.capture.launch import (
-    describe_arguments,
-    describe_configuration,
-    largest_tensor,
-)
 from accelopt_profiling.triton.capture.session import LaunchExecution
 from accelopt_profiling.triton.compilation.compile import compile_launch
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
@@ -39,6 +34,11 @@ from accelopt_profiling.triton.estimation.causes import cost_findings
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate, time_at_scale
 from accelopt_profiling.triton.findings import execution_findings, problem_finding, spill_findings
 from accelopt_profiling.triton.interpreter.counting import SECTOR_BYTES
+from accelopt_profiling.triton.launch import (
+    describe_arguments,
+    describe_configuration,
+    largest_tensor,
+)
 
 #: A launch with inferred arguments that touches less than this share of a tensor of more bytes is pointed out.
 _LITTLE, _LARGE = 0.01, 1 << 20

@@ -23,9 +23,9 @@ from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.main_work import without_main_work
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement
+from accelopt_profiling.problems.call import run_problem
 from accelopt_profiling.problems.catalogue import is_unreferenced, layout_of
 from accelopt_profiling.problems.loading import python_problem as _python_problems  # noqa: F401 - for the preloaded parent
-from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.loading.cases import ProblemCase, profiled_cases
 from accelopt_profiling.problems.loading.inferred import (
     INFER_CPU_SECONDS,
@@ -36,6 +36,7 @@ from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.loading.unlaunched import with_unlaunched
 from accelopt_profiling.problems.problem import Problem
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.targets import GpuTarget, UnknownTargetError, load_gpu
 from accelopt_profiling.triton.capture.install import emulated
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, interpreter
@@ -47,7 +48,6 @@ from accelopt_profiling.triton.findings import own_checks, own_run_finding, smal
 from accelopt_profiling.triton.interpreter import coverage
 from accelopt_profiling.triton.interpreter.work import SECOND
 from accelopt_profiling.triton.kernel_results import KernelResults
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
 
 #: Programs of each launch that are counted, and the work within which a whole launch is checked instead.

@@ -18,6 +18,7 @@ from typing import Any
 from accelopt_profiling.folder_tree import size_of_tree
 from accelopt_profiling.jobs import Job, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.step_context import host_error
 from accelopt_profiling.worker.activity import JobActivity, WorkerActivity, write_activity
 from accelopt_profiling.worker.confinement import Confinement
 from accelopt_profiling.worker.descriptor_events import DescriptorEvents
@@ -27,7 +28,6 @@ from accelopt_profiling.worker.limits import FOLDER_SECONDS
 from accelopt_profiling.worker.preloaded_parent import PreloadedParent, StepEnded, StepStarted
 from accelopt_profiling.worker.running_step import ActiveJob, RunningStep, usage_error
 from accelopt_profiling.worker.sandbox_plan import ProjectFolders, SandboxPlan
-from accelopt_profiling.worker.step_context import host_error
 
 #: How many jobs run at once; each takes descriptors and a process.
 _MOST_JOBS = 64

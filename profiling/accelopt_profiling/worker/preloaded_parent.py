@@ -27,6 +27,7 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.step_context import host_error
 from accelopt_profiling.triton_adapter.versions import unsupported
 from accelopt_profiling.worker.confinement import Confinement
 from accelopt_profiling.worker.environment import interpreter_in_use
@@ -40,20 +41,20 @@ from accelopt_profiling.worker.limits import (
 )
 from accelopt_profiling.worker.sandbox import Sandbox, SandboxLauncher
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
-from accelopt_profiling.worker.step_context import host_error
 from accelopt_profiling.worker.step_process import run_step
+from accelopt_profiling.worker.steps import modules
 
 #: How many seconds a runtime's packages may take to import, from a slow network drive too.
 _IMPORT_SECONDS = 300.0
 #: What each runtime imports ahead of time: needed packages, then ones that are imported if they are there.
 _NEEDED: dict[Runtime, tuple[str, ...]] = {"numpy": ("numpy",), "torch": ("numpy", "torch", "triton")}
 _WANTED: dict[Runtime, tuple[str, ...]] = {
-    "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", "accelopt_profiling.gate.steps.table"),
+    "numpy": ("ml_dtypes", "accelopt_profiling.nki.profile", *modules("gate.")),
     "torch": (
         "accelopt_profiling.triton.profile",
         "accelopt_profiling.triton_adapter.compiler",
         "accelopt_profiling.gate.observe.launch_coverage",
-        "accelopt_profiling.gate.steps.table",
+        *modules("gate."),
     ),
 }
 #: What each runtime imports once a step has imported it, or it has had nothing to do for a while after a first step:

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 from accelopt_profiling.jobs import Limits, Source, StepError
 from accelopt_profiling.plain import to_plain
+from accelopt_profiling.step_context import StepContext, step_error
 from accelopt_profiling.worker.confinement import Confinement, confine, refuse_system_calls
 from accelopt_profiling.worker.environment import step_environment
 from accelopt_profiling.worker.frames import sealer
@@ -19,7 +20,6 @@ from accelopt_profiling.worker.limits import apply_limits, die_with_parent
 from accelopt_profiling.worker.running_step import UNHEARD
 from accelopt_profiling.worker.sandbox import Sandbox
 from accelopt_profiling.worker.sandbox_plan import SandboxPlan
-from accelopt_profiling.worker.step_context import StepContext, step_error
 from accelopt_profiling.worker.steps import find_step
 from accelopt_profiling.worker.usercode import enter_sources
 

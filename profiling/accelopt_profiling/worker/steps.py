@@ -1,25 +1,46 @@
-"""The steps that a worker can run, by name: parameters and function, imported when they are needed."""
+"""The steps that a worker can run: rows of names, so that what is below imports nothing above it."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
-from accelopt_profiling.jobs import ProfileParams, StepError
+from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 
 
-def profile(context: StepContext, params: ProfileParams) -> Any:
-    """Profile the kernels of one dialect; ``params.kernels`` holds no others."""
-    if params.kernels and params.kernels[0].dialect == "triton":
-        from accelopt_profiling.triton.profile import profile as profile_triton
+class StepFunction(NamedTuple):
+    """A step: the module and the function that do it, and the class of its parameters, which the module has too."""
 
-        return {"kernels": profile_triton(context, params)}
-    from accelopt_profiling.nki.profile import profile as profile_nki
+    module: str
+    function: str
+    parameters: str
 
-    return {"kernels": profile_nki(context, params)}
+
+#: The steps by name, but ``load``. ``profile`` is one of each dialect.
+STEPS = {
+    "profile.triton": StepFunction("triton.profile", "profile", "ProfileParams"),
+    "profile.nki": StepFunction("nki.profile", "profile", "ProfileParams"),
+    "infer": StepFunction("problems.inference.infer_step", "infer", "InferParams"),
+    "nki.infer": StepFunction("nki.inference_step", "infer_nki", "InferParams"),
+    "nki.facts": StepFunction("nki.tile_facts", "tile_facts", "FactsParams"),
+    "nki.compare": StepFunction("nki.equivalence", "compare_dialects", "CompareParams"),
+    "time": StepFunction("timing.time_step", "time_launches", "TimeParams"),
+    "time.check": StepFunction("timing.check_step", "check_timed", "CheckTimedParams"),
+    "torch": StepFunction("pytorch.reference_step", "torch_times", "TorchParams"),
+    "trainium": StepFunction("trainium.step", "time_on_trainium", "DeviceParams"),
+    "gate.draw": StepFunction("gate.inputs.draw", "draw", "DrawParams"),
+    "gate.plan": StepFunction("gate.steps.plan", "plan", "PlanParams"),
+    "gate.run": StepFunction("gate.steps.run", "run", "RunParams"),
+    "gate.device": StepFunction("gate.steps.device", "run_on_device", "DeviceRunParams"),
+    "gate.original": StepFunction("gate.steps.original", "original", "OriginalParams"),
+    "gate.reference": StepFunction("gate.steps.reference", "reference", "ReferenceParams"),
+    "gate.judge": StepFunction("gate.judge.judge", "judge", "JudgeParams"),
+    "gate.launch": StepFunction("gate.steps.launch", "launch", "StepParams"),
+    "gate.far": StepFunction("gate.steps.far_sizes", "far", "FarParams"),
+}
 
 
 def load(context: StepContext) -> Any:
@@ -27,6 +48,11 @@ def load(context: StepContext) -> Any:
     from accelopt_profiling.worker.usercode import load_module
 
     return {"names": sorted(name for name in vars(load_module(context)) if not name.startswith("__"))}
+
+
+def modules(prefix: str) -> list[str]:
+    """Return the modules of the steps whose names begin so."""
+    return [f"accelopt_profiling.{step.module}" for name, step in STEPS.items() if name.startswith(prefix)]
 
 
 def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]:
@@ -37,45 +63,21 @@ def find_step(name: str, params: dict[str, Any]) -> Callable[[StepContext], Any]
     """
     if name == "load":
         return load
-    function, kind = _implementation(name)
-    bound = _parse(name, kind, params)
+    if name == "profile":  # all kernels of a step are of one dialect
+        dialect = next((kernel.get("dialect") for kernel in params.get("kernels") or ()), "nki")
+        profile = find_step(f"profile.{dialect}", params)
+        return lambda context: {"kernels": profile(context)}
+    step = STEPS.get(name)
+    if step is None:
+        raise _unsupported(f"This worker knows no step {name!r}; is it an older version?")
+    module = importlib.import_module(f"accelopt_profiling.{step.module}")
+    function = getattr(module, step.function)
+    try:
+        bound = from_plain(getattr(module, step.parameters), params)
+    except ValueError as error:
+        raise _unsupported(f"The parameters of the step {name} do not fit: {error}") from None
     return lambda context: function(context, bound)
 
 
-#: The module, function and parameters of each step but the gate's.
-_STEPS = {
-    "infer": ("problems.inference.infer_step", "infer", "InferParams"),
-    "nki.infer": ("nki.inference_step", "infer_nki", "InferParams"),
-    "nki.facts": ("nki.tile_facts", "tile_facts", "FactsParams"),
-    "nki.compare": ("nki.equivalence", "compare_dialects", "CompareParams"),
-    "time": ("timing.time_step", "time_launches", "TimeParams"),
-    "time.check": ("timing.check_step", "check_timed", "CheckTimedParams"),
-    "torch": ("pytorch.reference_step", "torch_times", "TorchParams"),
-    "trainium": ("trainium.step", "time_on_trainium", "DeviceParams"),
-}
-
-
-def _implementation(name: str) -> tuple[Callable[..., Any], type[Any]]:
-    """Return the function of a step and the type of its parameters. Raises StepFailedError: there is no such step."""
-    if name == "profile":
-        return profile, ProfileParams
-    if name in _STEPS:
-        path, function, params = _STEPS[name]
-        module = importlib.import_module(f"accelopt_profiling.{path}")
-        return getattr(module, function), getattr(module, params)
-    from accelopt_profiling.gate.steps.table import STEPS
-
-    if name in STEPS:
-        return STEPS[name]
-    raise StepFailedError(
-        StepError("unsupported", f"This worker knows no step {name!r}; is it an older version?")
-    )
-
-
-def _parse(name: str, kind: type[Any], params: dict[str, Any]) -> Any:
-    try:
-        return from_plain(kind, params)
-    except ValueError as error:
-        raise StepFailedError(
-            StepError("unsupported", f"The parameters of the step {name} do not fit: {error}")
-        ) from None
+def _unsupported(message: str) -> StepFailedError:
+    return StepFailedError(StepError("unsupported", message))

@@ -21,11 +21,12 @@ from importlib.util import spec_from_file_location
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
+from accelopt_profiling.failure_site import error_text, failed_check
 from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES, imported_names
-from accelopt_profiling.problems.inference.failure_site import error_text, failed_check
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import COMPUTED_IMPORT
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.environment import interpreter_in_use
 from accelopt_profiling.worker.project_modules import (
     closed_folder,
@@ -34,7 +35,6 @@ from accelopt_profiling.worker.project_modules import (
     module_in_repository,
 )
 from accelopt_profiling.worker.relative_imports import PACKAGE, package_for
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 #: What ``pytest.skip`` and ``unittest`` raise.
 _SKIPPED = ("Skipped", "SkipTest")

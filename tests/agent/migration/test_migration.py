@@ -14,7 +14,7 @@ from accelopt_profiling.jobs import Source
 from accelopt_profiling.nki.equivalence import CaseComparison, CompareParams, compare_dialects
 from accelopt_profiling.nki.tile_facts import FactsParams, tile_facts
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 
 HEAD = """\
 import neuronxcc.nki as nki

@@ -12,8 +12,8 @@ from support.toy_search import TEXT, WIDE, ToyProposer, measurement, play
 
 from accelopt_agent.events import SuggestionFound
 from accelopt_agent.model.settings import ModelSettings
+from accelopt_agent.search.versions import MeasuredVersions, measured_versions
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_agent.suggestions.versions import MeasuredVersions, measured_versions
 from accelopt_lsp.explain import Explanation, explanations
 from accelopt_lsp.features.explanation import ModelExplanation, explanation
 from accelopt_memory.memory import Memory

@@ -14,8 +14,8 @@ import pytest
 from support.toy_search import FUSED, TEXT, WIDE, ToyProposer, play, request
 
 from accelopt_agent.events import SuggestionFound
+from accelopt_agent.learn import accept_learned
 from accelopt_agent.suggestions.accept import accept, notice_undone, reject, unreject
-from accelopt_agent.suggestions.learn import accept_learned
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory

@@ -19,7 +19,7 @@ from accelopt_profiling.gate.request import Case, CaseOptions
 from accelopt_profiling.gate.step_schemas import DrawnCase, DrawParams
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 
 SOFTMAX = """
 import numpy as np

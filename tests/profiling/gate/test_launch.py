@@ -13,9 +13,9 @@ from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import CaseOptions
 from accelopt_profiling.gate.steps import launch
 from accelopt_profiling.jobs import StepError
+from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.targets import load_gpu
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts
-from accelopt_profiling.worker.step_context import StepFailedError
 
 #: Host code between two launches that looks at what the first one left.
 LOOKS = {

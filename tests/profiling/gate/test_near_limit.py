@@ -14,7 +14,7 @@ from accelopt_profiling.gate.near_limit import further_draws
 from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.jobs import Limits, Source
-from accelopt_profiling.problems.loading.call import seed_everything
+from accelopt_profiling.problems.call import seed_everything
 from accelopt_profiling.problems.ref import ProblemRef
 
 pytestmark = pytest.mark.slow

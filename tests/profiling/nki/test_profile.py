@@ -22,7 +22,7 @@ from accelopt_profiling.nki.profile import profile, specs_of, stand_ins
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.worker.step_context import StepFailedError
+from accelopt_profiling.step_context import StepFailedError
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 SMALL = {"nki_silu.py": {"m": 256, "n": 2048}, "nki_gelu_gate.py": {"m": 256, "n": 2048},

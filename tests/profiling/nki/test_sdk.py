@@ -54,7 +54,7 @@ from accelopt_profiling.jobs import ProfileParams, Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.profile import profile
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 
 folder = Path(sys.argv[1])
 text = (folder / "src" / "kernel.py").read_text()

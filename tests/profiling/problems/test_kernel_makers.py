@@ -7,9 +7,9 @@ from types import ModuleType
 
 import pytest
 
+from accelopt_profiling.problems.call import perform
 from accelopt_profiling.problems.discovery.entry import check_entry
-from accelopt_profiling.problems.discovery.kernel_makers import made_function, makes_with
-from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.inference.kernel_makers import made_function, makes_with
 from accelopt_profiling.problems.problem import Call, ProblemError
 
 TEXT = """

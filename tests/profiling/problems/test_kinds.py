@@ -13,9 +13,9 @@ from support.gate_checker import Checker, codes
 from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.gate.request import CaseOptions
-from accelopt_profiling.problems.loading.call import run_problem
+from accelopt_profiling.problems.call import run_problem
 from accelopt_profiling.problems.problem import ProblemError
-from accelopt_profiling.worker.step_context import StepFailedError
+from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
 SUM = "def kernel(x, y):\n    return x + y\n"

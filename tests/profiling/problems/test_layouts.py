@@ -15,14 +15,14 @@ from accelopt_profiling.comparison.outputs import check_outputs, copy_inputs
 from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.plain import from_plain, to_plain
+from accelopt_profiling.problems.call import perform, run_problem
 from accelopt_profiling.problems.catalogue import LAYOUTS, is_unreferenced, layout_of
 from accelopt_profiling.problems.layout import ProblemLayout
-from accelopt_profiling.problems.loading.call import perform, run_problem
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.worker.project_modules import leave_project
-from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import enter_sources, load_module
 
 EXAMPLES = [layout for layout in LAYOUTS if layout.example]

@@ -14,12 +14,12 @@ from support.problem_files import FEW, NKI, changed, context_of, loaded
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.install import emulated
+from accelopt_profiling.problems.call import perform
 from accelopt_profiling.problems.discovery.script_detection import own_runs
-from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.problems.loading.own_calls import record_calls
 from accelopt_profiling.problems.loading.script_run import run_functions
 from accelopt_profiling.source_text import try_parse
-from accelopt_profiling.worker.step_context import StepFailedError
+from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.worker.usercode import load_module
 
 SELFRUN = """

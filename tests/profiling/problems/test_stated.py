@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from accelopt_profiling.problems.loading.call import check_answer
+from accelopt_profiling.problems.call import check_answer
 from accelopt_profiling.problems.loading.python_problem import parse_entry, parse_tolerance
 from accelopt_profiling.problems.problem import ProblemError, Tolerance
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from support.problem_files import DEFINITION, KERNEL, context_of, found_in, loaded
 
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.problems.call import run_problem
 from accelopt_profiling.problems.discovery.script_detection import own_runs
-from accelopt_profiling.problems.loading.call import run_problem
 from accelopt_profiling.problems.loading.flashinfer import parse_definition, parse_workloads
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import try_parse

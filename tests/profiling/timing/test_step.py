@@ -12,12 +12,12 @@ from accelopt_profiling.jobs import Source
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.ref import ProblemRef
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.timing import check_step, kept_outputs, time_step
 from accelopt_profiling.timing.session import TimingSession
 from accelopt_profiling.timing.time_step import TimeParams, time_launches
 from accelopt_profiling.timing.timing_job import time_on, timing_job
 from accelopt_profiling.worker.job_folders import write_sources
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 
 KERNEL = """
 import torch

@@ -12,9 +12,9 @@ from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.quantity import Known, executed
+from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.trainium.step import DeviceParams, time_on_trainium
 from accelopt_profiling.worker.environment import step_environment
-from accelopt_profiling.worker.step_context import StepFailedError
 
 
 @pytest.fixture

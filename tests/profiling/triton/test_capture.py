@@ -14,9 +14,9 @@ from support import triton_kernels as kernels
 
 from accelopt_profiling.targets import UnknownTargetError
 from accelopt_profiling.triton import emulated
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.estimation.autotune import tried_for
 from accelopt_profiling.triton.interpreter.work import SECOND
+from accelopt_profiling.triton.launch import CapturedLaunch
 
 pytestmark = pytest.mark.triton
 

@@ -241,7 +241,7 @@ import json, sys, runpy
 from pathlib import Path
 from accelopt_profiling.targets import load_gpu
 from accelopt_profiling.triton.compilation.compile import compile_with_machine_code
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
+from accelopt_profiling.triton.launch import CapturedLaunch
 
 fn = runpy.run_path(sys.argv[1])["copy"]
 signature = {"out": "*fp32", "inp": "*fp32", "B": "constexpr"}

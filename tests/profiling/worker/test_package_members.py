@@ -7,8 +7,8 @@ import sys
 import pytest
 
 from accelopt_profiling.jobs import Source
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.job_folders import write_sources
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, load_module
 
 

@@ -14,9 +14,9 @@ from support.shared_host import SharedWorkers
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.jobs import Job, Source, Step, StepError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.project_modules import module_in_repository, repository_of
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, load_module
 
 Load = Callable[[str], ModuleType]

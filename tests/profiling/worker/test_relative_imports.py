@@ -9,9 +9,9 @@ from accelopt_profiling.examination import examine
 from accelopt_profiling.jobs import Job, Source, Step
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.problems.loading.script_run import run_script
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.relative_imports import PACKAGE, climbed
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, load_module
 
 PROBLEM = "def get_inputs(): return [1]\ndef reference(x): return x\n"

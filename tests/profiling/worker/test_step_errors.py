@@ -9,7 +9,7 @@ import pytest
 from accelopt_profiling.gate.step_failures import failed_step, is_problem_fault
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.measurement import HOST_FAULTS, finding_codes
-from accelopt_profiling.worker.step_context import step_error
+from accelopt_profiling.step_context import step_error
 
 ERRORS = {
     "disk-full": [OSError(errno.ENOSPC, "No space left on device", "/tmp/f"), OSError(errno.EDQUOT, "Quota", "f")],

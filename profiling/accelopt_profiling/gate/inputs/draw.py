@@ -34,11 +34,11 @@ from accelopt_profiling.gate.steps.case_files import (
 from accelopt_profiling.gate.steps.far_sizes import save_far_calls
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.call import copied
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Call, Problem
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 
 
 def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:

@@ -26,8 +26,8 @@ from accelopt_profiling.gate.steps.case_files import (
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance
+from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.worker.project_modules import leave_project
-from accelopt_profiling.worker.step_context import StepContext
 
 
 def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:

@@ -16,9 +16,9 @@ from accelopt_profiling.gate.observe.movement import Movement
 from accelopt_profiling.gate.observe.other_devices import noting_questions
 from accelopt_profiling.gate.request import GateDialect
 from accelopt_profiling.jobs import StepError
+from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
-from accelopt_profiling.worker.step_context import StepFailedError
 
 #: What emulating one NKI instruction takes, in the same unit: measured once, to choose a figure.
 _INSTRUCTION = 40_000

@@ -15,7 +15,7 @@ from accelopt_profiling.comparison.memory import byte_count, fingerprint, overla
 from accelopt_profiling.gate.observe.kept_results import KeptResults
 from accelopt_profiling.gate.probes.probe import AnsweredCase, AnsweredCheck, Array, Probe
 from accelopt_profiling.gate.verdict import Reason
-from accelopt_profiling.worker.step_context import StepFailedError
+from accelopt_profiling.step_context import StepFailedError
 
 if TYPE_CHECKING:
     from accelopt_profiling.gate.judge.judged_case import JudgedCase

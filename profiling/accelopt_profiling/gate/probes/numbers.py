@@ -12,7 +12,7 @@ from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Array, Change, D
 from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.probes.rewriting import WholeNumbers
 from accelopt_profiling.gate.request import Case
-from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.call import copied
 from accelopt_profiling.problems.problem import Problem
 
 #: What is between 0 and 1 stays so.

@@ -21,7 +21,7 @@ from accelopt_profiling.gate.probes.circumstances import equal_bits
 from accelopt_profiling.gate.probes.probe import AnsweredCase, AnsweredCheck, Probe
 from accelopt_profiling.gate.steps.case_files import ABOUT, CONFIGURATION, beside
 from accelopt_profiling.gate.verdict import Reason
-from accelopt_profiling.worker.step_context import StepFailedError
+from accelopt_profiling.step_context import StepFailedError
 
 if TYPE_CHECKING:
     from accelopt_profiling.gate.judge.judged_case import JudgedCase

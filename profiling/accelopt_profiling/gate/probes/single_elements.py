@@ -25,7 +25,7 @@ from accelopt_profiling.gate.probes.rewriting import (
 )
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.verdict import Reason
-from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.problems.call import copied
 
 if TYPE_CHECKING:
     from accelopt_profiling.gate.judge.judged_case import JudgedCase

@@ -24,8 +24,8 @@ from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.step_schemas import RunCase, RunResult
 from accelopt_profiling.gate.steps.case_files import drawn_cases
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate, TooLittleKnownError
+from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.worker.step_context import StepFailedError
 
 #: Probes that took less made no call.
 _LEAST_BUSY = 1e-4

@@ -16,9 +16,9 @@ from accelopt_profiling.jobs import Source, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import encode_source
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.project_modules import leave_project
 from accelopt_profiling.worker.sandbox_root import WRITABLE
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import enter_sources, user_errors
 
 #: Below the folder ``gate``: the tolerance that the problem states.

@@ -21,11 +21,11 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_call,
 )
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.trainium.device_run import DeviceRequest, kernel_alone
 from accelopt_profiling.trainium.toolchain import find_toolchain, generation_of, open_device
 from accelopt_profiling.trainium.tools import DeviceError
 from accelopt_profiling.worker.project_modules import leave_project
-from accelopt_profiling.worker.step_context import StepContext
 
 
 def run_on_device(

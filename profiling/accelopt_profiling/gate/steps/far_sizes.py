@@ -21,10 +21,10 @@ from accelopt_profiling.gate.observe.emulation import emulation, hollow_draws
 from accelopt_profiling.gate.step_schemas import FarParams
 from accelopt_profiling.gate.steps.case_files import problem_files
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.call import perform
 from accelopt_profiling.problems.loading.sizes import ProblemSizes, size_text
 from accelopt_profiling.problems.problem import Call, Problem
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 #: Below the folder ``gate``.

@@ -18,9 +18,9 @@ from accelopt_profiling.gate.steps.case_files import case_folder, own_check_of, 
 from accelopt_profiling.gate.steps.wide_launches import wide_launches
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.measurement import Finding, Launchability
-from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.call import perform
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 #: Makes the call; returns what ended it early, None where nothing did.

@@ -48,9 +48,9 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_call,
 )
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.problems.loading.call import call_entry, copied, listed
+from accelopt_profiling.problems.call import call_entry, copied, listed
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.triton.interpreter.sampling import InterpretationPlan
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
 

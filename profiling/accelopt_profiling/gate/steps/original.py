@@ -33,9 +33,9 @@ from accelopt_profiling.gate.steps.case_files import (
 )
 from accelopt_profiling.gate.steps.wide_launches import wide_launches
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.problems.loading.call import call_entry, listed, perform
+from accelopt_profiling.problems.call import call_entry, listed, perform
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 

@@ -33,8 +33,8 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_call,
 )
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.loading.call import perform
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.problems.call import perform
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 

@@ -41,11 +41,11 @@ from accelopt_profiling.gate.steps.case_files import (
 )
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
-from accelopt_profiling.problems.loading.call import check_answer
+from accelopt_profiling.problems.call import check_answer
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Problem, ProblemError
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 
 #: Folders of expected values.
 _ANSWERS = ("expected", "native", "nearby", "further", "rounding", PARAMETERS)

@@ -33,7 +33,7 @@ from accelopt_profiling.gate.steps.case_files import (
 )
 from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 

@@ -13,9 +13,9 @@ from accelopt_profiling.gate.observe.device_answers import device_answers
 from accelopt_profiling.gate.step_schemas import CaseCall, StepParams
 from accelopt_profiling.gate.steps.case_files import WIDE, case_folder
 from accelopt_profiling.plain import from_plain
-from accelopt_profiling.problems.loading.call import perform
+from accelopt_profiling.problems.call import perform
 from accelopt_profiling.problems.loading.sizes import size_text
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.usercode import user_errors
 
 #: Host code may reserve so much more memory in such a call: at wide sizes it may ask for a square of one.

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from accelopt_profiling.kernels import Discovery, find_kernels
 from accelopt_profiling.measurement import Dialect
-from accelopt_profiling.problems.discovery.kernel_makers import makes_with
+from accelopt_profiling.problems.inference.kernel_makers import makes_with
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import syntax_of
 

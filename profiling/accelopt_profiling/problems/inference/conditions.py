@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
-from accelopt_profiling.problems.inference.arguments import InferredArgument
-from accelopt_profiling.problems.inference.failure_site import (
+from accelopt_profiling.failure_site import (
     FailureSite,
     NoValueError,
     definition_of,
 )
+from accelopt_profiling.problems.inference.arguments import InferredArgument
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 
 _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {

@@ -16,10 +16,11 @@ from typing import Any
 
 import torch
 
+from accelopt_profiling.failure_site import error_text, failure_sites
+from accelopt_profiling.problems.call import seed_everything
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
 from accelopt_profiling.problems.inference.enlarge import LARGE, elements, enlarged_calls, made_small
 from accelopt_profiling.problems.inference.entries import EntryCandidate, entry_candidates, is_jitted
-from accelopt_profiling.problems.inference.failure_site import error_text, failure_sites
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.inference.other_launchers import other_launchers
@@ -28,10 +29,9 @@ from accelopt_profiling.problems.inference.problem_text import problem_text
 from accelopt_profiling.problems.inference.repair_loop import InferenceRun, RepairLoop
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 from accelopt_profiling.problems.inference.usage import FunctionUse, function_uses
-from accelopt_profiling.problems.loading.call import seed_everything
+from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.triton.interpreter.work import SECOND
 from accelopt_profiling.triton_adapter.runtime import JITFunction
-from accelopt_profiling.worker.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 #: Work of a launch of a tried call after which its long loops are sampled.

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
+from accelopt_profiling.failure_site import FailureSite, NoValueError, failure_sites
 from accelopt_profiling.problems.inference.arguments import InferredArgument
 from accelopt_profiling.problems.inference.conditions import ConditionSolver, shape_place
-from accelopt_profiling.problems.inference.failure_site import FailureSite, NoValueError, failure_sites
 from accelopt_profiling.problems.inference.subjects import CallSubjects
 
 _DTYPES = {

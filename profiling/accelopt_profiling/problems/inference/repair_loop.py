@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
 from accelopt_profiling.jobs import StepError
+from accelopt_profiling.problems.call import perform
 from accelopt_profiling.problems.inference.arguments import InferredCall, NoSizeError
 from accelopt_profiling.problems.inference.entries import EntryCandidate
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.inference.own_faults import own_fault_line
-from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.problems.problem import Call, CallStyle, ProblemError
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 
 
 @dataclass

@@ -9,9 +9,9 @@ import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from accelopt_profiling.problems.discovery.kernel_makers import made_function
 from accelopt_profiling.problems.inference.conventions import usual_value
 from accelopt_profiling.problems.inference.entries import given_before, is_torch_module
+from accelopt_profiling.problems.inference.kernel_makers import made_function
 from accelopt_profiling.problems.inference.parameter_use import (
     ParameterUse,
     compares_rank,

@@ -16,7 +16,7 @@ from accelopt_profiling.source_text import UnreadableFileError, read_regular, re
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 KEYS = ("name", "axes", "inputs", "outputs", "reference")
 _MAX_STORED_BYTES = 32 << 20

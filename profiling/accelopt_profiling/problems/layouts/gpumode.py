@@ -23,7 +23,7 @@ from accelopt_profiling.source_text import UnreadableFileError, read_text, resol
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 ENTRY = "custom_kernel"
 #: A submission may lie so many folders below its task (``solutions/correct/submission.py``).
@@ -145,7 +145,7 @@ def _lookup(search: ProblemSearch, task: GpuModeTask | None, origin: str) -> Pro
 
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
-    from accelopt_profiling.problems.loading.call import listed, seed_everything
+    from accelopt_profiling.problems.call import listed, seed_everything
     from accelopt_profiling.problems.loading.python_problem import compare_with_original
     from accelopt_profiling.problems.problem import Call, Problem, ProblemError
     from accelopt_profiling.worker.usercode import load_module

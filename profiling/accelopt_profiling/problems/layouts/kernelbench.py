@@ -19,7 +19,7 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 NAMES = ("Model", "get_inputs", "get_init_inputs")
 ENTRY = "ModelNew"
@@ -59,8 +59,8 @@ def kernelbench_candidates(path: Path) -> list[ProblemFile]:
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     import torch
 
+    from accelopt_profiling.problems.call import seed_everything, to_device
     from accelopt_profiling.problems.discovery.entry import check_entry
-    from accelopt_profiling.problems.loading.call import seed_everything, to_device
     from accelopt_profiling.problems.loading.python_problem import (
         answer_of,
         list_of,

@@ -18,7 +18,7 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 ENTRY = "solve"
 #: A solution may lie so many folders below its challenge (``starter/``, ``solution/``).
@@ -72,7 +72,7 @@ def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | Non
     import torch
 
     from accelopt_profiling.comparison.memory import byte_count
-    from accelopt_profiling.problems.loading.call import seed_everything
+    from accelopt_profiling.problems.call import seed_everything
     from accelopt_profiling.problems.problem import Call, Problem, ProblemError
     from accelopt_profiling.worker.usercode import load_module, user_errors
 

@@ -22,7 +22,7 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 NAMES = ("get_inputs", "reference")
 
@@ -37,7 +37,7 @@ def _find(search: ProblemSearch) -> ProblemLookup | ProblemFile | None:
 
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
-    from accelopt_profiling.problems.loading.call import with_gradients
+    from accelopt_profiling.problems.call import with_gradients
     from accelopt_profiling.problems.loading.python_problem import (
         answer_of,
         compare_with_original,

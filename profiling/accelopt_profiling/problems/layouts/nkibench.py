@@ -15,7 +15,7 @@ from accelopt_profiling.source_text import UnreadableFileError, read_text, resol
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 NAMES = ("get_inputs", "forward", "transform_to_nki_inputs", "transform_nki_outputs")
 RELATIVE_TOLERANCE = 2e-5  # rel_tol of NKIBench's KernelWrapper, in float32

@@ -23,7 +23,7 @@ from accelopt_profiling.recording.recorded_call import (
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 
 def _find(search: ProblemSearch) -> ProblemFile | None:
@@ -52,7 +52,7 @@ def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | Non
     """
     import torch
 
-    from accelopt_profiling.problems.loading.call import seed_everything, to_device
+    from accelopt_profiling.problems.call import seed_everything, to_device
     from accelopt_profiling.problems.loading.python_problem import compare_with_original
     from accelopt_profiling.problems.problem import Call, Problem, ProblemError
     from accelopt_profiling.recording.tensor_fill import fill

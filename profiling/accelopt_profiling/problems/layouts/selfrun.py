@@ -20,7 +20,7 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 if TYPE_CHECKING:
     from accelopt_profiling.problems.loading.own_calls import RecordedRun
     from accelopt_profiling.problems.problem import Call, Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 
 def _find(search: ProblemSearch) -> ProblemLookup | None:
@@ -37,7 +37,7 @@ def _find(search: ProblemSearch) -> ProblemLookup | None:
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     """Return the file as it runs itself; without the kernel's module (in the gate), the original's recorded calls."""
-    from accelopt_profiling.problems.loading.call import seed_everything
+    from accelopt_profiling.problems.call import seed_everything
     from accelopt_profiling.problems.problem import Call, Problem
 
     if kernel_module is None:
@@ -59,7 +59,7 @@ def _recorded(context: StepContext, ref: ProblemRef) -> Problem:
     The reference is the original function itself, which cannot be run in float64. Of a function that was called for
     gradients these are computed and compared too.
     """
-    from accelopt_profiling.problems.loading.call import copied, run_problem, seed_everything
+    from accelopt_profiling.problems.call import copied, run_problem, seed_everything
     from accelopt_profiling.problems.loading.own_calls import record_calls
     from accelopt_profiling.problems.problem import Call, Problem
 

@@ -18,7 +18,7 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 
 if TYPE_CHECKING:
     from accelopt_profiling.problems.problem import Problem
-    from accelopt_profiling.worker.step_context import StepContext
+    from accelopt_profiling.step_context import StepContext
 
 _BASE = "BenchmarkOperator"
 _REGISTERS = "register_benchmark"

@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accelopt_profiling.jobs import Source
+from accelopt_profiling.problems.call import listed, seed_everything, to_device
 from accelopt_profiling.problems.discovery.entry import accepts, check_entry, find_entry
-from accelopt_profiling.problems.loading.call import listed, seed_everything, to_device
 from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 
 #: dtypes of the schema that torch has; float4_e2m1 is packed and has no torch dtype of its own.
 DTYPES = frozenset(

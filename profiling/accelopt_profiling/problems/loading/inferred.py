@@ -10,7 +10,7 @@ from accelopt_profiling.jobs import ProfileParams, StepError
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.inference.inferred import InferredProblem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 
 #: Seconds for the tries of a problem that is inferred, besides importing the file.
 INFER_CPU_SECONDS = 30.0

@@ -7,7 +7,7 @@ from types import ModuleType
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 
 
 def load_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:

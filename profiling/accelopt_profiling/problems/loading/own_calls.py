@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.inference.failure_site import failed_check
-from accelopt_profiling.problems.loading.call import copied
+from accelopt_profiling.failure_site import failed_check
+from accelopt_profiling.problems.call import copied
 from accelopt_profiling.problems.loading.script_run import main_module, run_as_main, run_functions
 from accelopt_profiling.problems.problem import ProblemError
+from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.worker.relative_imports import package_for
-from accelopt_profiling.worker.step_context import StepContext
 
 #: Calls of different shapes that are kept of one run.
 MAX_CALLS = 8

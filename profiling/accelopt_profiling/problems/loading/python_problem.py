@@ -14,12 +14,12 @@ from typing import Any
 
 from accelopt_profiling.comparison.values import leaves_in
 from accelopt_profiling.jobs import Source
+from accelopt_profiling.problems.call import run_problem, seed_everything
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
-from accelopt_profiling.problems.loading.call import run_problem, seed_everything
 from accelopt_profiling.problems.loading.sizes import integer_constants, name_numbers
 from accelopt_profiling.problems.problem import Call, Problem, ProblemError, Tolerance, no_reference
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module
 
 #: The functions of a problem that say how large it is.

@@ -12,7 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.comparison.values import leaves_in
-from accelopt_profiling.problems.loading.call import copied, seed_everything
+from accelopt_profiling.problems.call import copied, seed_everything
 from accelopt_profiling.problems.loading.operator_call import (
     built_operator,
     call_operator,
@@ -23,7 +23,7 @@ from accelopt_profiling.problems.loading.operator_call import (
 )
 from accelopt_profiling.problems.problem import Call, Problem, ProblemError
 from accelopt_profiling.problems.ref import ProblemRef
-from accelopt_profiling.worker.step_context import StepContext
+from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module, user_errors
 
 #: The argument of ``inputs``: the largest input of at most so many bytes is drawn.

@@ -12,7 +12,7 @@ from accelopt_profiling.jobs import ProfileParams
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.problems.inference.inferred import InferParams, InferredProblem
 from accelopt_profiling.problems.loading.inferred import APART_CPU_SECONDS, with_inferred
-from accelopt_profiling.worker.step_context import StepContext, StepFailedError
+from accelopt_profiling.step_context import StepContext, StepFailedError
 
 
 def with_unlaunched(

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.capture.launch import with_constants
 from accelopt_profiling.triton.compilation.compiled import cubin_resources, cuda_tool
+from accelopt_profiling.triton.launch import with_constants
 from accelopt_profiling.triton_adapter.runtime import current_driver, loaded_kernel
 
 Record = Callable[[Any, Any, Any, tuple[int, int, int], tuple[Any, ...]], None]

@@ -11,7 +11,6 @@ import torch
 
 from accelopt_profiling.ran import LineRecord
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.interpreter.batches import LANES
 from accelopt_profiling.triton.interpreter.compiler_hints import StaticAssertionError
 from accelopt_profiling.triton.interpreter.counting import LaunchCounts, OperationCounter
@@ -27,6 +26,7 @@ from accelopt_profiling.triton.interpreter.sampling import (
     sample_programs,
 )
 from accelopt_profiling.triton.interpreter.work import WorkMeter
+from accelopt_profiling.triton.launch import CapturedLaunch
 from accelopt_profiling.triton_adapter.runtime import defined_at
 
 Mode = Literal["capture", "execute"]

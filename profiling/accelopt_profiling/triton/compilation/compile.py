@@ -21,7 +21,6 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.compilation.assembly import parse_amdgcn, parse_ptx
 from accelopt_profiling.triton.compilation.compiled import (
     CompiledFacts,
@@ -35,6 +34,7 @@ from accelopt_profiling.triton.compilation.instructions import Listing
 from accelopt_profiling.triton.compilation.integers import amdgcn_cost, integer_instructions, ptx_cost
 from accelopt_profiling.triton.compilation.machine_code import machine_code
 from accelopt_profiling.triton.compilation.ttgir import parse_ttgir
+from accelopt_profiling.triton.launch import CapturedLaunch
 
 #: The options that a user chooses; all others in a JIT's options depend on the target.
 CHOSEN_OPTIONS = (

@@ -10,12 +10,12 @@ from accelopt_profiling.duration import WIDTH
 from accelopt_profiling.measurement import Finding, LineCost
 from accelopt_profiling.quantity import executed
 from accelopt_profiling.targets import GpuTarget
-from accelopt_profiling.triton.capture.launch import describe_configuration
 from accelopt_profiling.triton.capture.session import LaunchExecution, count_sample
 from accelopt_profiling.triton.compilation.compile import compile_launch
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
 from accelopt_profiling.triton.estimation.estimate import LaunchEstimate, estimate
 from accelopt_profiling.triton.findings import problem_finding
+from accelopt_profiling.triton.launch import describe_configuration
 
 #: So many configurations of a kernel are compiled. Our choice, for some seconds on two cores.
 MOST_COMPILED = 8

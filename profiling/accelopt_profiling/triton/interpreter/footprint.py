@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage, WrittenItems
 from accelopt_profiling.triton.interpreter.deferred import DeferringBuilder
 from accelopt_profiling.triton.interpreter.interpret import Interpreter
 from accelopt_profiling.triton.interpreter.lockstep import Array, DivergenceError, LockstepError
 from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, Region
 from accelopt_profiling.triton.interpreter.sampling import ProgramId, sample_programs
+from accelopt_profiling.triton.launch import CapturedLaunch
 
 #: Lanes of the widest store of the programs that run side by side.
 _LANES = 1 << 20

@@ -10,7 +10,6 @@ import numpy as np
 import triton.language as tl
 
 from accelopt_profiling.ran import RunRecorder
-from accelopt_profiling.triton.capture.launch import CapturedLaunch
 from accelopt_profiling.triton.interpreter.batches import Batches
 from accelopt_profiling.triton.interpreter.counting import OperationCounter
 from accelopt_profiling.triton.interpreter.coverage import SampleCoverage
@@ -20,6 +19,7 @@ from accelopt_profiling.triton.interpreter.memory_bounds import LaunchMemory, re
 from accelopt_profiling.triton.interpreter.memory_operations import MemoryBuilder
 from accelopt_profiling.triton.interpreter.rewrite import rewrite
 from accelopt_profiling.triton.interpreter.sampling import ProgramId
+from accelopt_profiling.triton.launch import CapturedLaunch
 from accelopt_profiling.triton_adapter.interpreter import (
     Semantic,
     TensorHandle,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from accelopt_profiling.problems.inference.failure_site import error_text, failure_sites
+from accelopt_profiling.failure_site import error_text, failure_sites
 
 pytest.importorskip("torch")
 

@@ -7,10 +7,10 @@ from types import ModuleType
 
 import pytest
 
+from accelopt_profiling.problems.call import perform
 from accelopt_profiling.problems.inference.entries import entry_candidates
 from accelopt_profiling.problems.inference.guess import guess_call
 from accelopt_profiling.problems.inference.usage import function_uses
-from accelopt_profiling.problems.loading.call import perform
 from accelopt_profiling.problems.problem import Call
 
 MODULE = """

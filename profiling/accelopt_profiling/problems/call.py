@@ -16,7 +16,7 @@ from itertools import islice
 from types import ModuleType
 from typing import Any
 
-from accelopt_profiling.problems.discovery.kernel_makers import call_made
+from accelopt_profiling.problems.inference.kernel_makers import call_made
 from accelopt_profiling.problems.loading.operator_call import call_operator, comparable
 from accelopt_profiling.problems.loading.parameters import redraw
 from accelopt_profiling.problems.loading.script_run import run_script

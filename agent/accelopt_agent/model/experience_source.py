@@ -7,9 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from accelopt_agent.experience.experience import ExperienceItem, KernelExperience
-from accelopt_agent.experience.rendering import experience_text, renamed_text
 from accelopt_agent.experience.selection import ExperiencePolicy, choose_experience, policy_named
 from accelopt_agent.experience.short_change import short_change
+from accelopt_agent.model.experience_text import experience_text, renamed_text
 from accelopt_agent.model.role_context import kernel_alone
 from accelopt_agent.model.settings import Share
 from accelopt_agent.search.node import Node
