@@ -33,6 +33,7 @@ CHAPTERS = {
     "reference": "Reference",
     "explanation": "Explanation",
     "results": "Results",
+    "contributing": "Contributing",
 }
 
 

@@ -142,17 +142,21 @@ def _blanks(text: str) -> str:
     return r"\s+".join(re.escape(part) for part in re.split(r"\s+", text))
 
 
-def run_page(page: Path, folder: Path, scripts: Path) -> str:
+def run_page(page: Path, folder: Path, scripts: Path, work: Path | None = None, packages: str = "") -> str:
     """Run a page's commands in the empty ``folder`` with the programs in ``scripts``.
+
+    They run in a new folder there, or in ``work``, with the ``packages`` (folders) before those that are installed.
 
     Returns the page's text with the numbers that were printed.
 
     Raises:
         AssertionError: a command printed something else, or ended with another exit code.
     """
-    home, work = folder / "home", folder / "work"
+    home, fresh_work = folder / "home", folder / "work"
     home.mkdir()
-    work.mkdir()
+    if work is None:
+        work = fresh_work
+        work.mkdir()
     environment = {k: v for k, v in os.environ.items() if not k.startswith(("ACCELOPT_", "XDG_", "PYTHON"))}
     environment |= {
         "HOME": str(home),
@@ -160,10 +164,12 @@ def run_page(page: Path, folder: Path, scripts: Path) -> str:
         "COLUMNS": "200",
         "PYTHONUNBUFFERED": "1",  # standard output and standard error in the order that a terminal shows
     }
+    if packages:
+        environment["PYTHONPATH"] = packages
     comparison = Comparison()
     text, shift = page.read_text(encoding="utf-8"), 0
     for block in blocks(page):
-        if block.file:
+        if block.file and block.language != "diff":
             (work / block.file).parent.mkdir(parents=True, exist_ok=True)
             (work / block.file).write_text(block.text, encoding="utf-8")
         if not block.runs:
