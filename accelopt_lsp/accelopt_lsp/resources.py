@@ -155,7 +155,8 @@ def _worker_host(settings: Settings, name: str) -> WorkerHost:
         return LocalHost(interpreter.path, variables=settings.env, origin=interpreter.origin)
     host = settings.hosts[name]
     try:
-        return _ray_host(name, host) if host.ray else _ssh_host(name, host)
+        kind = next(kind for kind in _KINDS if getattr(host, kind))
+        return _KINDS[kind](name, host)
     except ValueError as error:
         raise UserError(f"{error}.") from None
 
@@ -178,6 +179,10 @@ def _ray_host(name: str, host: HostSettings) -> WorkerHost:
     from accelopt_profiling.hosts.ray import RayHost
 
     return RayHost(name, host.ray, host.ask, "" if host.python == "python3" else host.python, host.env)
+
+
+#: Each kind of host by the setting that holds its address.
+_KINDS: dict[str, Callable[[str, HostSettings], WorkerHost]] = {"ssh": _ssh_host, "ray": _ray_host}
 
 
 def targets_for(

@@ -197,16 +197,16 @@ def _take_unapproved(project: Layer, approvals: Approvals) -> UnapprovedSettings
 
 def _drop_incomplete_hosts(values: dict[str, Any], origins: dict[str, str]) -> list[Complaint]:
     """Take out each host without an address, or with two, which cannot be used; return what to say of them."""
+    addresses = [s for s in all_settings().values() if s.address]
     names = {name.split(".")[1] for name in values if name.startswith("hosts.")}
     complaints = []
     for host in sorted(names):
-        given = [kind for kind in ("ssh", "ray") if values.get(f"hosts.{host}.{kind}")]
+        given = [a for a in addresses if values.get(a.name.replace("NAME", host))]
         if len(given) == 1:
             continue
         mine = [name for name in values if name.startswith(f"hosts.{host}.")]
-        wrong = (
-            "has both `ssh` and `ray`; keep one." if given else 'needs `ssh = "user@host"` or `ray = "auto"`.'
-        )
+        named = [f"`{a.field}`" if given else f"`{a.field} = {a.example}`" for a in given or addresses]
+        wrong = f"has {' and '.join(named)}; keep one." if given else f"needs {' or '.join(named)}."
         complaints.append(Complaint(origins[mine[0]], f"hosts.{host}", wrong))
         for name in mine:
             del values[name]

@@ -28,7 +28,7 @@ class Setting:
 
     A ``sensitive`` one names a host, a command, a file to write or a model: a workspace that is not trusted
     cannot give it. A ``personal`` one no project gives, trusted or not. ``hardware`` is the kind of target that it
-    names.
+    names. An ``address`` says what a host is connected to: a host has one of them, which makes it that kind of host.
     """
 
     name: str
@@ -38,11 +38,17 @@ class Setting:
     example: str
     sensitive: bool = False
     personal: bool = False
+    address: bool = False
     pattern: str | None = None
     hardware: str | None = None
     choices: tuple[str, ...] = ()
     minimum: float | None = None
     maximum: float | None = None
+
+    @property
+    def field(self) -> str:
+        """The last part of its name."""
+        return self.name.rpartition(".")[2]
 
     @property
     def variable(self) -> str | None:
