@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 from support.nki_kernels import SILU
 
-from accelopt_lsp.cli.optimize import continuing
+from accelopt_agent.search.control import SearchControl, SearchStoppedError
+from accelopt_lsp.cli.optimize import continuing, stopped_by_signals
 from accelopt_lsp.own_process import own_process
 
 ATOMICS = """\
@@ -104,6 +107,24 @@ def test_a_signal_ends_a_search_as_its_budget_does(home: Path, number: signal.Si
 )
 def test_the_command_that_continues(asked: list[str], again: str) -> None:
     assert continuing(asked) == again
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_wakes_a_search_that_waits(number: signal.Signals) -> None:
+    """Whichever thread the system gives it to, as where it comes just before the loop begins to wait."""
+
+    async def search() -> None:
+        control = SearchControl()
+        with stopped_by_signals(control):
+            thread = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), number))
+            thread.start()
+            with pytest.raises(SearchStoppedError, match="interrupted"):
+                await control.unless_stopped(asyncio.sleep(PROMISE))
+
+    before, began = signal.getsignal(number), time.monotonic()
+    asyncio.run(search())
+    assert time.monotonic() - began < PROMISE / 2
+    assert signal.getsignal(number) is before
 
 
 LOOPS = """

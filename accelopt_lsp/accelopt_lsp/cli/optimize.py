@@ -239,19 +239,23 @@ async def _search(settings: Settings, request: OptimizeRequest, team: ModelTeam 
 def stopped_by_signals(control: SearchControl) -> Iterator[None]:
     """Let Ctrl-C and SIGTERM stop the search inside the block; a second one ends the command at once."""
     loop = asyncio.get_running_loop()
-    numbers = [n for n in (signal.SIGINT, signal.SIGTERM) if signal.getsignal(n) is not signal.SIG_IGN]
+    before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [n for n, handler in before.items() if handler is not signal.SIG_IGN]
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        loop.call_soon_threadsafe(control.stop, "interrupted")
+    def end_at_once_next(number: int, frame: FrameType | None) -> None:
         for n in numbers:
             signal.signal(n, signal.default_int_handler)
 
-    before = {n: signal.signal(n, stop) for n in numbers}
+    for n in numbers:
+        # the loop is told through a descriptor, which wakes it also where the signal meets another thread
+        loop.add_signal_handler(n, control.stop, "interrupted")
+        signal.signal(n, end_at_once_next)
     try:
         yield
     finally:
-        for n, handler in before.items():
-            signal.signal(n, handler)
+        for n in numbers:
+            loop.remove_signal_handler(n)
+            signal.signal(n, before[n])
 
 
 def continuing(arguments: Sequence[str]) -> str:
