@@ -153,8 +153,13 @@ class _Cases:
         ):  # of values that the gate changed, which nobody promised
             return _ended("left out", _VALUES_UNTAKEN)
         if run is not None and run.raised:
-            if VALUES[drawn.distribution].beside_original and not (verdict and verdict.original_right):
+            probe = VALUES[drawn.distribution]
+            if probe.beside_original and not (verdict and verdict.original_right):
                 return _ended("left out", _ORIGINAL_UNTAKEN)
+            if probe.may_raise and not run.silent:
+                message = f"In the case {drawn.name!r}, which the original computes, it raises: {run.raised}"
+                self.notes.append(Reason("not-general", message))
+                return _ended("refused by the kernel", run.raised)
             message = f"The candidate failed on the case {drawn.name!r}: {run.raised}"
             self._refuse(Refusal("kernel-raised", message, drawn.probe), repr(drawn.name))
             return _ended("refused")

@@ -19,7 +19,7 @@ from accelopt_profiling.gate.candidate_files import (
 from accelopt_profiling.gate.decision import decide
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
 from accelopt_profiling.gate.inputs.cases import plan_cases
-from accelopt_profiling.gate.near_limit import further_draws, near_cases, settle
+from accelopt_profiling.gate.near_limit import draws_again, near_cases, settle
 from accelopt_profiling.gate.probes.registry import SIZES
 from accelopt_profiling.gate.reading.facts import StaticFinding
 from accelopt_profiling.gate.reading.reach import unreached_changes
@@ -84,14 +84,15 @@ async def check(host: Host, request: GateRequest) -> tuple[Verdict, Receipt]:
     await _run(host, await interruptible(_job, request, cases, facts, seed), cases, evidence)
     if _rewritten(request):
         evidence.findings += await interruptible(_unreached, text, before, evidence)
-    near = near_cases(evidence, decide(evidence, _kernels(request)).reasons)
+    near = near_cases(evidence, decide(evidence, _kernels(request)).reasons, _rewritten(request))
     if near:
-        again, further = Evidence(), further_draws(cases, near)
+        again, draws = Evidence(), draws_again(evidence, cases, near)
+        further = [case for drawn in draws.values() for case in drawn]
         await _run(host, await interruptible(_job, request, further, facts, seed, True), further, again)
         decision = decide(again, _kernels(request))
         other = next((r for r in decision.reasons if r.code != "wrong-result"), None)
         if decision.accepted or other is None:
-            settle(evidence, near, cases, again)
+            settle(evidence, draws, again)
         else:
             evidence.unsettled = other.message
     return _conclude(request, facts, cases, evidence)

@@ -1,7 +1,9 @@
 """Draw again where a result is a little beyond what is allowed, before it is held against a candidate.
 
 Where a problem is ill conditioned, an honest rewrite is within the limit for some draws and beyond it for others. Such
-a case is drawn three times more, beside the original kernel where there is one, whose own error then counts.
+a case is drawn three times more, beside the original kernel where there is one, whose own error then counts. A rewrite
+that is far beyond it on values that only the gate draws has to do there what the original does: the same case is run
+beside that.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import hashlib
 from dataclasses import replace
 
 from accelopt_profiling.gate.evidence import Evidence
+from accelopt_profiling.gate.probes.probe import ValueProbe
 from accelopt_profiling.gate.probes.registry import VALUES
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.step_schemas import CaseVerdict
@@ -21,15 +24,27 @@ _NEAR = 4.0
 DRAWS, _BEYOND = 3, 1
 
 
-def near_cases(evidence: Evidence, refusals: list[Reason]) -> list[int]:
-    """Return the cases, by index, whose errors a little beyond the limit are all that speaks against a candidate."""
+def near_cases(evidence: Evidence, refusals: list[Reason], rewritten: bool) -> list[int]:
+    """Return the cases, by index, of errors that are all that speaks against a candidate: a little beyond the limit, or
+    of a rewrite on values that no problem draws, which nobody has asked its original for.
+    """
     if not evidence.complete or any(r.code != "wrong-result" for r in refusals):
         return []
+    probes = {drawn.index: VALUES[drawn.distribution] for drawn in evidence.drawn}
     derived = {drawn.index for drawn in evidence.drawn if drawn.derived}
-    near = [v.index for v in evidence.verdicts if v.reasons and _is_near(v) and v.index not in derived]
-    wrong = [v.index for v in evidence.verdicts if v.reasons and v.index not in derived]
-    exact = {d.index for d in evidence.drawn if VALUES[d.distribution].exact}
-    return near if near == wrong and not exact & set(near) else []
+    wrong = [v for v in evidence.verdicts if v.reasons and v.index not in derived]
+    for verdict in wrong:
+        probe = probes[verdict.index]
+        asks = rewritten and probe.name != "original" and not probe.held_by_original
+        beyond = [o for o in verdict.outputs if o.comparison.fault]
+        if len(beyond) != len(verdict.reasons) or not (asks or _is_near(verdict, probe)):
+            return []
+    return [verdict.index for verdict in wrong]
+
+
+def _is_near(verdict: CaseVerdict, probe: ValueProbe) -> bool:
+    """Check whether another draw may be right: errors on values that are exact are none of rounding."""
+    return worst(verdict) <= _NEAR and not probe.exact
 
 
 def worst(verdict: CaseVerdict) -> float:
@@ -37,9 +52,15 @@ def worst(verdict: CaseVerdict) -> float:
     return max((output.comparison.worst for output in verdict.outputs), default=0.0)
 
 
-def _is_near(verdict: CaseVerdict) -> bool:
-    beyond = [o for o in verdict.outputs if o.comparison.fault]
-    return len(beyond) == len(verdict.reasons) and worst(verdict) <= _NEAR
+def draws_again(evidence: Evidence, cases: list[Case], near: list[int]) -> dict[int, list[Case]]:
+    """Return the cases to draw beside the original for each of ``near``: others of its kind, or where its error is
+    large the very same.
+    """
+    verdicts = {v.index: v for v in evidence.verdicts}
+    return {
+        n: further_draws(cases, [n]) if _is_near(verdicts[n], VALUES[cases[n].distribution]) else [cases[n]]
+        for n in near
+    }
 
 
 def further_draws(cases: list[Case], near: list[int]) -> list[Case]:
@@ -55,25 +76,34 @@ def _seed(seed: int, number: int) -> int:
     return int.from_bytes(hashlib.sha256(f"{seed} {number}".encode()).digest()[:7], "big")
 
 
-def settle(evidence: Evidence, near: list[int], cases: list[Case], further: Evidence) -> None:
-    """Take back what speaks against the ``near`` cases if nearly all their further draws are right; where one was not
-    made, ``evidence`` tells why."""
+def settle(evidence: Evidence, draws: dict[int, list[Case]], further: Evidence) -> None:
+    """Take back what speaks against cases if nearly all their further ``draws`` are right, or the one that is the same
+    is so beside the original; where one was not made, ``evidence`` tells why."""
     verdicts = {v.index: v for v in further.verdicts}
     left_out = {drawn.index: drawn.left_out for drawn in further.drawn}
-    for at in range(len(near)):
-        numbers = range(at * DRAWS, (at + 1) * DRAWS)
+    end = 0
+    for again in draws.values():
+        numbers = range(end, end + len(again))
+        end += len(again)
         missing = [n for n in numbers if n not in verdicts]
         if missing:
             evidence.unsettled = left_out.get(missing[0]) or "the problem does not draw it again"
             return
-        if sum(bool(verdicts[n].reasons) for n in numbers) > _BEYOND:
+        if sum(bool(verdicts[n].reasons) for n in numbers) > (_BEYOND if len(again) > 1 else 0):
             return
-    evidence.verdicts = [_without(v, cases) if v.index in near else v for v in evidence.verdicts]
+    names = {drawn.index: drawn.name for drawn in evidence.drawn}
+    evidence.verdicts = [
+        _without(v, names[v.index], draws[v.index]) if v.index in draws else v for v in evidence.verdicts
+    ]
 
 
-def _without(verdict: CaseVerdict, cases: list[Case]) -> CaseVerdict:
-    message = (
-        f"In the case {cases[verdict.index].name!r} an error was {worst(verdict):.3g} times what is allowed; of "
-        f"{DRAWS} further draws at least {DRAWS - _BEYOND} were within the limit, or as near to it as the original."
+def _without(verdict: CaseVerdict, name: str, again: list[Case]) -> CaseVerdict:
+    error = f"In the case {name!r} an error was {worst(verdict):.3g} times what is allowed"
+    others = (
+        f"of {DRAWS} further draws at least {DRAWS - _BEYOND} were within the limit, or as near to it as the "
+        "original"
     )
-    return replace(verdict, reasons=[], notes=[*verdict.notes, Reason("near-limit", message)])
+    note = Reason(
+        "near-limit", f"{error}; {others if len(again) > 1 else 'the original computes the same there'}."
+    )
+    return replace(verdict, reasons=[], notes=[*verdict.notes, note])

@@ -20,7 +20,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
 #: Raised whenever the gate decides differently about the same candidate.
-GATE_VERSION = 8
+GATE_VERSION = 9
 
 
 def receipt_of(

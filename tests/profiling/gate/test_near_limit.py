@@ -92,6 +92,37 @@ def test_further_draws_that_cannot_be_made_are_told(checker: Checker) -> None:
     assert "could not be compared: The problem cannot be used" in refused.reasons[1].message
 
 
+SIGNS = """
+import numpy as np
+
+def kernel(x):
+    return np.where(x > 0, np.float32(1), np.float32(-1))RATHER
+"""
+OF_SIGNS = """
+import numpy as np
+
+def get_inputs(m=20, n=30):
+    return [np.random.normal(size=(m, n)).astype(np.float32)]
+
+def reference(x):
+    return np.sign(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rather", "accepted"),
+    [(" * 1", True), (" * np.where(x == 0, np.float32(-1), np.float32(1))", False)],
+    ids=["as the original", "in another way"],
+)
+def test_a_rewrite_is_wrong_as_its_original_is_on_values_that_nobody_draws(
+    rather: str, accepted: bool, checker: Checker
+) -> None:
+    original = SIGNS.replace("RATHER", "")
+    verdict, _ = checker.numpy(SIGNS.replace("RATHER", rather), OF_SIGNS, original)
+    assert verdict.accepted is accepted, verdict.reasons
+    assert ("near-limit" if accepted else "wrong-result") in codes(verdict)
+
+
 def first_state(seed: int) -> int:
     """Return the first number of NumPy's global state after a seed."""
     seed_everything(seed)

@@ -30,14 +30,23 @@ def plan_cases(
     for name, probe in VALUES.items():
         if name in names and name != "original" and (rewritten or not probe.beside_original):
             seed = shared[name] if name in shared else _seed()
-            cases.append(Case(name, seed, name, movable=True, alters=shared.get(probe.rearranges)))
+            alters = shared.get(probe.rearranges)
+            cases += [
+                Case(name + n, seed if i == 0 else _seed(), name, movable=True, number=i, alters=alters)
+                for i, n in enumerate(_numbers(probe.most))
+            ]
     for chosen in SIZES.values():
         if _is_tried(chosen, options, planned, limits, rewritten):
-            numbers = [f" {n + 1}" for n in range(chosen.most)] if chosen.most > 1 else [""]
             cases += [
-                Case(chosen.name + n, _seed(), sizes=chosen.name, number=i) for i, n in enumerate(numbers)
+                Case(chosen.name + n, _seed(), sizes=chosen.name, number=i)
+                for i, n in enumerate(_numbers(chosen.most))
             ]
     return cases
+
+
+def _numbers(most: int) -> list[str]:
+    """Return what tells the names of the cases of one probe apart."""
+    return [f" {n + 1}" for n in range(most)] if most > 1 else [""]
 
 
 def _is_tried(probe: SizeProbe, options: CaseOptions, planned: bool, limits: bool, rewritten: bool) -> bool:

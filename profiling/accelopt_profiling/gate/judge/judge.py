@@ -106,7 +106,8 @@ def _output(
     """Judge one output, of which ``known`` marks the elements that count; None for all."""
     answers = case.answers
     limit = answers.allowed(mine, number)
-    comparison = case.beside_the_original(number, answers.compare(mine.values, number, limit, known))
+    comparison = answers.compare(mine.values, number, limit, known)
+    comparison = case.beside_the_original(mine, number, comparison, probe.name == "original")
     if comparison.fault:
         note = probe.excuse(case, mine, comparison)
         if note is not None:

@@ -15,6 +15,8 @@ from accelopt_profiling.gate.request import Case
 
 #: What stands for nothing, where the reference makes no difference between the two.
 _NOTHING = (-1, -2)
+#: Of so many places the two in the middle change with each other.
+_GROUP = 4
 #: Of so many counts one becomes zero, the first of all among them; the last one takes what they lose.
 _EMPTY = 3
 
@@ -61,6 +63,41 @@ def _lopsided(counts: Array) -> Array:
     changed[:-1:_EMPTY] = 0
     changed[-1] += counts.sum() - changed.sum()
     return changed
+
+
+class OutOfOrder(Unpromised):
+    """Whole numbers in no order, as places are, that count upwards within their range instead, but that of every four
+    the two in the middle change places: runs of places from a first to a last one, out of order.
+    """
+
+    name = "places out of order"
+    catches = "Places that are taken to be in order, or a run of them where the first and the last say so."
+    beside_original = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        if byte_count(inputs) > COUNTED_BYTES:
+            return inputs, False
+        values, changed = _Places({n for _, a in arrays_of(inputs) for n in a.shape}).of(inputs)
+        return (values, True) if changed and drawing.is_finite(values) else (inputs, False)
+
+
+class _Places(WholeNumbers):
+    def __init__(self, extents: set[int]) -> None:
+        super().__init__()
+        self.extents = extents
+
+    def rule(self, array: Array) -> Array | None:
+        if array.size < _GROUP or array.min() < 0 or (array.ndim == 1 and int(array.sum()) in self.extents):
+            return None
+        least, span = int(array.min()), int(array.max()) - int(array.min()) + 1
+        steps = np.diff(array.reshape(-1).astype(np.int64))
+        if span < _GROUP or not ((steps < 0).any() and (steps > 0).any()):
+            return None
+        places = np.arange(array.size)
+        whole = places[: array.size // _GROUP * _GROUP].reshape(-1, _GROUP)
+        whole[:, [1, 2]] = whole[:, [2, 1]]
+        changed: Array = (least + places % span).reshape(array.shape)
+        return changed
 
 
 class OtherIndices(Unpromised):

@@ -146,6 +146,10 @@ class ValueProbe(Probe):
     finite_alone: ClassVar[bool] = False
     #: The case whose inputs it rearranges, "" where it has its own.
     rearranges: ClassVar[str] = ""
+    #: At most so many cases are planned; ``Case.number`` is that of each.
+    most: ClassVar[int] = 1
+    #: A candidate may raise where the original does not: it says so itself.
+    may_raise: ClassVar[bool] = False
 
     def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
         """Return ``inputs`` in this distribution, and whether anything changed."""

@@ -16,7 +16,8 @@ from accelopt_profiling.gate.probes.conduct import (
     Precision,
     Races,
 )
-from accelopt_profiling.gate.probes.counts import OtherCounts, OtherIndices
+from accelopt_profiling.gate.probes.counts import OtherCounts, OtherIndices, OutOfOrder
+from accelopt_profiling.gate.probes.lengths import OneLength
 from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows, NarrowTypes
 from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
 from accelopt_profiling.gate.probes.numbers import OtherIntegers, OtherNumbers
@@ -64,7 +65,9 @@ PROBES: tuple[Probe, ...] = (
     MatricesApart(),
     ExchangedAxes(),
     UnequalAxes(),
+    OneLength(),
     OtherCounts(),
+    OutOfOrder(),
     OtherIntegers(),
     OtherSigns(),
     Infinities(),

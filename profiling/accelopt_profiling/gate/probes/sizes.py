@@ -49,7 +49,7 @@ class DerivedShapes(SizeProbe):
         axes = _axes(drawing)
         if not axes:
             return []
-        doubled = [{name: 2 * size} for name, size in axes.items()][:3]
+        doubled = [{name: 2 * size} for name, size in doubled_axes(drawing).items()]
         primes = {name: _prime(size, -1) for name, size in axes.items()}
         return doubled if drawing.problem.shapes else [*doubled, primes, {next(iter(axes)): 1}]
 
@@ -100,12 +100,13 @@ def _share_of(size: int) -> int:
 class UnevenSizes(SizeProbe):
     """All sizes at once small, odd and unequal, flags turned; all at the next primes; all at odd multiples of sixteen;
     all at one, what is one at two, and numbers that are no sizes beyond 16 bits. What the reference takes of that:
-    where it does not take all, one size after another changes, as far as it does. A candidate may raise there.
+    where it does not take all, one size after another changes, as far as it does. In NKI, where an axis may have to
+    fill its tiles, the last two are at the next prime by themselves as well. A candidate may raise there.
     """
 
     name = "uneven sizes"
     catches = "Rests of tiles that are loaded or counted, ratios of sizes taken as given, numbers and flags written in."
-    most = 4
+    most = 6
     beside_original = may_raise = True
 
     def shapes(self, drawing: Drawing) -> list[Shape]:
@@ -113,7 +114,9 @@ class UnevenSizes(SizeProbe):
             return []
         axes = {**drawing.problem.choices, **_axes(drawing)}
         primes = {name: _prime(size, 1) for name, size in _axes(drawing).items() if size > 1}
-        wishes = (_odd(axes), primes, _sixteens(axes), _least(axes, _numbers(drawing, axes)))
+        wishes = [_odd(axes), primes, _sixteens(axes), _least(axes, _numbers(drawing, axes))]
+        if drawing.dialect == "nki":
+            wishes += [{name: size} for name, size in reversed(primes.items())][: self.most - len(wishes)]
         return [shape for wish in wishes if wish and (shape := _as_taken(drawing, wish))]
 
     def leaves_open(self, drawing: Drawing, shape: Mapping[str, int]) -> bool:
@@ -223,6 +226,11 @@ def _axes(drawing: Drawing) -> dict[str, int]:
     sizes = ProblemSizes(drawing.problem)
     axes = {n for _, array in arrays_of(drawing.first) for n in array.shape}
     return {name: size for name, size in sizes.full.items() if not sizes.fixed or size in axes}
+
+
+def doubled_axes(drawing: Drawing) -> dict[str, int]:
+    """Return the sizes of a problem that are tried twice as large, each by itself."""
+    return dict(list(_axes(drawing).items())[:3])
 
 
 def shapes_beyond(axes: Mapping[str, int], limits: list[int]) -> list[tuple[Shape, int]]:
