@@ -153,10 +153,10 @@ class _Cases:
         ):  # of values that the gate changed, which nobody promised
             return _ended("left out", _VALUES_UNTAKEN)
         if run is not None and run.raised:
-            probe = VALUES[drawn.distribution]
-            if probe.beside_original and not (verdict and verdict.original_right):
+            values = VALUES[drawn.distribution]
+            if values.beside_original and not (verdict and verdict.original_right):
                 return _ended("left out", _ORIGINAL_UNTAKEN)
-            if probe.may_raise and not run.silent:
+            if values.may_raise and not run.silent:
                 message = f"In the case {drawn.name!r}, which the original computes, it raises: {run.raised}"
                 self.notes.append(Reason("not-general", message))
                 return _ended("refused by the kernel", run.raised)

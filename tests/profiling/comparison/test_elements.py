@@ -228,10 +228,14 @@ def test_triangles_stay_triangles_unless_they_are_constant(distribution: str) ->
 
 def test_plans() -> None:
     names = [case.name for case in plan_cases(CaseOptions())]
-    values = len(OTHERS)
+    others = [
+        f"{name} {n + 1}" if VALUES[name].most > 1 else name
+        for name in OTHERS
+        for n in range(VALUES[name].most)
+    ]
     assert names[:6] == ["original", "shape 1", "shape 2", "shape 3", "shape 4", "draw 2"]
-    assert names[6 : 6 + values] == OTHERS
-    assert names[6 + values :][:5] == ["smaller sizes", *(f"derived shape {n}" for n in (1, 2, 3, 4))]
+    assert names[6 : 6 + len(others)] == others
+    assert names[6 + len(others) :][:5] == ["smaller sizes", *(f"derived shape {n}" for n in (1, 2, 3, 4))]
     assert [c.name for c in plan_cases(CaseOptions(["original"], seeds=1, shapes=0))] == [
         "original",
         "smaller sizes",

@@ -23,7 +23,8 @@ def test_they_are_planned_beside_an_original_only() -> None:
     assert names - alone == {
         *("infinities", "masked elements", "other counts", "other indices", "other integers", "other signs"),
         *("exchanged axes", "matrices apart", "narrow types", "rows apart", "unequal axes"),
-        *(f"uneven sizes {n}" for n in (1, 2, 3, 4)),
+        *("late sinks", "one group", "places out of order", *(f"one length {n}" for n in (1, 2, 3))),
+        *(f"uneven sizes {n}" for n in (1, 2, 3, 4, 5, 6)),
         *(f"wide launches {n}" for n in (1, 2, 3)),
     }
 

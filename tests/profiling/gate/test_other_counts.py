@@ -52,5 +52,30 @@ def test_other_numbers_stay(numbers: Any) -> None:
     assert values_of("other counts", [ROWS, numbers])[1] is False
 
 
+@pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor])
+@pytest.mark.parametrize(
+    ("numbers", "changed"), [([6, 5, 5, 4], [0, 0, 0, 80]), ([0, 6, 11, 20], [0, 0, 0, 80])]
+)
+def test_one_group_takes_an_axis_that_is_longer(
+    convert: Callable[[Any], Any], numbers: list[int], changed: list[int]
+) -> None:
+    (rows, counts), is_changed = values_of("one group", [convert(ROWS), convert(np.asarray(numbers))])
+    assert is_changed
+    assert tuple(rows.shape) == (80, 3)
+    assert counts.tolist() == changed
+    for kept in ([3, 900, 7], list(range(21)), [7, 20]):
+        assert values_of("one group", [convert(ROWS), convert(np.asarray(kept))])[1] is False
+
+
+def test_places_count_upwards_but_for_two_of_four() -> None:
+    drawn = np.array([9, 2, 5, 2, 7, 3, 8, 4, 6, 2])
+    (places,), changed = values_of("places out of order", [drawn])
+    assert changed
+    assert places.tolist() == [2, 4, 3, 5, 6, 8, 7, 9, 2, 3]
+    for kept in (np.sort(drawn), drawn - 3, drawn % 3, drawn.astype(float)):
+        assert values_of("places out of order", [kept])[1] is False
+    assert values_of("places out of order", [np.ones((48, 2)), drawn])[1] is False  # they are counts
+
+
 def test_what_the_reference_does_not_take_is_left_out() -> None:
     assert values_of("other counts", [ROWS, np.array([7, 20])], usable=lambda inputs: False)[1] is False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -108,6 +109,82 @@ def test_arrays_of_one_shape_lose_half_of_their_columns() -> None:
     assert changed
     assert kept is x
     assert [half.shape for half in halves] == [(6, 4), (6, 4)]
+
+
+@pytest.mark.parametrize("convert", [np.asarray, torch.as_tensor])
+def test_one_array_alone_is_cut_or_longer(convert: Callable[[Any], Any]) -> None:
+    queries, keys, ends = convert(np.ones((2, 12, 4))), convert(np.ones((1, 12, 4))), convert(np.arange(7))
+
+    def lengths(*taken: tuple[int, ...]) -> list[list[tuple[int, ...]]]:
+        """Return the shapes of each case, where the reference takes arrays of any of these shapes alone."""
+        found = [
+            values_of(
+                "one length", [queries, keys, ends], own_reference=True, number=number,
+                usable=lambda inputs: not taken or any(tuple(a.shape) in taken for a in inputs),
+            )
+            for number in range(3)
+        ]  # fmt: skip
+        return [[tuple(a.shape) for a in values] for values, changed in found if changed]
+
+    whole = [tuple(a.shape) for a in (queries, keys, ends)]
+    assert lengths((2, 6, 4), (11,)) == [[(2, 6, 4), *whole[1:]], [*whole[:2], (11,)]]
+    assert len(lengths()) == 3
+    (*_, longer), _ = values_of(
+        "one length", [queries, keys, ends], own_reference=True, usable=lambda inputs: len(inputs[2]) > 7
+    )
+    assert longer.tolist() == [0, 1, 2, 3, 4, 5, 6, 6, 6, 6, 6]
+    assert values_of("one length", [queries, keys, ends])[1] is False
+
+
+def test_one_key_of_many_is_far_above_the_others() -> None:
+    queries, keys = GENERATOR.standard_normal((2, 64, 32))
+    (queries, keys), changed = values_of("late sinks", [queries, keys], work={"softmax", "matmul"})
+    assert changed
+    scores = queries @ keys.T / np.sqrt(32)
+    others = np.delete(scores, [31, 63], axis=1)
+    assert (scores[:, 31] - others.max(axis=1)).mean() > 4
+    weights = np.exp(scores - scores[:, 31:32])
+    assert np.delete(weights, [31, 63], axis=1).sum(axis=1).mean() > 1e-4
+    assert values_of("late sinks", [queries - 9, keys], work={"softmax"})[1] is False
+
+
+TAKES = """
+import numpy as np
+
+def kernel(x, y):
+    CHECK
+    return x.sum(axis=1) + SUM
+"""
+PAIR = """
+import numpy as np
+
+def get_inputs(m=6, n=24):
+    return [np.random.normal(size=(m, n)).astype(np.float32), np.random.normal(size=n).astype(np.float32)]
+
+def reference(x, y):
+    return x.sum(axis=1) + y.sum()
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("lines", "total", "refused"),
+    [
+        ("pass", "y.sum()", False),
+        ("assert len(y) == x.shape[1]", "y.sum()", False),
+        ("pass", "y.mean() * x.shape[1]", True),
+    ],
+    ids=["its own length", "raises", "another one's"],
+)
+def test_a_length_is_not_taken_from_another_array(
+    checker: Checker, lines: str, total: str, refused: bool
+) -> None:
+    original = TAKES.replace("CHECK", "pass").replace("SUM", "np.sum(y)")
+    candidate = TAKES.replace("CHECK", lines).replace("SUM", total)
+    verdict, _ = checker.numpy(candidate, PAIR, original)
+    assert (not verdict.accepted) is refused, verdict.reasons
+    told = [note.message for note in verdict.reasons if note.code == "not-general"]
+    assert ("assert" not in lines) or any("one length" in message for message in told), verdict.reasons
 
 
 def test_tensors_of_float32_come_in_16_bits_with_sums_that_these_lose() -> None:

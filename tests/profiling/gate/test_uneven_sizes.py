@@ -22,6 +22,7 @@ def shapes(
     probe: str,
     takes: Callable[[Mapping[str, int]], bool] = lambda sizes: True,
     choices: Mapping[str, int] | None = None,
+    dialect: str = "triton",
     **axes: int,
 ) -> list[dict[str, int]]:
     def inputs(seed: int, shape: Mapping[str, Any] | None = None) -> list[Any]:
@@ -35,7 +36,7 @@ def shapes(
         first=inputs(0),
         size=100,
         takes=takes,
-        dialect="triton",
+        dialect=dialect,
     )
     return SIZES[probe].shapes(cast(Drawing, drawing))
 
@@ -46,6 +47,13 @@ def test_all_sizes_change_together_where_the_reference_takes_that() -> None:
         {"rows": 67, "columns": 521, "batch": 3},
         {"columns": 48},
         {"rows": 1, "columns": 1, "batch": 1},
+    ]
+
+
+def test_in_nki_the_last_axes_change_by_themselves_as_well() -> None:
+    assert shapes("uneven sizes", dialect="nki", batch=4, rows=128, columns=512)[4:] == [
+        {"columns": 521},
+        {"rows": 131},
     ]
 
 

@@ -40,6 +40,9 @@ from accelopt_profiling.problems.loading.sizes import ProblemSizes
 from accelopt_profiling.problems.problem import Call, Problem
 from accelopt_profiling.step_context import StepContext, StepFailedError
 
+#: Arguments of a call of which only the launches are looked at may take so many times what is small: they hold zeros.
+_WIDE_SHARE = 4
+
 
 def draw(context: StepContext, params: DrawParams) -> list[DrawnCase]:
     """Draw every case and save it: ``inputs`` for the reference, ``arguments`` for the kernel. No seed is saved."""
@@ -153,7 +156,7 @@ class _Drawing:
         folder = case_folder(self.context, index)
         with suppress(Exception), sizes.applied(), hollow_draws(self.target):  # nobody promised to draw them
             call, arguments = self.problem.call(sizes.inputs(0))
-            if byte_count(arguments) <= self.large_bytes:
+            if byte_count(arguments) <= _WIDE_SHARE * self.large_bytes:
                 save_values(folder / WIDE / "arguments", arguments)
                 save_values(folder / WIDE / "call", [to_plain(CaseCall(call, sizes=sizes.smaller))])
 

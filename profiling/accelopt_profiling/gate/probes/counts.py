@@ -10,11 +10,13 @@ from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.gate.probes.numbers import same_results
 from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Array, Change, Drawing, mixed
 from accelopt_profiling.gate.probes.range_ends import Unpromised
-from accelopt_profiling.gate.probes.rewriting import WholeNumbers
+from accelopt_profiling.gate.probes.rewriting import WholeNumbers, taken
 from accelopt_profiling.gate.request import Case
 
 #: What stands for nothing, where the reference makes no difference between the two.
 _NOTHING = (-1, -2)
+#: How many times as long an axis is that one group takes alone.
+_LONGER = 4
 #: Of so many places the two in the middle change with each other.
 _GROUP = 4
 #: Of so many counts one becomes zero, the first of all among them; the last one takes what they lose.
@@ -37,25 +39,79 @@ class OtherCounts(Unpromised):
         return (values, True) if changed and drawing.is_finite(values) else (inputs, False)
 
 
+class OneGroup(Unpromised):
+    """Counts that add up to the size of an axis, and offsets up to it, with everything in the last group; that axis is
+    four times as long, in every array that has one of its size.
+    """
+
+    name = "one group"
+    catches = "Groups that hold more than a table, a loop or a tile of the rewrite takes, and more than any drawn one."
+    beside_original = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        extents = {n for _, a in arrays_of(inputs) for n in a.shape}
+        if _LONGER * byte_count(inputs) > COUNTED_BYTES:
+            return inputs, False
+        for extent in sorted(extents):
+            values, changed = _OneGroup(extent).of(inputs)
+            if changed:
+                values = [_longer(value, extent) for value in values]
+                if drawing.is_finite(values):
+                    return values, True
+        return inputs, False
+
+
+class _OneGroup(WholeNumbers):
+    """Writes counts that add up to ``total``, and offsets up to it."""
+
+    def __init__(self, total: int) -> None:
+        super().__init__()
+        self.total = total
+
+    def rule(self, array: Array) -> Array | None:
+        groups = _groups(array, {self.total})
+        if groups is None:
+            return None
+        changed: Array = np.zeros_like(array)
+        changed[-1] = _LONGER * self.total
+        return changed
+
+
+def _longer(value: Any, extent: int) -> Any:
+    """Return an array whose axes of that size are longer, by repetition."""
+    for axis, size in enumerate(getattr(value, "shape", ())):
+        if size == extent:
+            value = taken(value, axis, np.arange(_LONGER * extent) % extent)
+    return value
+
+
 class _Counts(WholeNumbers):
     def __init__(self, extents: set[int]) -> None:
         super().__init__()
         self.extents = extents
 
     def rule(self, array: Array) -> Array | None:
-        if array.ndim != 1 or array.size < 2 or array.min() < 0:
-            return None
-        steps = np.diff(array)
-        if array[0] == 0 and int(array[-1]) in self.extents and (steps >= 0).all():
-            offsets: Array = np.append(0, np.cumsum(_lopsided(steps)))
-            return None if (steps == 1).all() else offsets
-        if int(array.sum()) in self.extents and (array != 1).any():
-            return _lopsided(array)
-        if array.min() < 1 or array.max() > max(self.extents):
+        groups = _groups(array, self.extents)
+        if groups is not None:
+            counts = _lopsided(groups)
+            return counts if len(counts) == array.size else np.append(0, np.cumsum(counts))
+        if array.ndim != 1 or array.size < 2 or array.min() < 1 or array.max() > max(self.extents):
             return None
         changed: Array = array.copy()
         changed[-1] = 0
         return changed
+
+
+def _groups(array: Array, totals: set[int]) -> Array | None:
+    """Return the counts that a vector holds, or that its offsets tell, one fewer, where they add up to one of
+    ``totals`` and are not all one.
+    """
+    if array.ndim != 1 or array.size < 2 or array.min() < 0:
+        return None
+    steps = np.diff(array)
+    offsets = array[0] == 0 and int(array[-1]) in totals and (steps >= 0).all()
+    counts = steps if offsets else array
+    return counts if int(counts.sum()) in totals and (counts != 1).any() else None
 
 
 def _lopsided(counts: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Lengths of one array alone: fewer queries than keys, several tokens at once, rows behind the last that offsets name."""
+"""Lengths of one array alone: fewer queries than keys, several tokens at once, rows behind the last offset."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from accelopt_profiling.comparison.memory import byte_count
 from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Change, Drawing
 from accelopt_profiling.gate.probes.range_ends import Unpromised
+from accelopt_profiling.gate.probes.rewriting import dtype_of, taken
 from accelopt_profiling.gate.probes.sizes import doubled_axes
 from accelopt_profiling.gate.request import Case
 
@@ -60,13 +61,6 @@ def _is_whole(value: Any) -> bool:
 
 def _of_length(array: Any, axis: int, length: int) -> Any:
     """Return a copy of an array that is as long as that along one axis."""
-    whole_numbers = str(array.dtype).removeprefix("torch.").startswith(("int", "uint"))
-    extent = array.shape[axis]
-    places = np.arange(length)
-    places = np.minimum(places, extent - 1) if whole_numbers else places % extent
-    if isinstance(array, np.ndarray):
-        return np.ascontiguousarray(array.take(places, axis))
-    import torch
-
-    chosen = array.detach().index_select(axis, torch.from_numpy(places).to(array.device))
-    return chosen.requires_grad_(array.requires_grad)
+    whole_numbers = dtype_of(array).startswith(("int", "uint"))
+    places, extent = np.arange(length), array.shape[axis]
+    return taken(array, axis, np.minimum(places, extent - 1) if whole_numbers else places % extent)

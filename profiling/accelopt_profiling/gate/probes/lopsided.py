@@ -15,6 +15,7 @@ import numpy as np
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.gate.probes.numbers import fraction, replaced
 from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, Array, Change, Drawing, ValueProbe, mixed
+from accelopt_profiling.gate.probes.range_ends import Unpromised
 from accelopt_profiling.gate.probes.rewriting import Rewriting, both_signs, dtype_of, largest_positive
 from accelopt_profiling.gate.request import Case
 
@@ -33,6 +34,8 @@ _CROWDED, _MANY = 0.99, 64
 _SINK, _KEPT = 3.5, 0.5
 #: The mean at the left end of rows, in root mean squares; it grows to the right, and is one for whole rows.
 _LEFT = 0.25
+#: One row of so many is a sink, whose score is about so much above the others', each row divided by its root.
+_APART, _LIKED = 32, 11.0
 #: How much wider than it was drawn an array from 0 to 1 is made around zero.
 _CENTRED = 4.0
 
@@ -79,6 +82,31 @@ class Spikes(ValueProbe):
             return inputs, False
         far = not _PRODUCTS & drawing.kinds
         return _Spikes(mixed(case.seed), largest_positive(inputs), far).of(inputs)
+
+
+class LateSinks(Unpromised):
+    """Arrays of both signs about a mean of their root mean square, with the last of every 32 rows further up: a key
+    that each query likes far better than all others, which together still weigh something.
+    """
+
+    name = "late sinks"
+    catches = "Tiles of keys that are left out since they lie below a maximum that was met before."
+    beside_original = True
+
+    def inputs(self, drawing: Drawing, inputs: list[Any], case: Case) -> Change:
+        if not ("attention" in drawing.kinds or drawing.kinds >= {"softmax", "matmul"}):
+            return inputs, False
+        return _LateSinks().of(inputs)
+
+
+class _LateSinks(Rewriting):
+    def rule(self, array: Array) -> Array | None:
+        if array.ndim < 2 or array.shape[-2] < _APART or not both_signs(array):
+            return None
+        scale = float(np.sqrt(np.mean(np.square(array[np.isfinite(array)]))))
+        moved: Array = array + scale
+        moved[..., _APART - 1 :: _APART, :] += _LIKED * scale / np.sqrt(array.shape[-1])
+        return moved
 
 
 def _drawn_integers(inputs: list[Any]) -> tuple[int, ...] | None:

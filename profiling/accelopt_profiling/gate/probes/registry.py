@@ -16,10 +16,10 @@ from accelopt_profiling.gate.probes.conduct import (
     Precision,
     Races,
 )
-from accelopt_profiling.gate.probes.counts import OtherCounts, OtherIndices, OutOfOrder
+from accelopt_profiling.gate.probes.counts import OneGroup, OtherCounts, OtherIndices, OutOfOrder
 from accelopt_profiling.gate.probes.lengths import OneLength
 from accelopt_profiling.gate.probes.long_sums import HalfRange, LongColumns, LongRows, NarrowTypes
-from accelopt_profiling.gate.probes.lopsided import Skewed, Spikes
+from accelopt_profiling.gate.probes.lopsided import LateSinks, Skewed, Spikes
 from accelopt_profiling.gate.probes.numbers import OtherIntegers, OtherNumbers
 from accelopt_profiling.gate.probes.ordinary import Integers, Large, Original, Rows, SameRest, SameSums, Small
 from accelopt_profiling.gate.probes.other_ways import (
@@ -51,6 +51,7 @@ PROBES: tuple[Probe, ...] = (
     Small(),
     Skewed(),
     Spikes(),
+    LateSinks(),
     Rows(),
     LongRows(),
     LongColumns(),
@@ -67,6 +68,7 @@ PROBES: tuple[Probe, ...] = (
     UnequalAxes(),
     OneLength(),
     OtherCounts(),
+    OneGroup(),
     OutOfOrder(),
     OtherIntegers(),
     OtherSigns(),

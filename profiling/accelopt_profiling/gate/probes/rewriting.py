@@ -154,6 +154,15 @@ class Shuffled(Rewriting):
         return shuffled
 
 
+def taken(array: Any, axis: int, places: Array) -> Any:
+    """Return a copy of an array, or a tensor, of these ``places`` along an axis."""
+    if isinstance(array, np.ndarray):
+        return np.ascontiguousarray(array.take(places, axis))
+    torch = sys.modules["torch"]
+    chosen = array.detach().index_select(axis, torch.from_numpy(places).to(array.device))
+    return chosen.requires_grad_(array.requires_grad)
+
+
 def least_size(array: Array) -> float:
     """Return the size that the elements of an array have at least where it is bounded away from zero."""
     finite = array[np.isfinite(array)]
