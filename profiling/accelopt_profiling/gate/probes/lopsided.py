@@ -35,7 +35,7 @@ _SINK, _KEPT = 3.5, 0.5
 #: The mean at the left end of rows, in root mean squares; it grows to the right, and is one for whole rows.
 _LEFT = 0.25
 #: One row of so many is a sink, whose score is about so much above the others', each row divided by its root.
-_APART, _LIKED = 32, 11.0
+_APART, _LIKED = 32, 14.0
 #: How much wider than it was drawn an array from 0 to 1 is made around zero.
 _CENTRED = 4.0
 
