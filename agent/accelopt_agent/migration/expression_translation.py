@@ -8,7 +8,14 @@ from abc import ABC, abstractmethod
 from accelopt_agent.migration.known_facts import FactTable
 from accelopt_agent.migration.mask_translation import MaskTranslation
 from accelopt_agent.migration.open_index import IndexReader, assigned_indices, atom
-from accelopt_agent.migration.spelling import TABLE, ModuleNames, UntranslatableError
+from accelopt_agent.migration.spelling import (
+    ENGINES,
+    INSTRUCTIONS,
+    LOOPS,
+    OPERATORS,
+    ModuleNames,
+    UntranslatableError,
+)
 from accelopt_agent.migration.view_translation import TensorView, ViewTranslation
 from accelopt_profiling.source_text import parse_expression
 
@@ -97,7 +104,7 @@ class ExpressionTranslation(ABC):
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and self.facts.tile(node):
             return f"{self._nl()}.multiply({self.value(node.operand)}, -1.0)"
         if isinstance(node, ast.Compare) and self.facts.tile(node.left) and len(node.ops) == 1:
-            name = TABLE["operators"].get(type(node.ops[0]).__name__)
+            name = OPERATORS.get(type(node.ops[0]))
             if name:
                 return f"{self._nl()}.{name}({self.value(node.left)}, {self.value(node.comparators[0])})"
         if isinstance(node, (ast.Tuple, ast.List)):
@@ -109,8 +116,8 @@ class ExpressionTranslation(ABC):
     def _plain(self, node: ast.expr) -> str:
         if isinstance(node, ast.Attribute):
             engine = self.names.below(node, "isa")
-            if engine in TABLE["engines"]:
-                return f"{self._nisa()}.engine.{TABLE['engines'][engine]}"
+            if engine in ENGINES:
+                return f"{self._nisa()}.engine.{ENGINES[engine]}"
             return f"{self.value(node.value)}.{node.attr}"
         if isinstance(node, ast.BinOp):
             left, right = self.value(node.left), self.value(node.right)
@@ -122,7 +129,7 @@ class ExpressionTranslation(ABC):
 
     def _operator(self, node: ast.BinOp) -> str:
         left, right = self.value(node.left), self.value(node.right)
-        name = TABLE["operators"].get(type(node.op).__name__)
+        name = OPERATORS.get(type(node.op))
         if name is not None:
             return f"{self._nl()}.{name}({left}, {right})"
         if isinstance(node.op, ast.Div):
@@ -139,7 +146,7 @@ class ExpressionTranslation(ABC):
         language, instruction = self.names.below(call.func, "language"), self.names.below(call.func, "isa")
         if (size := self._par_dim(call)) is not None:
             return self.value(size)
-        if instruction in TABLE["instructions"] or (language == "matmul" and self.facts.tile(call)):
+        if instruction in INSTRUCTIONS or (language == "matmul" and self.facts.tile(call)):
             name = self._fresh("result")
             self._before += self.written_to(name, call)
             return name
@@ -149,7 +156,7 @@ class ExpressionTranslation(ABC):
             name = self._fresh("result")
             self._before += self.written_to(name, call)
             return name
-        if language in TABLE["loops"]:
+        if language in LOOPS:
             return f"range({', '.join(self.value(a) for a in call.args)})"
         if language == "loop_reduce":
             raise UntranslatableError("nl.loop_reduce that is not assigned to a tile")

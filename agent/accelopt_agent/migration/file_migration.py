@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from accelopt_agent.migration.kernel_translation import KernelTranslation
 from accelopt_agent.migration.known_facts import FactTable
-from accelopt_agent.migration.spelling import TABLE, ModuleNames, UntranslatableError
+from accelopt_agent.migration.spelling import ModuleNames, UntranslatableError, removed
 from accelopt_agent.migration.statement_edits import StatementEdits
 
 if TYPE_CHECKING:
@@ -96,6 +96,15 @@ def _imported(tree: ast.Module) -> dict[str, str]:
     return names
 
 
+#: Decorators that ``nki.jit`` stands for today.
+_DECORATORS = frozenset(("trace", "baremetal", "benchmark", "profile"))
+#: What cannot be imported any more, by Beta 1's module.
+_GONE = {
+    "neuronxcc.nki": _DECORATORS | removed("nki"),
+    "neuronxcc.nki.language": removed("nki.language"),
+}
+
+
 def _import(node: ast.Import | ast.ImportFrom) -> list[str] | None:
     """Return today's import, [] for one that is gone."""
     if isinstance(node, ast.Import):
@@ -112,7 +121,7 @@ def _import(node: ast.Import | ast.ImportFrom) -> list[str] | None:
     module = node.module or ""
     if not module.startswith("neuronxcc"):
         return None
-    gone = TABLE["gone"].get(module, [])
+    gone = _GONE.get(module, frozenset())
     kept = [a for a in node.names if a.name not in gone and a.name != "compiler"]
     if module == "neuronxcc":
         return [f"import nki as {a.asname}" if a.asname not in (None, "nki") else "import nki" for a in kept]
@@ -131,9 +140,7 @@ def _decorator(decorator: ast.expr, names: ModuleNames) -> str | None:
     last = dotted.rpartition(".")[2]
     if last == "jit":
         return ast.unparse(called)
-    return (
-        f"{names.module(_BETA1, 'nki')}.jit" if last in ("trace", "baremetal", "benchmark", "profile") else ""
-    )
+    return f"{names.module(_BETA1, 'nki')}.jit" if last in _DECORATORS else ""
 
 
 def statements_of(function: ast.FunctionDef) -> Iterator[ast.stmt]:

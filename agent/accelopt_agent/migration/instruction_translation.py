@@ -7,7 +7,16 @@ from collections.abc import Sequence
 
 from accelopt_agent.migration.expression_translation import ExpressionTranslation
 from accelopt_agent.migration.open_index import plus
-from accelopt_agent.migration.spelling import TABLE, UntranslatableError, named_arguments
+from accelopt_agent.migration.spelling import (
+    BINARY,
+    ENGINES,
+    INSTRUCTIONS,
+    OPERATORS,
+    UNARY,
+    UntranslatableError,
+    named_arguments,
+    taken_today,
+)
 
 
 class InstructionTranslation(ExpressionTranslation):
@@ -117,17 +126,14 @@ class InstructionTranslation(ExpressionTranslation):
                 self.names.below(value.func, "isa"),
                 self.names.below(value.func, "language"),
             )
-            if instruction in TABLE["instructions"]:
+            if instruction in INSTRUCTIONS:
                 return self._instruction(place, value, instruction, target)
-            if (
-                language in ("load", "load_transpose2d", "copy", "matmul", "loop_reduce")
-                or language in TABLE["unary"]
-            ):
+            if language in ("load", "load_transpose2d", "copy", "matmul", "loop_reduce") or language in UNARY:
                 return self._language_into(place, value, language, target)
-            if language in TABLE["binary"]:
+            if language in BINARY:
                 return self._binary_into(place, value, language, value.args[:2])
         if isinstance(value, ast.BinOp) and type(value.op).__name__ in ("Add", "Sub", "Mult"):
-            name = TABLE["operators"][type(value.op).__name__]
+            name = OPERATORS[type(value.op)]
             if self.facts.tile(value):
                 return self._binary_into(place, value, name, [value.left, value.right])
         if self.facts.kind(value) == "number" or isinstance(value, ast.Constant):
@@ -203,7 +209,7 @@ class InstructionTranslation(ExpressionTranslation):
         return [f"{nisa}.tensor_copy(dst={at}, src={op}({texts[0]}, {texts[1]}))"]
 
     def _instruction(self, place: str, call: ast.Call, name: str, target: ast.expr | None) -> list[str]:
-        arguments = named_arguments(call, TABLE["instructions"][name])
+        arguments = named_arguments(call, INSTRUCTIONS[name])
         clips = self.masks.clips(call)
         nisa = self._nisa()
         at = self._clipped_place(place, call)
@@ -219,11 +225,11 @@ class InstructionTranslation(ExpressionTranslation):
             return [self._pattern(at, arguments, name, call)]
         sent: list[str] = [f"dst={at}"]
         for parameter, node in arguments.items():
-            if parameter in TABLE["dropped_arguments"] or ast.unparse(node) == "None":
+            if not taken_today(name, parameter) or ast.unparse(node) == "None":
                 continue
             if parameter == "engine":
                 engine = ast.unparse(node).rpartition(".")[2]
-                if (chosen := TABLE["engines"].get(engine, engine)) != "unknown":
+                if (chosen := ENGINES.get(engine, engine)) != "unknown":
                     sent.append(f"engine={nisa}.engine.{chosen}")
             elif parameter in ("op", "op0", "op1", "reduce_op", "comp_op0", "comp_op1"):
                 sent.append(f"{parameter}={self._operation(node)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from accelopt_agent.migration.instruction_translation import InstructionTranslation
-from accelopt_agent.migration.spelling import TABLE, UntranslatableError, named_arguments
+from accelopt_agent.migration.spelling import INSTRUCTIONS, UntranslatableError, named_arguments
 
 
 class KernelTranslation(InstructionTranslation):
@@ -78,9 +78,7 @@ class KernelTranslation(InstructionTranslation):
             masked = call is not None and self.masks.of(call) is not None
             instruction = self.names.below(call.func, "isa") if call else ""
             if call and (
-                instruction in TABLE["instructions"]
-                or language == "load_transpose2d"
-                or (masked and language)
+                instruction in INSTRUCTIONS or language == "load_transpose2d" or (masked and language)
             ):
                 used = {n.id for n in ast.walk(call) if isinstance(n, ast.Name)}
                 name = self._fresh(target.id) if target.id in used else target.id
@@ -144,7 +142,7 @@ class KernelTranslation(InstructionTranslation):
                 f"{self._nisa()}.dma_copy(dst={self._operand(arguments['dst'], clips)}, "
                 f"src={self._to_sbuf(arguments['src'], clips)})"
             ]
-        if instruction in TABLE["instructions"]:
+        if instruction in INSTRUCTIONS:
             name = self._fresh("unused")
             return [self._allocation(name, call), *self._into(name, call)]
         if self.names.dotted(call.func):

@@ -3,13 +3,46 @@
 from __future__ import annotations
 
 import ast
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any
 
-TABLE: dict[str, Any] = json.loads(files(__package__).joinpath("spellings.json").read_text("utf-8"))
+from accelopt_profiling.nki.current.versions import changes
+from accelopt_profiling.nki.operations.table import names, operations
+
+_ROWS = operations()
+#: Instructions that return their tile in Beta 1 and write a destination today, with what Beta 1 takes by position.
+INSTRUCTIONS = {
+    row.short: row.signatures["beta1"].positional
+    for row in _ROWS.values()
+    if row.name.startswith("nisa.")
+    and row.signatures.keys() == row.computes.keys() == {"beta1", "current"}
+    and "dst" in row.signatures["current"].names - row.signatures["beta1"].names
+}
+#: Functions of ``nl`` that ScalarE computes in both dialects.
+UNARY = frozenset(row.short for row in _ROWS.values() if row.family == "unary" and row.opcode == "activation")
+#: Functions of ``nl`` that become one instruction with two operands, and the operators that mean them.
+BINARY = frozenset(("add", "subtract", "multiply", "maximum", "minimum"))
+OPERATORS: dict[type[ast.AST], str] = {
+    ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Gt: "greater", ast.GtE: "greater_equal",
+    ast.Lt: "less", ast.LtE: "less_equal",
+}  # fmt: skip
+LOOPS = frozenset(_ROWS[name].short for name in names("range"))
+#: Beta 1's names of engines, and today's members of ``nisa.engine``.
+ENGINES = {f"{name}_engine": name for name in ("tensor", "vector", "scalar", "gpsimd", "dma", "unknown")}
+
+
+def removed(module: str) -> frozenset[str]:
+    """Return the names of a module of today's package ("nki.language") that are gone."""
+    return frozenset(
+        name.rpartition(".")[2]
+        for name, entry in changes("names").items()
+        if name.rpartition(".")[0] == module and "removed" in entry and "unless" not in entry
+    )
+
+
+def taken_today(instruction: str, parameter: str) -> bool:
+    """Return whether today's instruction takes an argument of that name."""
+    return parameter in _ROWS[f"nisa.{instruction}"].signatures["current"].names
 
 
 class UntranslatableError(Exception):

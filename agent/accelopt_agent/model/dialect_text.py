@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.nki.operations.table import operations
 
 #: So many characters of signatures are told; what does not fit is named only.
 CHARACTERS = 5200
@@ -25,10 +26,20 @@ def _topics() -> dict[str, Any]:
 
 @cache
 def dialect_functions() -> dict[str, list[dict[str, str]]]:
-    """Load the functions of each dialect (``dialect_functions.json``)."""
-    data = json.loads(resources.files(__package__).joinpath("dialect_functions.json").read_text("utf-8"))
-    dialects: dict[str, list[dict[str, str]]] = data["dialects"]
-    return dialects
+    """Return the functions of each dialect: of NKI those that the emulator computes, of Triton those of
+    ``triton_functions.json``."""
+    data = json.loads(resources.files(__package__).joinpath("triton_functions.json").read_text("utf-8"))
+    return {
+        "triton": data["functions"],
+        **{
+            package: [
+                {"name": o.name, "signature": str(o.signatures[dialect]), "about": o.about}
+                for o in operations().values()
+                if dialect in o.computes
+            ]
+            for package, dialect in (("neuronxcc.nki", "beta1"), ("nki", "current"))
+        },
+    }
 
 
 def dialect_of(kernel: Kernel) -> str:

@@ -24,20 +24,20 @@ from accelopt_profiling.targets import target_names
 REDESIGNS = Path(__file__).parents[1] / "redesigns"
 
 
-def test_the_functions_are_those_that_the_emulator_has() -> None:
+def test_the_functions_of_triton_are_those_of_the_package() -> None:
     import importlib.util
 
-    script = Path(__file__).parents[3] / "scripts/dialects.py"
-    spec = importlib.util.spec_from_file_location("dialects_script", script)
+    script = Path(__file__).parents[3] / "scripts/triton_functions.py"
+    spec = importlib.util.spec_from_file_location("triton_functions_script", script)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     functions: Callable[[], object] = module.functions
     kept = json.loads(
-        resources.files("accelopt_agent.model").joinpath("dialect_functions.json").read_text("utf-8")
+        resources.files("accelopt_agent.model").joinpath("triton_functions.json").read_text("utf-8")
     )
-    assert kept == functions(), "run scripts/dialects.py"
+    assert kept == functions(), "run scripts/triton_functions.py"
 
 
 @pytest.mark.parametrize(

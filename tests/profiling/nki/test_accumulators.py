@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,9 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import nki_current_source, nki_source
 
-from accelopt_profiling.nki.beta1 import isa as beta1
-from accelopt_profiling.nki.current import isa as current
 from accelopt_profiling.nki.data.memory_space import CoreLimits
+from accelopt_profiling.nki.operations.table import NkiDialect, operations
 
 TRN3 = CoreLimits(sbuf_bytes=256 << 10)
 ROWS, WIDTH = 8, 6
@@ -26,7 +24,10 @@ START = RNG.uniform(-2, 2, (ROWS, 1)).astype(np.float32)
 LEAST = np.finfo(np.float32).min
 IDENTITY = {"add": 0.0, "multiply": 1.0, "max": -np.inf, "min": np.inf}
 REDUCE = {"add": np.add, "multiply": np.multiply, "max": np.maximum, "min": np.minimum}
-TABLES = {"beta1": beta1.names(), "current": current.names()}
+
+
+def parameters(dialect: NkiDialect, name: str) -> frozenset[str]:
+    return operations()[f"nisa.{name}"].signatures[dialect].names
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ class Call:
 
 
 @st.composite
-def calls(draw: Any, dialect: str) -> list[Call]:
+def calls(draw: Any, dialect: NkiDialect) -> list[Call]:
     """Draw up to five calls on both engines, none of which reads registers that hold nothing."""
     names = sorted(n for n in INSTRUCTIONS if dialect == "current" or INSTRUCTIONS[n].beta1)
     holds: dict[str, bool] = {}
@@ -112,7 +113,7 @@ def calls(draw: Any, dialect: str) -> list[Call]:
     for _ in range(draw(st.integers(1, 5))):
         name = draw(st.sampled_from(names))
         one = INSTRUCTIONS[name]
-        accepted = inspect.signature(TABLES[dialect][name]).parameters
+        accepted = parameters(dialect, name)
         commands = [
             c
             for c in (one.commands if "reduce_cmd" in accepted else ("reset_reduce",))
@@ -137,10 +138,10 @@ def calls(draw: Any, dialect: str) -> list[Call]:
     return drawn
 
 
-def arguments(call: Call, number: int, dialect: str) -> str:
+def arguments(call: Call, number: int, dialect: NkiDialect) -> str:
     """Return the arguments that say what a call does with the registers."""
     one = INSTRUCTIONS[call.name]
-    accepted = inspect.signature(TABLES[dialect][call.name]).parameters
+    accepted = parameters(dialect, call.name)
     parts = {"reduce_op": f"nl.{call.op}", "reduce_cmd": f"nisa.reduce_cmd.{call.command}"}
     if call.read:
         parts["reduce_res"] = f"c{number}"
@@ -149,7 +150,7 @@ def arguments(call: Call, number: int, dialect: str) -> str:
     return ", ".join(f"{name}={value}" for name, value in parts.items() if name in accepted)
 
 
-def body(drawn: list[Call], dialect: str) -> str:
+def body(drawn: list[Call], dialect: NkiDialect) -> str:
     """Return a kernel that does the calls and returns what each wrote, then what each read out, side by side."""
     lines = [f"out = nl.ndarray((8, {len(drawn) * (WIDTH + 1)}), dtype=nl.float32, buffer=nl.shared_hbm)"]
     new = "nl.ndarray(({}, {}), dtype=nl.{}, buffer=nl.sbuf)"
@@ -220,7 +221,7 @@ INPUTS = (
 )
 
 
-def computed(drawn: list[Call], dialect: str, mode: Any = "full") -> Any:
+def computed(drawn: list[Call], dialect: NkiDialect, mode: Any = "full") -> Any:
     source: Any = nki_current_source if dialect == "current" else nki_source
     outcome = source.run(body(drawn, dialect), *INPUTS, limits=TRN3, mode=mode)
     assert outcome.fault is None, (outcome.fault, body(drawn, dialect))
@@ -232,7 +233,7 @@ def computed(drawn: list[Call], dialect: str, mode: Any = "full") -> Any:
 @pytest.mark.parametrize("dialect", ["beta1", "current"])
 @settings(max_examples=80, deadline=None)
 @given(data=st.data())
-def test_calls_leave_in_the_registers_what_the_documentation_says(dialect: str, data: Any) -> None:
+def test_calls_leave_in_the_registers_what_the_documentation_says(dialect: NkiDialect, data: Any) -> None:
     drawn = data.draw(calls(dialect))
     expected = defined(drawn)
     np.testing.assert_allclose(computed(drawn, dialect), expected, rtol=2e-3, atol=1e-5)
@@ -242,18 +243,19 @@ def test_calls_leave_in_the_registers_what_the_documentation_says(dialect: str, 
 
 
 @pytest.mark.parametrize("dialect", ["beta1", "current"])
-def test_every_instruction_that_reduces_is_defined_here(dialect: str) -> None:
+def test_every_instruction_that_reduces_is_defined_here(dialect: NkiDialect) -> None:
     reducing = {
-        name
-        for name, function in TABLES[dialect].items()
-        if callable(function) and {"reduce_cmd", "reduce_res"} & set(inspect.signature(function).parameters)
+        operation.short
+        for operation in operations().values()
+        if dialect in operation.computes
+        and {"reduce_cmd", "reduce_res"} & operation.signatures[dialect].names
     }
     assert reducing == {n for n, one in INSTRUCTIONS.items() if dialect == "current" or one.beta1}
 
 
 def test_every_argument_and_command_of_an_instruction_is_drawn() -> None:
     for name, one in INSTRUCTIONS.items():
-        accepted = inspect.signature(TABLES["current"][name]).parameters
+        accepted = parameters("current", name)
         assert ("load_reduce" in one.commands) == (one.initial is not None), name
         assert one.initial is None or one.initial in accepted, name
 

@@ -11,13 +11,14 @@ PACKAGE = "accelopt_profiling.nki"
 FOLDER = Path(accelopt_profiling.nki.__file__).parent
 #: Each folder with the folders that it may import from, besides itself.
 BELOW: dict[str, set[str]] = {
+    "operations": set(),
     "data": set(),
     "compute": {"data"},
     "emulator": {"data", "compute"},
-    "frontend": {"data", "compute", "emulator"},
+    "frontend": {"data", "compute", "emulator", "operations"},
     "replay": {"data", "compute", "emulator", "frontend"},
-    "beta1": {"data", "compute", "emulator", "frontend", "replay", "current"},
-    "current": {"data", "compute", "emulator", "frontend", "replay"},
+    "beta1": {"data", "compute", "emulator", "frontend", "replay", "current", "operations"},
+    "current": {"data", "compute", "emulator", "frontend", "replay", "operations"},
     "time_model": {"data", "compute"},
 }
 

@@ -12,18 +12,10 @@ from accelopt_agent.rules.analysis.nki.list_elements import element
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import root_name
+from accelopt_profiling.nki.operations.table import operations
 
 #: What ScalarE's scale and bias compute, in this order.
 _ON_SCALAR = (["multiply"], ["add"], ["multiply", "add"])
-
-#: The engine that an instruction of today's dialect runs on where none is named, and those that it can be moved to
-#: (nki.isa documentation, 0.6).
-_MOVABLE = {
-    "nisa.tensor_tensor": ("gpsimd",),
-    "nisa.tensor_scalar": ("scalar", "gpsimd"),
-    "nisa.tensor_copy": ("scalar", "gpsimd"),
-    "nisa.memset": ("gpsimd",),
-}
 
 _NAMES = {"vector": "VectorE", "scalar": "ScalarE", "gpsimd": "GpSimdE"}
 
@@ -53,11 +45,7 @@ def _moved(kernel: NkiKernel) -> Iterator[Rewrite]:
         word = kernel.spelled(f"{NISA}.engine.{engine}")
         for instruction in kernel.instructions:
             call = instruction.call
-            if (
-                word is None
-                or engine not in _MOVABLE.get(instruction.path, ())
-                or not isinstance(call, cst.Call)
-            ):
+            if word is None or engine not in _other_engines(instruction) or not isinstance(call, cst.Call):
                 continue
             fits = _on_chip_only(kernel, instruction) if engine == "gpsimd" else _scales(kernel, instruction)
             if instruction.get("engine") is None and instruction.statement is not None and fits:
@@ -66,6 +54,12 @@ def _moved(kernel: NkiKernel) -> Iterator[Rewrite]:
                 line = kernel.source.line(call)
                 summary = f"Do line {line} on {_NAMES[engine]} instead of VectorE."
                 yield Rewrite(tuple(edits), summary, moves={"VectorE busy": "down"})
+
+
+def _other_engines(instruction: NkiCall) -> tuple[str, ...]:
+    """Return the engines that an instruction can be moved to from VectorE, where it runs if none is named."""
+    row = operations()[instruction.path]
+    return (*row.engines[1:], *row.also) if row.engines[:1] == ("vector",) else ()
 
 
 def _scales(kernel: NkiKernel, instruction: NkiCall) -> bool:

@@ -11,12 +11,13 @@ from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import is_string
+from accelopt_profiling.nki.operations.table import operations
 
 #: Elements per partition above which wider tiles gain nothing more.
 _WIDEST = 8192
 
 #: Functions whose operands have a width that the hardware limits.
-_LIMITED = frozenset({"matmul", "nc_matmul", "nc_transpose", "transpose", "load_transpose2d", "bn_stats"})
+_LIMITED = frozenset(o.short for o in operations().values() if o.limits or o.kind in ("product", "transpose"))
 
 
 def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:

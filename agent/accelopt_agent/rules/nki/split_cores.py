@@ -15,19 +15,16 @@ from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable, trip_count
 from accelopt_agent.rules.analysis.nki.independence import independent
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
+from accelopt_agent.rules.analysis.nki.kernel import NL, RANGES, NkiKernel
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.nki.operations.table import names
 
 #: How many physical cores make a logical one at most.
 _CORES = 2
 
 #: What a kernel calls that is made for several programs.
-_OF_PROGRAMS = frozenset({f"{NL}.{name}" for name in ("program_id", "num_programs", "program_ndim")}) | {
-    f"{NISA}.core_barrier", f"{NISA}.sendrecv",
-}  # fmt: skip
-
-_RANGES = frozenset({"range"} | {f"{NL}.{kind}_range" for kind in ("affine", "sequential", "static")})
+_OF_PROGRAMS = names("program")
 
 
 def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
@@ -54,7 +51,7 @@ def _shared(kernel: NkiKernel, loop: cst.For, words: dict[str, str | None]) -> l
     source, call = kernel.source, loop.iter
     if not isinstance(call, cst.Call) or (trip_count(kernel.flow, loop) or _CORES) < _CORES:
         return []
-    if (kernel.path(call.func) or source.code(call.func)) not in _RANGES or any(a.keyword for a in call.args):
+    if (kernel.path(call.func) or source.code(call.func)) not in RANGES or any(a.keyword for a in call.args):
         return []
     if not _stands_alone(kernel, loop) or not independent(kernel, loop):
         return []

@@ -21,6 +21,7 @@ from accelopt_agent.rules.analysis.nki.resident_tiles import counted, keep, read
 from accelopt_agent.rules.analysis.nki.tile_shapes import tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.nki.operations.table import names, operations
 from accelopt_profiling.source_text import source_lines
 
 
@@ -150,13 +151,9 @@ def _has_long_strings(kernel: NkiKernel, parts: LoopParts) -> bool:
 TENSOR, SCALAR, VECTOR = "tensor", "scalar", "vector"
 
 #: What TensorE does.
-_ON_TENSOR = frozenset(
-    {f"{NISA}.nc_matmul", f"{NISA}.nc_transpose", f"{NL}.matmul", f"{NL}.transpose", f"{NL}.broadcast_to"}
-)
+_ON_TENSOR = frozenset(o.name for o in operations().values() if TENSOR in o.engines)
 #: What no engine computes: transfers, and tiles and positions that are made.
-_NOT_COMPUTED = frozenset({f"{NISA}.dma_copy", f"{NISA}.dma_transpose"}) | {
-    f"{NL}.{name}" for name in ("load", "store", "ndarray", "zeros", "ds", "arange")
-}
+_NOT_COMPUTED = names("transfer", "allocation", "index")
 
 
 @dataclass(frozen=True)

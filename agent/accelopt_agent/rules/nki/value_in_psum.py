@@ -15,6 +15,7 @@ from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKerne
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement, root_name
+from accelopt_profiling.nki.operations.table import names
 
 #: The columns of a bank in float32.
 _WIDEST = 512
@@ -25,7 +26,7 @@ _STORES = frozenset({f"{NL}.store", f"{NISA}.dma_copy"})
 _LOADS = frozenset({f"{NL}.load", f"{NISA}.dma_transpose"})
 
 #: What reads SBUF only.
-_NOT_FROM_PSUM = frozenset({f"{NL}.matmul", f"{NL}.transpose", f"{NISA}.nc_matmul", f"{NISA}.nc_transpose"})
+_NOT_FROM_PSUM = names("product", "transpose")
 
 
 def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:

@@ -12,7 +12,7 @@ from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.accumulators import accumulate
-from accelopt_profiling.nki.frontend.isa import ReduceCmd
+from accelopt_profiling.nki.frontend.enums import ReduceCmd
 from accelopt_profiling.nki.frontend.operators import MOVABLE
 
 

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import BINARY, PREDICATES, operation_name
 from accelopt_profiling.nki.data.dtypes import as_dtype
-from accelopt_profiling.nki.data.instruction import DMA, GPSIMD, SCALAR, TENSOR, VECTOR
+from accelopt_profiling.nki.data.instruction import GPSIMD
 from accelopt_profiling.nki.emulator.machine import Machine
-
-
-class Beta1Engine(Enum):
-    tensor = TENSOR
-    vector = VECTOR
-    scalar = SCALAR
-    gpsimd = GPSIMD
-    dma = DMA
-    unknown = ""
+from accelopt_profiling.nki.frontend.enums import NkiEngine
 
 
 def engines_for(machine: Machine, engine: Any, usual: tuple[str, ...]) -> tuple[str, ...]:
     """Return the engines an instruction may run on: the developer's choice, or those the compiler would
     choose from."""
-    if engine is None or engine is Beta1Engine.unknown:
+    if engine is None or engine is NkiEngine.unknown:
         return usual
-    chosen = engine.value if isinstance(engine, Beta1Engine) else str(engine)
+    chosen = engine.value if isinstance(engine, NkiEngine) else str(engine)
     allowed = (*usual, GPSIMD)
     if chosen not in allowed:
         machine.fault(

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.beta1 import elementwise, matrix
-from accelopt_profiling.nki.beta1.returned import gather_flattened
 from accelopt_profiling.nki.compute.operations import BINARY, copy_values, operation_name
 from accelopt_profiling.nki.data import loop_counter as counter
 from accelopt_profiling.nki.data.index import Affine, arange
@@ -157,10 +156,6 @@ def nl_arange(*bounds: int) -> Affine:
     return arange(0, numbers[0]) if len(numbers) == 1 else arange(*numbers)
 
 
-#: The names that look at the frame of the kernel that calls them.
-LOOPS = ("affine_range", "sequential_range", "static_range")
-
-
 def affine_range(*bounds: Any, **unused: Any) -> Iterable[Any]:
     """Return the iterations of a loop that promises to take any order."""
     numbers = range(*(as_int(b) for b in bounds))
@@ -235,7 +230,7 @@ def where(condition: Any, x: Any, y: Any, *, dtype: Any = None, mask: Any = None
     return language.select_values(condition, x, y, data_type_or_none(dtype), mask)
 
 
-def _mean(
+def mean(
     x: Any, axis: Any = None, dtype: Any = None, mask: Any = None, keepdims: bool = False, **unused: Any
 ) -> Any:
     machine = current()
@@ -276,8 +271,8 @@ def rms_norm(
 
 def var(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
     """Compute the variance along free dimensions."""
-    centred = binary(current(), "subtract", x, _mean(x, axis, mask=mask, keepdims=True), None, mask)
-    return _mean(elementwise.activation("square", centred, mask=mask), axis, dtype, mask)
+    centred = binary(current(), "subtract", x, mean(x, axis, mask=mask, keepdims=True), None, mask)
+    return mean(elementwise.activation("square", centred, mask=mask), axis, dtype, mask)
 
 
 def static_cast(input_data: Any, dtype: Any) -> Tile:
@@ -302,18 +297,11 @@ def _operator(name: str, *operands: Any) -> Tile:
     return result
 
 
-def names() -> dict[str, Any]:
-    """Return the module's content."""
-    table = language.names()
-    table.update(
-        mean=_mean, var=var, bitwise_invert=table["invert"], par_dim=ParDim, tile_size=language.TileSize(),
-        mgrid=MGrid(), arange=nl_arange, ndarray=ndarray, zeros=zeros, ones=ones, full=full, zeros_like=zeros_like,
-        empty_like=empty_like, shared_constant=shared_constant, affine_range=affine_range,
-        sequential_range=sequential_range, static_range=sequential_range, load=load, store=store,
-        load_transpose2d=load_transpose2d, copy=copy, broadcast_to=broadcast_to, loop_reduce=loop_reduce,
-        matmul=matmul, transpose=transpose, where=where, softmax=softmax, rms_norm=rms_norm,
-        static_cast=static_cast,
-        program_ndim=program_ndim, tensor=KernelTensor, shared_identity_matrix=shared_identity_matrix, rand=rand, nc=nc,
-        spmd_dim=spmd_dim, gather_flattened=gather_flattened,
-    )  # fmt: skip
-    return table
+def constants() -> dict[str, Any]:
+    """Return what of the module is no function."""
+    return {
+        **language.constants(),
+        "tile_size": language.TileSize(),
+        "mgrid": MGrid(),
+        "tensor": KernelTensor,
+    }

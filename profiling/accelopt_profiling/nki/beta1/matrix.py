@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1.engines import Beta1Engine, dtype_or_none
+from accelopt_profiling.nki.beta1.engines import dtype_or_none
 from accelopt_profiling.nki.compute.operations import multiply_double_rows, multiply_values, transpose_values
 from accelopt_profiling.nki.compute.step import ComputeStep
 from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.enums import NkiEngine
 
 
 def nc_matmul(
@@ -96,7 +97,7 @@ def nc_transpose(
     rows, columns = tile.shape[0], prod(tile.shape[1:])
     if columns > 128 or rows > 128:
         machine.fault("capacity", f"nc_transpose takes at most 128x128; this tile is {rows}x{columns}.")
-    if engine is Beta1Engine.vector:
+    if engine is NkiEngine.vector:
         return machine.executor.run(
             "nc_transpose",
             (VECTOR,),

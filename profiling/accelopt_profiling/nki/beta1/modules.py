@@ -11,13 +11,13 @@ from contextlib import nullcontext
 from functools import partial
 from typing import Any
 
-from accelopt_profiling.nki.beta1 import isa, language
+from accelopt_profiling.nki.beta1 import language
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.memory_space import PSUM, SBUF, Buffer
 from accelopt_profiling.nki.emulator.machine import Machine, running_machine
-from accelopt_profiling.nki.frontend.handle import TYPING, KernelTensor, handing_all
+from accelopt_profiling.nki.frontend.binding import bound_functions, choices
+from accelopt_profiling.nki.frontend.handle import TYPING, KernelTensor
 from accelopt_profiling.nki.frontend.jit import Launcher, decorator
-from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
 from accelopt_profiling.nki.replay.range_loops import observe
 
@@ -36,10 +36,8 @@ def modules(launch: Launcher) -> dict[str, Any]:
         """Run a kernel on NumPy arrays, as the SDK's own simulator does."""
         return trace(kernel)(*args, **kwargs)
 
-    nl = Namespace(
-        "neuronxcc.nki.language", handing_all(language.names(), (*language.LOOPS, *WITHOUT_TENSORS))
-    )
-    nisa = Namespace("neuronxcc.nki.isa", handing_all(isa.names()))
+    nl = Namespace("neuronxcc.nki.language", {**language.constants(), **bound_functions("beta1", "nl")})
+    nisa = Namespace("neuronxcc.nki.isa", {**choices("beta1"), **bound_functions("beta1", "nisa")})
     constants = constants_of("neuronxcc.nki.isa", nisa)
     sizes = Namespace(
         "neuronxcc.nki.language.constants", {"sizeinbytes": lambda dtype: as_dtype(dtype).itemsize}

@@ -8,13 +8,13 @@ import numpy as np
 
 from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two_operands
 from accelopt_profiling.nki.compute.operations import copy_values
-from accelopt_profiling.nki.current.enums import OobMode
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.index import Mask
 from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.enums import OobMode
 
 
 def tensor_copy(src: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None, **unused: Any) -> Tile:

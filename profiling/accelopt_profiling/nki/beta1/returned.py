@@ -15,7 +15,7 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.isa import ReduceCmd
+from accelopt_profiling.nki.frontend.enums import ReduceCmd
 
 _LEAST = float(np.finfo(np.float32).min)
 

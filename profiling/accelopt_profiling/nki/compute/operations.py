@@ -113,7 +113,8 @@ REDUCTIONS: dict[str, Callable[..., Array]] = {
 
 #: Other spellings of an operation: NumPy's function names.
 _SPELLINGS = {
-    "amax": "max", "amin": "min", "true_divide": "divide", "sum": "add", "prod": "multiply", "remainder": "mod",
+    "amax": "max", "amin": "min", "true_divide": "divide", "sum": "add", "prod": "multiply", "all": "logical_and",
+    "remainder": "mod",
     "absolute": "abs", "arctan": "arctan", "bitwise_invert": "invert",
 }  # fmt: skip
 

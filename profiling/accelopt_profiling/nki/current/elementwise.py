@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import BINARY, operation_name
-from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.current.operands import (
     activation_function,
     engines,
@@ -25,7 +24,7 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.accumulators import accumulate
-from accelopt_profiling.nki.frontend.isa import ReduceCmd
+from accelopt_profiling.nki.frontend.enums import NkiEngine, ReduceCmd
 
 
 def activation(
@@ -84,8 +83,6 @@ def activate2(
 ) -> None:  # fmt: skip
     """``op((data op0 imm0) op1 imm1)`` on ScalarE (trn3 only); it can add its result up in the engine's registers."""
     machine = current()
-    if machine.limits.generation < 4:
-        machine.fault("unsupported", "nisa.activate2 needs trn3; use nisa.activation.")
     names = (operation_name(op0), operation_name(op1))
     if names not in _PIPELINES:
         machine.fault("unsupported", f"activate2 has no ({names[0]}, {names[1]}) before its function.")
@@ -121,8 +118,6 @@ def exponential(
 ) -> None:  # fmt: skip
     """``exp(src - max_value)`` on VectorE (trn3 only)."""
     machine = current()
-    if machine.limits.generation < 4:
-        machine.fault("unsupported", "nisa.exponential needs trn3; use nisa.activation with nl.exp.")
     tile = on_chip(machine, src, "src")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "src")
     peak = scalar_like(machine, max_value, tile, "max_value")

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import copy_values
-from accelopt_profiling.nki.current import grids, loops, matrix, moves
-from accelopt_profiling.nki.current.enums import NkiEngine
+from accelopt_profiling.nki.current import grids, matrix, moves
 from accelopt_profiling.nki.current.runtime_numbers import DynamicSlice, told_gone
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor, NkiTensor
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
@@ -20,9 +19,10 @@ from accelopt_profiling.nki.data.memory_space import SBUF, Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
+from accelopt_profiling.nki.frontend.enums import NkiEngine
 from accelopt_profiling.nki.frontend.handle import Handle, handed_out, taken
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
-from accelopt_profiling.nki.frontend.operators import NlOperation, binary, reduce
+from accelopt_profiling.nki.frontend.operators import binary, reduce
 from accelopt_profiling.nki.replay.loop_replay import iterations
 
 
@@ -132,9 +132,6 @@ def shared_identity_matrix(n: int, dtype: Any = np.uint8, dst: Any = None) -> Ti
 # Loops and the grid
 
 
-LOOPS = ("affine_range", "sequential_range", "static_range")
-
-
 def _loop_range(name: str) -> Callable[..., Iterable[Any]]:
     """Return one of the names for ``range``, which newer versions advise against. ``affine_range`` promises that its
     iterations may take any order.
@@ -149,8 +146,12 @@ def _loop_range(name: str) -> Callable[..., Iterable[Any]]:
         free = machine.in_any_order(numbers) if name == "affine_range" else None
         return free or iterations(numbers, sys._getframe(1))
 
-    counters.__name__ = name
     return counters
+
+
+affine_range, sequential_range, static_range = map(
+    _loop_range, ("affine_range", "sequential_range", "static_range")
+)
 
 
 def ds(start: Any, size: int) -> Any:
@@ -254,6 +255,9 @@ def _is(memory: MemorySpace) -> Any:
     return lambda buffer: isinstance(buffer, Buffer) and buffer.memory is memory
 
 
+is_sbuf, is_psum, is_hbm = map(_is, (MemorySpace.SBUF, MemorySpace.PSUM, MemorySpace.HBM))
+
+
 def is_on_chip(buffer: Any) -> bool:
     """Return True if a buffer is SBUF or PSUM."""
     return isinstance(buffer, Buffer) and buffer.memory is not MemorySpace.HBM
@@ -275,25 +279,10 @@ def prepare(machine: Machine, version: str) -> None:
     machine.trace.dialect = "current"
 
 
-def names() -> dict[str, Any]:
-    """Return the module's content."""
-    table = language.names()
-    del table["fmod"]
-    table.update({name: _loop_range(name) for name in LOOPS})
-    table.update(
-        mean=mean, expand_dims=expand_dims, bypass=NlOperation("bypass"), prelu=NlOperation("prelu"),
-        mod=NlOperation("mod"), tile_size=NkiTileSize(), ndarray=ndarray,
-        zeros=zeros, ones=ones, full=full, zeros_like=zeros_like, empty_like=empty_like,
-        shared_constant=shared_constant, shared_identity_matrix=shared_identity_matrix, range=range,
-        dynamic_range=loops.dynamic_range,
-        fori_loop=loops.fori_loop, while_loop=loops.while_loop, load=load, load_transpose2d=load_transpose2d,
-        store=store, copy=copy,
-        matmul=matmul, transpose=transpose, broadcast_to=broadcast_to, where=where, softmax=softmax,
-        ds=ds, tiles=grids.tiles, blocks=grids.blocks, alloc_tiles=grids.alloc_tiles, alloc_blocks=grids.alloc_blocks,
-        NkiGrid=grids.KernelGrid, NkiTileGrid=grids.KernelTileGrid, NkiBlockGrid=grids.KernelBlockGrid,
-        program_ndim=program_ndim, no_reorder=no_reorder, NKIObject=NKIObject, NkiTensor=KernelNkiTensor,
-        tensor=KernelNkiTensor,
-        is_sbuf=_is(MemorySpace.SBUF), is_psum=_is(MemorySpace.PSUM), is_hbm=_is(MemorySpace.HBM),
-        is_on_chip=is_on_chip,
-    )  # fmt: skip
-    return table
+def constants() -> dict[str, Any]:
+    """Return what of the module is no function."""
+    return {
+        **language.constants(), "tile_size": NkiTileSize(), "range": range, "NKIObject": NKIObject,
+        "NkiTensor": KernelNkiTensor, "tensor": KernelNkiTensor, "NkiGrid": grids.KernelGrid,
+        "NkiTileGrid": grids.KernelTileGrid, "NkiBlockGrid": grids.KernelBlockGrid,
+    }  # fmt: skip

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import multiply_double_rows, multiply_values, transpose_values
-from accelopt_profiling.nki.current.enums import MatmulPerfMode, NkiEngine
 from accelopt_profiling.nki.current.operands import (
     engines,
     into,
@@ -19,6 +18,7 @@ from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.enums import MatmulPerfMode, NkiEngine
 
 
 def nc_matmul(

@@ -29,7 +29,6 @@ _MOST = {"float8_e4m3fn_x4": 8, "float8_e5m2_x4": 15}
 def quantize_mx(dst: Any, src: Any, dst_scale: Any, name: str | None = None) -> None:
     """Write ``src`` over its scales to ``dst``, four values in each element, and the scales to ``dst_scale``."""
     machine = current()
-    _check_core(machine, "quantize_mx")
     source, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
     scale = on_chip(machine, dst_scale, "dst_scale")
     kind = next((n for n in _MOST if target.dtype == dtype_named(n)), None)
@@ -76,7 +75,6 @@ def nc_matmul_mx(
 ) -> None:  # fmt: skip
     """``dst = stationary.T @ moving`` over partitions and the four values of each element, times their scales."""
     machine = current()
-    _check_core(machine, "nc_matmul_mx")
     target = on_chip(machine, dst, "dst")
     left, right = (
         on_chip(machine, stationary, "stationary operand"),
@@ -119,11 +117,6 @@ def nc_matmul_mx(
     result = machine.executor.product(target, left, right, product, adds, [*scales[0], *scales[1]])
     result.stationary, result.free, result.partitions, result.itemsize = rows, columns, depth, 1
     result.flops = 2 * 4 * depth * rows * columns
-
-
-def _check_core(machine: Machine, what: str) -> None:
-    if machine.limits.generation < 4:
-        machine.fault("unsupported", f"{what} is an instruction of NeuronCore-v4: name the target trn3.")
 
 
 def _scale_parts(machine: Machine, scale: Tile, partitions: int, columns: int) -> Sequence[Tile]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-from accelopt_profiling.nki.current import isa, language
+from accelopt_profiling.nki.current import language
+from accelopt_profiling.nki.current.runtime_numbers import KernelNkiScalar, KernelRegister
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor
-from accelopt_profiling.nki.current.versions import change, emulated_version, table
-from accelopt_profiling.nki.frontend.handle import TYPING, handing_all
+from accelopt_profiling.nki.current.versions import change, changes, emulated_version
+from accelopt_profiling.nki.frontend.binding import bound_functions, choices
+from accelopt_profiling.nki.frontend.handle import TYPING
 from accelopt_profiling.nki.frontend.jit import Launcher, decorator
-from accelopt_profiling.nki.frontend.language import WITHOUT_TENSORS
 from accelopt_profiling.nki.frontend.namespace import Namespace, constants_of
 from accelopt_profiling.nki.replay.range_loops import observe
 
@@ -30,10 +31,10 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
         """Return the kernel as a function of NumPy arrays, as the SDK's own simulator makes it."""
         return jit(kernel)
 
-    nl = _module(
-        "nki.language", handing_all(language.names(), (*language.LOOPS, *WITHOUT_TENSORS), True), emulated
-    )
-    nisa = _module("nki.isa", handing_all(isa.names(), plain_numbers=True), emulated)
+    nl = _module("nki.language", {**language.constants(), **bound_functions("current", "nl", True)}, emulated)
+    numbers = {"VirtualRegister": KernelRegister, "NkiScalar": KernelNkiScalar}
+    functions = bound_functions("current", "nisa", plain_numbers=True)
+    nisa = _module("nki.isa", {**choices("current"), **numbers, **functions}, emulated)
     constants = constants_of("nki.isa", nisa)
     typing = Namespace("nki.typing", {"tensor": KernelNkiTensor, **TYPING})
     nki = _module(
@@ -50,7 +51,7 @@ def modules(launch: Launcher, version: str | None = None) -> dict[str, Any]:
 def _module(name: str, names: dict[str, Any], version: str) -> Namespace:
     """Return a stand-in that has what the version has, and says of the rest when it came or went."""
     missing: dict[str, str] = {}
-    for dotted in table()["names"]:
+    for dotted in changes("names"):
         parent, _, short = dotted.rpartition(".")
         reason = change("names", dotted, version) if parent == name else None
         if reason is None or reason.kind == "deprecated" or reason.unless:

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import copy_values, operation_name
-from accelopt_profiling.nki.current.enums import DgeMode, NkiEngine, OobMode
 from accelopt_profiling.nki.current.grids import in_place_of
 from accelopt_profiling.nki.current.operands import engines, into, matched, on_chip, operator, real, same_size
 from accelopt_profiling.nki.data.block import Array
@@ -16,6 +15,7 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.enums import DgeMode, NkiEngine, OobMode
 from accelopt_profiling.nki.frontend.language import data_type
 
 

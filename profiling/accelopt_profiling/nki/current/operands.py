@@ -17,12 +17,12 @@ from accelopt_profiling.nki.compute.operations import (
     operation_name,
     transpose_values,
 )
-from accelopt_profiling.nki.current.enums import NkiEngine
 from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.enums import NkiEngine
 
 #: Operations that treat values as bits: integers stay integers.
 BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"})

@@ -24,7 +24,7 @@ from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.frontend.accumulators import accumulate_rows, initial_registers
-from accelopt_profiling.nki.frontend.isa import ReduceCmd
+from accelopt_profiling.nki.frontend.enums import ReduceCmd
 
 
 def tensor_reduce(

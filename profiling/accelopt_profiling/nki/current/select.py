@@ -22,7 +22,7 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.accumulators import accumulate
-from accelopt_profiling.nki.frontend.isa import ReduceCmd
+from accelopt_profiling.nki.frontend.enums import ReduceCmd
 
 
 def select_reduce(

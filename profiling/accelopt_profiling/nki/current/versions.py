@@ -1,13 +1,13 @@
-"""The names that each version of the dialect has, from ``versions.json``."""
+"""The versions of today's dialect, and what each has, from the rows of ``operations``."""
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import dataclass
-from functools import lru_cache
-from importlib import resources
-from typing import Any, Literal
+from functools import cache
+from typing import Literal
+
+from accelopt_profiling.nki.operations.table import operations, table
 
 #: The environment variable that chooses the version to emulate.
 VARIABLE = "ACCELOPT_NKI_VERSION"
@@ -28,13 +28,20 @@ class VersionChange:
     unless: str = ""
 
 
-@lru_cache(maxsize=1)
-def table() -> dict[str, Any]:
-    """Return the whole table: "versions", "names" (dotted), "methods" of tensors."""
-    content: dict[str, Any] = json.loads(
-        resources.files(__package__).joinpath("versions.json").read_text("utf-8")
-    )
-    return content
+@cache
+def changes(kind: Literal["names", "methods"]) -> dict[str, dict[str, str]]:
+    """Return what the versions say of each name below ``nki`` ("nki.isa.activate2"), or of each method of tensors."""
+    if kind == "methods":
+        return dict(table()["methods"])
+    rows = {name: operation.changes for name, operation in operations().items()} | table()["names"]
+    return {full_name(name): dict(entry) for name, entry in rows.items() if entry}
+
+
+def full_name(name: str) -> str:
+    """Return "nki.isa.activate2" for "nisa.activate2"; other names as they are."""
+    module, _, short = name.partition(".")
+    package = table()["packages"]["current"].get(module)
+    return f"{package}.{short}" if package else name
 
 
 def number(version: str) -> tuple[int, ...]:
@@ -57,7 +64,7 @@ def emulated_version() -> str:
 def change(kind: Literal["names", "methods"], name: str, version: str) -> VersionChange | None:
     """Return the reason not to use ``name`` in ``version``: added later, removed or deprecated; None where
     there is none."""
-    entry = table()[kind].get(name)
+    entry = changes(kind).get(name)
     if entry is None:
         return None
     instead = entry.get("instead", "")

@@ -12,6 +12,8 @@ from accelopt_profiling.ran import LineRecord
 #: Engine names as the NKI documentation writes them; "DMA" stands for the sixteen DMA engines together.
 TENSOR, VECTOR, SCALAR, GPSIMD, DMA = "TensorE", "VectorE", "ScalarE", "GpSimdE", "DMA"
 COMPUTE_ENGINES = (TENSOR, VECTOR, SCALAR, GPSIMD)
+#: The engines by the names that kernels use.
+ENGINES = {"tensor": TENSOR, "vector": VECTOR, "scalar": SCALAR, "gpsimd": GPSIMD, "dma": DMA}
 
 #: What each core does where the cores of a launch wait for one another: none goes on before all are there.
 BARRIER = "core_barrier"

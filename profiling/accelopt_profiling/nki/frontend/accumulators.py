@@ -17,7 +17,7 @@ from accelopt_profiling.nki.data.block import Array
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.isa import ReduceCmd
+from accelopt_profiling.nki.frontend.enums import ReduceCmd
 
 #: The value with which a reduction begins: what its operation leaves another as it is.
 IDENTITY = {

@@ -13,7 +13,6 @@ import functools
 import secrets
 from collections.abc import Callable
 from operator import attrgetter
-from types import FunctionType
 from typing import Any, NoReturn
 
 import numpy as np
@@ -123,8 +122,11 @@ def _attribute(kind: type, name: str) -> property:
     return property(lambda self: read(_held(self)), doc=getattr(getattr(kind, name, None), "__doc__", None))
 
 
-def handing(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return ``function`` for kernel code: it takes handles and returns handles."""
+def handing(function: Callable[..., Any], plain_numbers: bool = False) -> Callable[..., Any]:
+    """Return ``function`` for kernel code: it takes handles and returns handles.
+
+    With ``plain_numbers`` it gets the counter of a loop that is recorded as the number that it is now.
+    """
 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
@@ -135,36 +137,15 @@ def handing(function: Callable[..., Any]) -> Callable[..., Any]:
         for name, item in named.items():
             if isinstance(item, Handle) or type(item) in _NESTS:
                 named[name] = taken(item)
+        if plain_numbers:
+            machine = running_machine()
+            if machine is not None and machine.recorder.loops:
+                values = [_plain(item) for item in values]
+                named = {name: _plain(item) for name, item in named.items()}
         value = function(*values, **named)
         return value if value is None else handed_out(value)
 
     del call.__wrapped__
-    return call
-
-
-def handing_all(
-    names: dict[str, Any], but: tuple[str, ...] = (), plain_numbers: bool = False
-) -> dict[str, Any]:
-    """Return the functions of a module for kernel code; the rest, and the functions named in ``but``, as they are. With
-    ``plain_numbers`` they get the counter of a loop that is recorded as the number that it is now."""
-
-    def handed(function: Callable[..., Any]) -> Callable[..., Any]:
-        return handing(_with_plain_numbers(function) if plain_numbers else function)
-
-    return {
-        name: handed(value) if isinstance(value, FunctionType) and name not in but else value
-        for name, value in names.items()
-    }
-
-
-def _with_plain_numbers(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def call(*arguments: Any, **named: Any) -> Any:
-        machine = running_machine()
-        if machine is not None and machine.recorder.loops:
-            return function(*map(_plain, arguments), **{name: _plain(item) for name, item in named.items()})
-        return function(*arguments, **named)
-
     return call
 
 

@@ -7,17 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.compute.operations import ACTIVATIONS, BINARY, VECTOR_UNARY
 from accelopt_profiling.nki.data.dtypes import NAMES, MissingTypeError, as_dtype, dtype_named
 from accelopt_profiling.nki.data.instruction import VECTOR
 from accelopt_profiling.nki.data.memory_space import HBM, PRIVATE_HBM, PSUM, SBUF, SHARED_HBM
 from accelopt_profiling.nki.emulator.machine import current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.operators import (
-    BinaryOperation,
-    ReductionOperation,
-    UnaryOperation,
-)
 
 
 class TileSize:
@@ -95,10 +89,6 @@ def constant(value: Any, dtype: Any) -> Tile:
     return current().argument(array if dtype is None else array.astype(data_type(dtype)))
 
 
-#: Functions that neither take nor return tensors: kernel code gets them as they are.
-WITHOUT_TENSORS = ("finfo", "arange", "ds", "program_id", "num_programs", "program_ndim")
-
-
 def ds(start: Any, size: int) -> slice:
     """Return a slice of ``size`` elements from ``start``."""
     return slice(start, start + size)
@@ -141,31 +131,20 @@ def num_programs(axes: Any = 0) -> Any:
     return tuple(grid[a] for a in axes) if isinstance(axes, (tuple, list)) else grid[axes]
 
 
-def device_print(*unused: Any, **named_unused: Any) -> None:
+def device_print() -> None:
     """Do nothing: there is no device to print from."""
 
 
-def names() -> dict[str, Any]:
-    """Return functions on tiles, operations, data types and buffers by name."""
-    table: dict[str, Any] = {
-        name: UnaryOperation(name) for name in (*ACTIVATIONS, *VECTOR_UNARY) if name != "copy"
-    }
-    table.update(
-        {name: BinaryOperation(name) for name in BINARY if name not in ("max", "min", "rsqrt", "abs")}
-    )
-    table.update(
-        sum=ReductionOperation("sum", "add"), prod=ReductionOperation("prod", "multiply"),
-        max=ReductionOperation("max", "max"), min=ReductionOperation("min", "min"),
-        all=ReductionOperation("all", "logical_and"),
-    )  # fmt: skip
+def constants() -> dict[str, Any]:
+    """Return data types and buffers by name."""
+    table: dict[str, Any] = {}
     for name in NAMES:
         try:
             table[name] = dtype_named(name)
         except MissingTypeError:
             table[name] = name
     table.update(
-        sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, ds=ds,
-        expand_dims=expand_dims, program_id=program_id, num_programs=num_programs, device_print=device_print, fp32=Fp32,
-        finfo=finfo, bool=dtype_named("bool_"),
+        sbuf=SBUF, psum=PSUM, hbm=HBM, private_hbm=PRIVATE_HBM, shared_hbm=SHARED_HBM, fp32=Fp32,
+        bool=dtype_named("bool_"),
     )  # fmt: skip
     return table

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -13,21 +14,22 @@ from accelopt_profiling.nki.compute.operations import (
     REDUCTIONS,
     VECTOR_UNARY,
     copy_values,
+    operation_name,
 )
 from accelopt_profiling.nki.data.dtypes import as_dtype
-from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
+from accelopt_profiling.nki.data.instruction import ENGINES, SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.handle import handing
+from accelopt_profiling.nki.operations.table import Operation
 
 #: Engines for tensor-scalar work the developer left to the compiler (``unknown_engine``). GpSimdE could do it too, but
 #: published profiles show at most 2.6 % of its time used, so the compiler does not choose it.
 MOVABLE = (VECTOR, SCALAR)
 
 
-class NlOperation:
-    """A name of ``nl`` that computes when called on tiles and names the operation when passed as ``op``."""
+class NlToken:
+    """A name of ``nl`` that kernels pass as the ``op`` of an instruction."""
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
@@ -36,51 +38,36 @@ class NlOperation:
         return f"nl.{self.__name__}"
 
 
-class UnaryOperation(NlOperation):
-    """``nl.exp(x)`` and its like: one instruction on ScalarE, or on VectorE for the few ScalarE lacks."""
+class NlOperation(NlToken):
+    """A name of ``nl`` that also computes when it is called on tiles."""
 
-    @handing
-    def __call__(self, x: Any, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
-        name = self.__name__
-        kind = None if dtype is None else as_dtype(dtype)
-        if not isinstance(x, Tile):
-            return (ACTIVATIONS.get(name) or VECTOR_UNARY[name])(np.float32(x))
-        if name == "reciprocal":
-            return current().executor.run("reciprocal", (VECTOR,), [x], np.reciprocal, kind, mask)
-        if name in VECTOR_UNARY:
-            return current().executor.run("tensor_scalar", (VECTOR,), [x], VECTOR_UNARY[name], kind, mask)
-        if name == "negative":
-            return current().executor.run("tensor_scalar", MOVABLE, [x], np.negative, kind, mask)
-        engines = (SCALAR, VECTOR) if name in ("square", "abs") else (SCALAR,)
-        return current().executor.run("activation", engines, [x], ACTIVATIONS[name], kind, mask)
-
-
-class BinaryOperation(NlOperation):
-    """``nl.add(x, y)``: tensor-scalar when one side is a number or one value per partition, else tensor-tensor."""
-
-    @handing
-    def __call__(self, x: Any, y: Any, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
-        return binary(current(), self.__name__, x, y, dtype, mask)
-
-
-class ReductionOperation(NlOperation):
-    """``nl.sum(x, axis)``: a reduction along free dimensions on VectorE."""
-
-    def __init__(self, name: str, operation: str) -> None:
+    def __init__(self, name: str, call: Callable[..., Any]) -> None:
         super().__init__(name)
-        self.operation = operation
+        self._call = call
 
-    @handing
-    def __call__(
-        self,
-        x: Any,
-        axis: Any = None,
-        dtype: Any = None,
-        keepdims: bool = False,
-        mask: Any = None,
-        **unused: Any,
-    ) -> Tile:
-        return reduce(current(), self.operation, x, axis, dtype, mask, keepdims)
+    def __call__(self, *arguments: Any, **named: Any) -> Any:
+        return self._call(*arguments, **named)
+
+
+def unary(operation: Operation, x: Any, dtype: Any, mask: Any = None) -> Any:
+    """Compute ``nl.exp(x)`` and its like: one instruction."""
+    function = ACTIVATIONS.get(operation.short) or VECTOR_UNARY[operation_name(operation.short)]
+    if not isinstance(x, Tile):
+        return function(np.float32(x))
+    kind = None if dtype is None else as_dtype(dtype)
+    engines = tuple(ENGINES[name] for name in operation.engines)
+    return current().executor.run(operation.opcode, engines, [x], function, kind, mask)
+
+
+def pairwise(operation: Operation, x: Any, y: Any, dtype: Any, mask: Any = None) -> Any:
+    """Compute ``nl.add(x, y)`` and its like: tensor-scalar with a number or one value per partition, else
+    tensor-tensor."""
+    return binary(current(), operation.short, x, y, dtype, mask)
+
+
+def reduction(operation: Operation, x: Any, axis: Any, dtype: Any, keepdims: bool, mask: Any = None) -> Tile:
+    """Compute ``nl.sum(x, axis)`` and its like: a reduction along free dimensions on VectorE."""
+    return reduce(current(), operation_name(operation.short), x, axis, dtype, mask, keepdims)
 
 
 def per_partition(value: Any) -> bool:

@@ -6,7 +6,7 @@ import pytest
 from support.nki_current_source import FIRST_LINE, A, run
 
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.nki.current.versions import VARIABLE, UnknownVersionError, emulated_version, table
+from accelopt_profiling.nki.current.versions import VARIABLE, UnknownVersionError, changes, emulated_version
 
 
 @pytest.mark.parametrize(
@@ -45,7 +45,7 @@ def test_a_version_that_there_is_not_is_an_error(monkeypatch: pytest.MonkeyPatch
 
 def test_every_entry_of_the_version_table_says_when() -> None:
     for kind in ("names", "methods"):
-        for name, entry in table()[kind].items():
+        for name, entry in changes(kind).items():
             assert set(entry) & {"added", "removed", "deprecated"}, name
             assert "added" in entry or entry["instead"], name
 

@@ -6,11 +6,9 @@ reads by parameter, and what it writes.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib import resources
 
 import libcst as cst
 
@@ -19,12 +17,16 @@ from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.parsed_source import canonical
 from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.nki.operations.table import NkiDialect, names, operations, table
 
 NL = "nl"
 NISA = "nisa"
 
 #: Functions that make positions, not tiles: index arithmetic may call them.
-INDEXING = frozenset({"arange", "par_dim", "ds"})
+INDEXING = frozenset(name.partition(".")[2] for name in names("index"))
+
+#: What a loop that counts is over.
+RANGES = names("range") | {"range"}
 
 #: Keyword arguments through which a call writes a tile.
 _WRITTEN = frozenset({"dst", "reduce_res"})
@@ -99,8 +101,8 @@ class NkiKernel:
         named = _named(call, self.dialect.parameters.get(path))
         if named is None:
             return dict.fromkeys(call.args[:1], True)
-        adds = path in self.dialect.accumulating
-        return {named[name]: adds for name in ("dst", "reduce_res") if name in named}
+        adds = path in self.dialect.keeping
+        return {named[name]: adds for name in operations()[path].writes if name in named}
 
     @cached_property
     def instructions(self) -> list[NkiCall]:
@@ -257,13 +259,13 @@ def open_nki(subject: RuleContext) -> NkiKernel | None:
 class NkiSpelling:
     """One dialect. ``packages`` gives the module behind "nl" and "nisa", ``parameters`` the positional parameters of
     each known function ("nisa.activation"). ``mutates`` says that instructions write a destination, their first
-    argument, instead of returning a tile; those in ``accumulating`` may add to what is there."""
+    argument, instead of returning a tile; those in ``keeping`` may keep what is there or add to it."""
 
     name: str
     packages: Mapping[str, str]
     parameters: Mapping[str, tuple[str, ...]]
     mutates: bool
-    accumulating: frozenset[str]
+    keeping: frozenset[str]
 
     @property
     def package(self) -> str:
@@ -282,11 +284,37 @@ class NkiSpelling:
         return f"{self.packages[short]}.{name}" if short in self.packages else path
 
 
-@cache
-def spelling(name: str) -> NkiSpelling:
-    """Return the dialect "beta1" (``neuronxcc.nki``) or "current" (``nki``)."""
-    data = json.loads(resources.files(__package__).joinpath("dialects.json").read_text("utf-8"))
-    parameters = {path: tuple(names) for path, names in data[name].items()}
-    return NkiSpelling(
-        name, data["packages"][name], parameters, name == "current", frozenset(data["accumulating"])
+#: Kinds of functions that make no tile, or one that depends on more than their arguments.
+_UNMOVED = frozenset(
+    (
+        "accumulation",
+        "collective",
+        "custom",
+        "grid",
+        "index",
+        "loop",
+        "program",
+        "query",
+        "random",
+        "range",
+        "register",
     )
+)
+
+
+@cache
+def spelling(name: NkiDialect) -> NkiSpelling:
+    """Return the dialect "beta1" (``neuronxcc.nki``) or "current" (``nki``).
+
+    Rules know what computes or moves tiles; of today's ``nl`` only what allocates, as they move instructions with a
+    destination. What leaves its result in the registers of an engine stays where it is.
+    """
+    known = {
+        o.name: o.signatures[name].positional
+        for o in operations().values()
+        if name in o.signatures
+        and o.kind not in _UNMOVED
+        and (name == "beta1" or o.kind == "allocation" or o.name.startswith(f"{NISA}."))
+    }
+    keeping = frozenset(path for path in known if operations()[path].keeps)
+    return NkiSpelling(name, table()["packages"][name], known, name == "current", keeping)

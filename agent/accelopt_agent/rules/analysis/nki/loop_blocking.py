@@ -14,17 +14,15 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import factor
 from accelopt_agent.rules.analysis.edits import ByteEdit, apply_edits
 from accelopt_agent.rules.analysis.loops import trip_count
-from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
+from accelopt_agent.rules.analysis.nki.kernel import NkiKernel
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.nki.operations.table import names
 from accelopt_profiling.source_text import source_lines
 
 #: What is worth being done once for several iterations.
-_COSTLY = frozenset(
-    {f"{NL}.load", f"{NL}.transpose", f"{NL}.broadcast_to"}
-    | {f"{NISA}.{f}" for f in ("nc_transpose", "dma_copy", "dma_transpose")}
-)
+_COSTLY = names("transfer", "transpose", "broadcast")
 
 
 @dataclass

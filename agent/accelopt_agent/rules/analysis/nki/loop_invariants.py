@@ -13,15 +13,18 @@ from dataclasses import dataclass
 import libcst as cst
 
 from accelopt_agent.rules.analysis.loops import loop_variable, runs_each_iteration
-from accelopt_agent.rules.analysis.nki.kernel import INDEXING, NISA, NL, NkiKernel
+from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.nki.operations.table import names, operations
 
 #: Functions of Beta 1 that compute from their arguments alone and write nothing else.
-_PURE = INDEXING | {
-    "load", "copy", "transpose", "broadcast_to", "add", "subtract", "multiply", "divide", "maximum", "minimum", "exp",
-    "sqrt", "rsqrt", "square", "reciprocal", "negative", "log", "tanh", "sigmoid", "silu", "gelu", "sum", "max", "min",
-    "activation", "tensor_scalar", "tensor_tensor", "tensor_copy", "nc_transpose", "reshape",
-}  # fmt: skip
+_PURE = frozenset(
+    name.partition(".")[2]
+    for name in names(
+        "index", "copy", "transpose", "broadcast", "elementwise", "reduction", "transfer", dialect="beta1"
+    )
+    if operations()[name].writes_only_result("beta1")
+) | {"reshape"}
 
 #: What else than an instruction may make a tile, a position or a view in today's dialect.
 _MAKERS = frozenset({f"{NL}.ndarray", f"{NL}.ds", f"{NL}.zeros"})

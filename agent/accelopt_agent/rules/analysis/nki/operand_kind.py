@@ -11,11 +11,12 @@ from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiCall, NkiKerne
 from accelopt_agent.rules.analysis.nki.list_elements import element
 from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement, root_name
+from accelopt_profiling.nki.operations.table import names
 
 Kind = Literal["number", "column", "tile"]
 
 #: Functions that rearrange a tile.
-_TILE_MAKERS = frozenset({f"{NL}.broadcast_to", f"{NL}.transpose", f"{NISA}.nc_transpose"})
+_TILE_MAKERS = names("broadcast", "transpose")
 
 _ARITHMETIC = (cst.Add, cst.Subtract, cst.Multiply, cst.Divide, cst.FloorDivide, cst.Modulo, cst.Power)
 

@@ -11,7 +11,7 @@ import libcst as cst
 from accelopt_agent.rules.analysis.constants import number_of_text
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.loops import loop_variable
-from accelopt_agent.rules.analysis.nki.kernel import NL, NkiKernel
+from accelopt_agent.rules.analysis.nki.kernel import NL, RANGES, NkiKernel
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape
 from accelopt_profiling.source_text import source_lines
 
@@ -87,8 +87,7 @@ def counted(kernel: NkiKernel, loop: cst.For) -> str | None:
     if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
         return None
     name = kernel.path(loop.iter.func) or kernel.source.code(loop.iter.func)
-    ranges = ("range", *(f"{NL}.{kind}_range" for kind in ("affine", "sequential", "static")))
-    return kernel.source.code(loop.iter.args[0].value) if name in ranges else None
+    return kernel.source.code(loop.iter.args[0].value) if name in RANGES else None
 
 
 def read_kept(kernel: NkiKernel, kept: ResidentTiles, uses: Sequence[cst.Name]) -> list[ByteEdit]:

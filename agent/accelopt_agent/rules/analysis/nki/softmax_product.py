@@ -17,10 +17,9 @@ from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.nki.resident_tiles import counted
 from accelopt_agent.rules.analysis.nki.tile_shapes import TileShape, tile
 from accelopt_agent.rules.analysis.statement import Statement, root_name
+from accelopt_profiling.nki.operations.table import names
 
-_COPIES = frozenset({f"{NL}.copy", f"{NISA}.tensor_copy"})
-_TRANSPOSES = frozenset({f"{NL}.transpose", f"{NISA}.nc_transpose"})
-_PRODUCTS = frozenset({f"{NL}.matmul", f"{NISA}.nc_matmul"})
+_COPIES, _TRANSPOSES, _PRODUCTS = names("copy"), names("transpose"), names("product")
 
 
 @dataclass(frozen=True)

@@ -12,18 +12,15 @@ from accelopt_agent.rules.analysis.nki.list_elements import element as element_o
 from accelopt_agent.rules.analysis.nki.operand_kind import kind
 from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
+from accelopt_profiling.nki.operations.table import operations
 
 #: Bounds how far a value is followed back.
 _DEPTH = 60
 
-_SAME_AS_INPUT = frozenset({"load", "copy", "tensor_copy", "activation", "activation_reduce", "tensor_scalar"}) | {
-    "reciprocal", "exp", "sqrt", "rsqrt", "square", "negative", "log", "tanh", "sigmoid", "silu", "gelu",
-}  # fmt: skip
-_PAIRS = frozenset(
-    {"add", "subtract", "multiply", "divide", "maximum", "minimum", "tensor_tensor", "scalar_tensor_tensor"}
-    | {"tensor_tensor_scan"}
+_SAME_AS_INPUT, _PAIRS, _REDUCTIONS = (
+    frozenset(o.short for o in operations().values() if o.shape == shape)
+    for shape in ("same", "pair", "reduced")
 )
-_REDUCTIONS = frozenset({"sum", "max", "min", "mean", "tensor_reduce"})
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,128 @@
+"""Gives kernel code the functions of ``operations.json``: calls are checked against a row, then computed."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from functools import partial
+from importlib import import_module
+from typing import Any, NoReturn
+
+from accelopt_profiling.nki.emulator.machine import limits, running_machine
+from accelopt_profiling.nki.frontend.enums import CHOICES, NkiEngine
+from accelopt_profiling.nki.frontend.handle import handing
+from accelopt_profiling.nki.frontend.operators import NlOperation, NlToken
+from accelopt_profiling.nki.operations.table import Choice, NkiDialect, Operation, operations
+
+_PACKAGE = __package__.rpartition(".")[0]
+#: Functions of ``nl`` of these kinds neither take nor return tensors.
+_WITHOUT_TENSORS = frozenset(("index", "query", "program"))
+
+
+def bound_functions(dialect: NkiDialect, module: str, plain_numbers: bool = False) -> dict[str, Any]:
+    """Return the functions of "nl" or "nisa" for kernel code, by name.
+
+    With ``plain_numbers`` they get the counter of a loop that is recorded as the number that it is now.
+    """
+    table: dict[str, Any] = {}
+    for operation in operations().values():
+        if not operation.name.startswith(f"{module}."):
+            continue
+        if dialect in operation.tokens:
+            table[operation.short] = NlToken(operation.short)
+        elif dialect in operation.computes:
+            call = bound(operation, dialect)
+            if operation.kind != "range" and not (module == "nl" and operation.kind in _WITHOUT_TENSORS):
+                call = handing(call, plain_numbers)
+            table[operation.short] = NlOperation(operation.short, call) if operation.family else call
+    return table
+
+
+def choices(dialect: NkiDialect) -> dict[str, Any]:
+    """Return the enumerations of ``nisa`` and the engines by their older names ("vector_engine")."""
+    engines = {f"{member.name}_engine": member for member in NkiEngine}
+    if dialect == "beta1":
+        return {**CHOICES, **engines}
+    return {**engines, **CHOICES}
+
+
+def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
+    """Return the function that computes ``operation``, called with every argument that has an effect, by name.
+
+    Calls with other arguments than the row's fault, and on cores that do not have the operation yet.
+    """
+    function = computing(operation, dialect)
+    signature = operation.signatures[dialect]
+    if signature.variadic or operation.kind == "range":  # a loop looks at the frame that calls it
+        return function
+    positional, taken = signature.positional, signature.names
+    ignored = tuple(p.name for p in signature.parameters if p.ignored)
+    defaults = {p.name: default_value(p.default) for p in signature.parameters if not p.required}
+
+    def call(*arguments: Any, **named: Any) -> Any:
+        values = {**defaults, **named}
+        for name, value in zip(positional, arguments, strict=False):
+            values[name] = value
+        if (
+            values.keys() != taken
+            or len(arguments) > len(positional)
+            or (named and not named.keys().isdisjoint(positional[: len(arguments)]))
+        ):
+            refuse_call(operation, dialect, arguments, named)
+        if operation.generation and limits().generation < operation.generation:
+            core = f"trn{operation.generation - 1}"
+            refuse(f"{operation.name} needs {core}: name that target, or use another function.")
+        for name in ignored:
+            del values[name]
+        return function(**values)
+
+    call.__name__ = call.__qualname__ = operation.short  # the name may be the ``op`` of an instruction
+    call.__doc__ = operation.about
+    return call
+
+
+def computing(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
+    """Return the emulator's function; that of a family is told which of its operations it computes."""
+    module, _, name = operation.computes[dialect].rpartition(".")
+    function: Callable[..., Any] = getattr(import_module(f"{_PACKAGE}.{module}"), name)
+    return partial(function, operation) if operation.family else function
+
+
+def default_value(default: Any) -> Any:
+    """Return a default as the emulator's functions take it."""
+    return CHOICES[default.kind][default.member] if isinstance(default, Choice) else default
+
+
+def refuse_call(
+    operation: Operation, dialect: NkiDialect, arguments: tuple[Any, ...], named: dict[str, Any]
+) -> NoReturn:
+    """End the kernel at a call that the row does not allow, and name the function's parameters."""
+    signature = operation.signatures[dialect]
+    positional = signature.positional
+    given = [*positional[: len(arguments)], *named]
+    unknown = [name for name in named if name not in signature.names]
+    missing = [p.name for p in signature.parameters if p.required and p.name not in given]
+    twice = [name for name in named if name in positional[: len(arguments)]]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], signature.names, n=1)
+        problem = f"has no argument {unknown[0]!r}{f' (nearest: {near[0]})' if near else ''}"
+    elif len(arguments) > len(positional):
+        problem = f"takes {len(positional)} arguments by position, not {len(arguments)}"
+    elif twice:
+        problem = f"got the argument {twice[0]!r} twice"
+    else:
+        problem = f"needs the argument {', '.join(map(repr, missing))}"
+    refuse(f"{operation.name} {problem}; its parameters are {signature}.")
+
+
+def refuse(message: str) -> NoReturn:
+    """End the kernel with a finding on its current line.
+
+    Raises:
+        KernelFaultError: a kernel runs.
+        TypeError: none does.
+    """
+    machine = running_machine()
+    if machine is None:
+        raise TypeError(message)
+    machine.fault("unsupported", message)

@@ -1,0 +1,162 @@
+"""The table of operations against the emulator: each row binds, each name has a row, and no second list repeats it."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from support import nki_current_source, nki_source
+
+import accelopt_agent
+import accelopt_profiling
+from accelopt_profiling.nki.current.versions import changes
+from accelopt_profiling.nki.data.instruction import ENGINES
+from accelopt_profiling.nki.frontend.binding import computing, default_value
+from accelopt_profiling.nki.install import emulated
+from accelopt_profiling.nki.operations.table import DIALECTS, NkiDialect, Operation, operations, table
+
+ROWS = operations()
+BOUND = [(d, o) for o in ROWS.values() for d in DIALECTS if d in o.computes]
+
+
+@pytest.mark.parametrize(("dialect", "operation"), BOUND, ids=lambda v: v if isinstance(v, str) else v.name)
+def test_the_function_of_a_row_takes_its_parameters(dialect: NkiDialect, operation: Operation) -> None:
+    """What has an effect reaches the function by its name; of the rest the function does not know."""
+    signature = operation.signatures[dialect]
+    taken = inspect.signature(computing(operation, dialect)).parameters
+    if signature.variadic:
+        assert any(p.kind is p.VAR_POSITIONAL for p in taken.values())
+        return
+    named = {n for n, p in taken.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+    effective = {p.name for p in signature.parameters if not p.ignored}
+    required = {n for n, p in taken.items() if p.default is p.empty and n in named}
+    assert effective <= named
+    assert required <= effective
+    for parameter in signature.parameters:
+        if not parameter.required:
+            default_value(parameter.default)
+
+
+@pytest.mark.parametrize("name", [n for n, o in ROWS.items() if o.example])
+def test_the_example_of_a_row_is_a_call_that_its_signature_allows(name: str) -> None:
+    operation = ROWS[name]
+    dialect = DIALECTS[-1] if DIALECTS[-1] in operation.signatures else DIALECTS[0]
+    call = ast.parse(operation.example, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert ast.unparse(call.func) == name
+    signature = operation.signatures[dialect]
+    assert signature.variadic or len(call.args) <= len(signature.positional)
+    given = [*signature.positional[: len(call.args)], *(k.arg for k in call.keywords)]
+    assert len(set(given)) == len(given)
+    assert signature.variadic or set(given) <= signature.names
+    assert {p.name for p in signature.parameters if p.required} <= set(given) or signature.variadic
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_kernels_find_in_the_modules_has_a_row(dialect: NkiDialect) -> None:
+    with emulated(sdk=False):
+        for alias, package in table()["packages"][dialect].items():
+            module = importlib.import_module(package)
+            functions = {
+                n for n, v in vars(module).items() if inspect.isfunction(v) and not n.startswith("_")
+            }
+            assert {f"{alias}.{n}" for n in functions} <= set(ROWS)
+
+
+def test_every_row_is_complete() -> None:
+    for operation in ROWS.values():
+        assert operation.about, operation.name
+        assert operation.signatures or operation.tokens, operation.name
+        assert not operation.computes or operation.example, operation.name
+        assert set(operation.computes) <= set(operation.signatures), operation.name
+        parameters = set().union(*(s.names for s in operation.signatures.values()))
+        assert {*operation.reads, *operation.writes} <= parameters, operation.name
+        assert {*operation.engines, *operation.also} <= set(ENGINES), operation.name
+        if operation.name.startswith("nisa.") and "current" in operation.computes:
+            assert not operation.opcode or operation.engines, operation.name
+
+
+def test_nothing_that_runs_is_told_to_be_gone() -> None:
+    """Of what a compiler's older front end still takes, that is said."""
+    for operation in ROWS.values():
+        if "current" in operation.computes:
+            assert "removed" not in operation.changes or "unless" in operation.changes, operation.name
+    assert {"nki.isa.activate2", "nki.language.arange", "nki.baremetal"} <= set(changes("names"))
+
+
+@pytest.mark.parametrize(
+    ("statement", "words"),
+    [
+        (
+            "nisa.tensor_copy(x, x, engin=None)",
+            ["no argument 'engin'", "nearest: engine", "(dst, src, engine="],
+        ),
+        ("nisa.activation(x, nl.exp)", ["needs the argument 'data'", "(dst, op, data, bias=None"]),
+        ("nisa.reciprocal(x, x, x, x)", ["takes 3 arguments by position, not 4"]),
+        ("nisa.reciprocal(x, x, dst=x)", ["'dst' twice"]),
+        ("nl.exp(x, mask=None)", ["nl.exp has no argument 'mask'", "(x, dtype=None)"]),
+        ("nl.zeros((128, 64), nl.float32, buffers=nl.sbuf)", ["nearest: buffer"]),
+    ],
+)
+def test_a_call_with_other_arguments_is_told_on_its_line(statement: str, words: list[str]) -> None:
+    fault = nki_current_source.run(
+        f"x = nl.ndarray((128, 64), nl.float32, nl.sbuf)\nnisa.memset(x, 1.0)\n{statement}\nreturn a",
+        np.zeros((128, 64), np.float32),
+    ).fault
+    assert fault is not None
+    assert (fault.code, fault.line) == ("unsupported", nki_current_source.FIRST_LINE + 2)
+    assert all(word in fault.message for word in words), fault.message
+
+
+TYPED = sorted(o.name for d, o in BOUND if d == "beta1" and "dtype" in o.signatures[d].names)
+
+
+@pytest.mark.parametrize("name", TYPED)
+def test_a_misspelt_keyword_is_told_by_every_function(name: str) -> None:
+    fault = nki_source.run(f"{name}(dtyp=nl.float32)\nreturn a", np.zeros((128, 64), np.float32)).fault
+    assert fault is not None
+    assert f"{name} has no argument 'dtyp' (nearest: dtype)" in fault.message
+
+
+#: A list of this many functions of one dialect, written down elsewhere, repeats the table.
+A_LIST = 4
+
+
+def test_no_other_module_lists_functions() -> None:
+    instructions = {o.short for n, o in ROWS.items() if n.startswith("nisa.")}
+    lists: list[str] = []
+    for package in (accelopt_profiling, accelopt_agent):
+        folder = Path(package.__file__).parent
+        for path in folder.rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, (ast.Tuple, ast.List, ast.Set, ast.Dict)):
+                    items = [k for k in (node.keys if isinstance(node, ast.Dict) else node.elts) if k]
+                    words = [
+                        i.value for i in items if isinstance(i, ast.Constant) and isinstance(i.value, str)
+                    ]
+                    named = {re.sub(r"^nisa\.", "", word) for word in words} & instructions
+                    if len(named) >= A_LIST:
+                        lists.append(
+                            f"{path.relative_to(folder.parent)}:{node.lineno}: {', '.join(sorted(named))}"
+                        )
+    assert not lists, "take these from accelopt_profiling.nki.operations"
+
+
+def test_a_reduction_over_a_loop_takes_its_arguments_by_name() -> None:
+    body = """
+    out = nl.ndarray((128, 64), dtype=nl.float32, buffer=nl.shared_hbm)
+    total = nl.zeros((128, 64), dtype=nl.float32)
+    for i in nl.affine_range(2):
+        total[...] = nl.loop_reduce(x=nl.load(a[i * 128:(i + 1) * 128, :]), op=np.add, loop_indices=i)
+    nl.store(out, total)
+    return out
+    """
+    array = np.random.default_rng(0).standard_normal((256, 64), dtype=np.float32)
+    outcome = nki_source.run(body, array)
+    assert outcome.fault is None
+    np.testing.assert_allclose(outcome.result, array[:128] + array[128:], rtol=1e-6)
