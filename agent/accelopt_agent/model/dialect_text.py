@@ -10,7 +10,7 @@ from importlib import resources
 from typing import Any
 
 from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.nki.operations.table import operations
+from accelopt_profiling.nki.operations.table import NkiDialect, operations
 
 #: So many characters of signatures are told; what does not fit is named only.
 CHARACTERS = 5200
@@ -22,6 +22,10 @@ def _topics() -> dict[str, Any]:
         resources.files(__package__).joinpath("dialect_topics.json").read_text("utf-8")
     )
     return topics
+
+
+#: NKI's packages.
+_PACKAGES: dict[str, NkiDialect] = {"neuronxcc.nki": "beta1", "nki": "current"}
 
 
 @cache
@@ -37,7 +41,7 @@ def dialect_functions() -> dict[str, list[dict[str, str]]]:
                 for o in operations().values()
                 if dialect in o.computes
             ]
-            for package, dialect in (("neuronxcc.nki", "beta1"), ("nki", "current"))
+            for package, dialect in _PACKAGES.items()
         },
     }
 

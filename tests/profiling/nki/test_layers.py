@@ -19,7 +19,7 @@ BELOW: dict[str, set[str]] = {
     "replay": {"data", "compute", "emulator", "frontend"},
     "beta1": {"data", "compute", "emulator", "frontend", "replay", "current", "operations"},
     "current": {"data", "compute", "emulator", "frontend", "replay", "operations"},
-    "time_model": {"data", "compute"},
+    "time_model": {"data", "compute", "operations"},
 }
 
 

@@ -114,9 +114,12 @@ class Operation:
     family: str = ""
     tokens: tuple[NkiDialect, ...] = ()
 
-    def writes_only_result(self, dialect: NkiDialect) -> bool:
-        """Return whether a call need not name a tile that it writes."""
-        return not any(p.required and p.name in self.writes for p in self.signatures[dialect].parameters)
+    def returns_all(self, dialect: NkiDialect) -> bool:
+        """Return whether a call of a dialect needs to name no tile that it writes."""
+        signature = self.signatures.get(dialect)
+        return signature is not None and not any(
+            p.required and p.name in self.writes for p in signature.parameters
+        )
 
     @property
     def short(self) -> str:
@@ -126,10 +129,33 @@ class Operation:
 
 @cache
 def table() -> dict[str, Any]:
-    """Return the file: "versions", "packages", "families", "functions", "names", "methods"."""
+    """Return the file: "versions", "packages", "families", "functions", "opcodes", "names", "methods"."""
     text = resources.files(__package__).joinpath("operations.json").read_text("utf-8")
     content: dict[str, Any] = json.loads(text)
     return content
+
+
+@dataclass(frozen=True)
+class OpcodeCost:
+    """What an instruction costs beside others on the same engine.
+
+    ``vector`` names its cycles for an element on VectorE ("one", "pair": by how many operands lie in PSUM, "two",
+    "reciprocal", "quotient", "triples", "fill", "blocks" of a transpose); ``gpsimd`` are GpSimdE's cycles for an element,
+    ``scalar`` what ScalarE adds to an instruction. ``narrow`` says how VectorE gains where all elements have two bytes.
+    ``avoidable``: it moves or makes values, or another instruction does what it does on its way.
+    """
+
+    vector: str = "one"
+    gpsimd: int = 1
+    scalar: int = 0
+    narrow: str = ""
+    avoidable: bool = False
+
+
+@cache
+def opcode_cost(opcode: str) -> OpcodeCost:
+    """Return what instructions of an opcode cost."""
+    return OpcodeCost(**table()["opcodes"].get(opcode, {}))
 
 
 @cache
@@ -138,13 +164,9 @@ def operations() -> Mapping[str, Operation]:
     return {name: _operation(name, row) for name, row in table()["functions"].items()}
 
 
-def names(*kinds: str, dialect: NkiDialect | None = None) -> frozenset[str]:
-    """Return the functions of some ``kinds`` that a dialect, or one of both, has."""
-    return frozenset(
-        o.name
-        for o in operations().values()
-        if o.kind in kinds and (dialect is None or dialect in o.signatures)
-    )
+def names(*kinds: str) -> frozenset[str]:
+    """Return the functions of some ``kinds``."""
+    return frozenset(o.name for o in operations().values() if o.kind in kinds)
 
 
 def _operation(name: str, row: dict[str, Any]) -> Operation:

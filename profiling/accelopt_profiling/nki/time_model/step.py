@@ -142,29 +142,28 @@ def engine_ns(
 
 
 def _cycles(i: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: int) -> float:
-    least, n = hardware.min_cycles, float(i.free)
+    least, n, cost = hardware.min_cycles, float(i.free), opcode_cost(i.opcode)
     if engine == TENSOR:
         return _matmul(i, hardware)
     if engine == GPSIMD:
-        return hardware.gpsimd_overhead + n * (2 if i.opcode in ("tensor_tensor", "divide") else 1)
+        return hardware.gpsimd_overhead + n * cost.gpsimd
     if engine == SCALAR:
-        extra = 64 if i.opcode == "activation_reduce" else 0
-        return max(least, n) + extra + hardware.scalar_overhead
-    match i.opcode:
-        case "tensor_tensor" | "select" | "tensor_copy_predicated":
+        return max(least, n) + cost.scalar + hardware.scalar_overhead
+    match cost.vector:
+        case "pair":
             factor = 1.0 if psum_inputs == 1 else 2.0
-        case "tensor_tensor_scan" | "scalar_tensor_tensor":
+        case "two":
             factor = 2.0
-        case "reciprocal" | "divide_scalar":
+        case "reciprocal":
             factor = hardware.reciprocal_cycles
-        case "divide":
+        case "quotient":
             factor = hardware.reciprocal_cycles + 2.0
-        case "bn_aggr":
+        case "triples":
             factor = 13.0 / 3.0
-        case "nc_transpose" if max(i.partitions, i.free) > 32:
+        case "blocks" if max(i.partitions, i.free) > 32:
             blocks = -(-i.partitions // 32) * -(-i.free // 32)
             return blocks * hardware.vector_transpose_cycles + hardware.vector_overhead
-        case "memset":
+        case "fill":
             factor = 0.5 if i.itemsize == 2 else 1.0
         case _:
             factor = 1.0
@@ -173,10 +172,9 @@ def _cycles(i: TracedInstruction, engine: str, hardware: Hardware, psum_inputs: 
 
 def _bf16_speedup(i: TracedInstruction, hardware: Hardware) -> float:
     """Return how much faster VectorE is where every tile of an instruction has elements of two bytes."""
-    if i.opcode not in ("tensor_copy", "tensor_scalar", "tensor_tensor"):
-        return 1.0
-    place = bf16_place(i)
-    if i.opcode == "tensor_tensor":
+    narrow = opcode_cost(i.opcode).narrow
+    place = bf16_place(i) if narrow else None
+    if narrow == "pair":
         return hardware.bf16_pair_speedup if place is MemorySpace.SBUF and i.psum_inputs == 0 else 1.0
     if place is None:
         return 1.0

@@ -20,13 +20,10 @@ from math import prod
 from typing import NamedTuple
 
 from accelopt_profiling.nki.data.coverage import is_whole
-from accelopt_profiling.nki.data.instruction import BARRIER, DMA, SCALAR, VECTOR, BlockInfo, TracedInstruction
+from accelopt_profiling.nki.data.instruction import DMA, SCALAR, VECTOR, BlockInfo, TracedInstruction
 from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.operations.table import opcode_cost
 from accelopt_profiling.nki.time_model.hardware import Hardware
-
-#: Elementwise instructions that need not be there: they move or make values, or another instruction does what they do
-#: on its way (a scale, a bias, a second operation).
-_FREE = frozenset((BARRIER, "tensor_copy", "tensor_scalar", "memset", "iota", "select", "affine_select"))
 
 #: What a value was made of: tensors, or products as pairs of what their operands were made of.
 _Source = BlockInfo | frozenset["frozenset[_Source]"]
@@ -63,7 +60,7 @@ def operations(by_engine: Iterable[tuple[TracedInstruction, str]]) -> int:
     return sum(
         i.partitions * i.free
         for i, engine in by_engine
-        if engine in (VECTOR, SCALAR) and not i.transpose and i.opcode not in _FREE
+        if engine in (VECTOR, SCALAR) and not i.transpose and not opcode_cost(i.opcode).avoidable
     )
 
 

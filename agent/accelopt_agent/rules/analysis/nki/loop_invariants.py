@@ -20,10 +20,8 @@ from accelopt_profiling.nki.operations.table import names, operations
 #: Functions of Beta 1 that compute from their arguments alone and write nothing else.
 _PURE = frozenset(
     name.partition(".")[2]
-    for name in names(
-        "index", "copy", "transpose", "broadcast", "elementwise", "reduction", "transfer", dialect="beta1"
-    )
-    if operations()[name].writes_only_result("beta1")
+    for name in names("index", "copy", "transpose", "broadcast", "elementwise", "reduction", "transfer")
+    if operations()[name].returns_all("beta1")
 ) | {"reshape"}
 
 #: What else than an instruction may make a tile, a position or a view in today's dialect.

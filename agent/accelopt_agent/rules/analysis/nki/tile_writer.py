@@ -5,14 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from accelopt_agent.rules.analysis.nki.kernel import NISA, NL, NkiKernel
+from accelopt_profiling.nki.operations.table import operations
 
 _WORDS = (
     "ndarray", "par_dim", "arange", "ds", "sbuf", "psum", "float32", "bfloat16", "zeros", "full", "copy", "multiply",
     "exp", "add", "subtract", "max", "maximum", "reciprocal", "sequential_range",
-)  # fmt: skip
-_INSTRUCTIONS = (
-    "nc_matmul", "nc_transpose", "tensor_copy", "tensor_scalar", "tensor_tensor", "tensor_reduce", "activation",
-    "reciprocal", "memset",
 )  # fmt: skip
 
 
@@ -28,12 +25,12 @@ class TileWriter:
     @classmethod
     def of(cls, kernel: NkiKernel) -> TileWriter | None:
         """Return a writer for the kernel's file, None if that does not import what is needed."""
-        found = [
-            {w: kernel.spelled(f"{m}.{w}") for w in words}
-            for m, words in ((NL, _WORDS), (NISA, _INSTRUCTIONS))
-        ]
-        nl, nisa = ({w: s for w, s in words.items() if s is not None} for words in found)
-        complete = len(nl) == len(_WORDS) and len(nisa) == len(_INSTRUCTIONS)
+        instructions = [o.short for o in operations().values() if o.name.startswith(f"{NISA}.")]
+        nl, nisa = (
+            {word: spelled for word in words if (spelled := kernel.spelled(f"{module}.{word}"))}
+            for module, words in ((NL, _WORDS), (NISA, instructions))
+        )
+        complete = len(nl) == len(_WORDS) and len(nisa) == len(instructions)
         return cls(nl, nisa, kernel.dialect.mutates) if complete else None
 
     @property
