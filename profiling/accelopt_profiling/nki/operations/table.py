@@ -140,7 +140,7 @@ class OpcodeCost:
     """What an instruction costs beside others on the same engine.
 
     ``vector`` names its cycles for an element on VectorE ("one", "pair": by how many operands lie in PSUM, "two",
-    "reciprocal", "quotient", "triples", "fill", "blocks" of a transpose); ``gpsimd`` are GpSimdE's cycles for an element,
+    "reciprocal", "quotient", "triples", "fill", "blocks" of a transpose); ``gpsimd`` are GpSimdE's cycles for one,
     ``scalar`` what ScalarE adds to an instruction. ``narrow`` says how VectorE gains where all elements have two bytes.
     ``avoidable``: it moves or makes values, or another instruction does what it does on its way.
     """

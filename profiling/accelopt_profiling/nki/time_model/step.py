@@ -25,6 +25,7 @@ from accelopt_profiling.nki.data.instruction import (
     TracedInstruction,
 )
 from accelopt_profiling.nki.data.memory_space import MemorySpace
+from accelopt_profiling.nki.operations.table import opcode_cost
 from accelopt_profiling.nki.time_model.hardware import Compiler, Hardware
 
 #: Opcodes of transfers that are not in the kernel's text.
