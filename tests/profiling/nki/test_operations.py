@@ -35,6 +35,9 @@ def test_the_function_of_a_row_takes_its_parameters(dialect: NkiDialect, operati
     named = {n for n, p in taken.items() if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
     effective = {p.name for p in signature.parameters if not p.ignored}
     required = {n for n, p in taken.items() if p.default is p.empty and n in named}
+    if dialect == "beta1" and operation.in_one_form and "dst" in operation.signatures["current"].names:
+        effective -= {"mask", "dtype"}  # what the allocated destination is made with
+        effective |= {p.name for p in operation.signatures["current"].parameters if not p.ignored}
     assert effective <= named
     assert required <= effective
     for parameter in signature.parameters:
@@ -121,6 +124,42 @@ def test_a_misspelt_keyword_is_told_by_every_function(name: str) -> None:
     fault = nki_source.run(f"{name}(dtyp=nl.float32)\nreturn a", np.zeros((128, 64), np.float32)).fault
     assert fault is not None
     assert f"{name} has no argument 'dtyp' (nearest: dtype)" in fault.message
+
+
+#: Instructions of both dialects that are still written twice.
+IN_TWO_FORMS = {
+    "affine_select", "dma_copy", "dma_transpose", "iota", "local_gather", "max8", "memset", "nc_find_index8",
+    "nc_match_replace8", "nc_matmul", "nc_transpose", "sequence_bounds", "tensor_partition_reduce", "tensor_reduce",
+}  # fmt: skip
+
+
+def test_an_instruction_of_both_dialects_is_written_once() -> None:
+    both = [o for o in ROWS.values() if o.name.startswith("nisa.") and len(o.computes) == len(DIALECTS)]
+    assert {o.short for o in both if not o.in_one_form} == IN_TWO_FORMS
+
+
+@pytest.mark.parametrize("engine", ["vector", "gpsimd"])
+@pytest.mark.parametrize("op", ["add", "subtract", "multiply"])
+def test_integers_are_exact_on_gpsimd_alone_in_both_dialects(op: str, engine: str) -> None:
+    a, b = np.full((128, 8), 2**24 + 1, np.int32), np.full((128, 8), 3, np.int32)
+    function = getattr(np, op)
+    expected = function(a, b) if engine == "gpsimd" else function(a.astype(np.float32), b.astype(np.float32))
+    beta1 = f"""
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    nl.store(out, nisa.tensor_tensor(nl.load(a), nl.load(b), nl.{op}, engine=nisa.{engine}_engine))
+    return out
+    """
+    current = f"""
+    out = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
+    x, y = nl.load(a), nl.load(b)
+    nisa.tensor_tensor(x, x, y, nl.{op}, engine=nisa.engine.{engine})
+    nisa.dma_copy(out, x)
+    return out
+    """
+    for run, body in ((nki_source.run, beta1), (nki_current_source.run, current)):
+        outcome = run(body, a, b)
+        assert outcome.fault is None
+        np.testing.assert_array_equal(outcome.result, expected.astype(np.int32))
 
 
 #: A list of this many functions of one dialect, written down elsewhere, repeats the table.

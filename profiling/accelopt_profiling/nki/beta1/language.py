@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from accelopt_profiling.nki.beta1 import elementwise, matrix
+from accelopt_profiling.nki.beta1 import matrix
 from accelopt_profiling.nki.compute.operations import BINARY, copy_values, operation_name
 from accelopt_profiling.nki.data import loop_counter as counter
 from accelopt_profiling.nki.data.index import Affine, arange
@@ -21,6 +21,7 @@ from accelopt_profiling.nki.emulator.block_array import BlockArray
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
+from accelopt_profiling.nki.frontend.binding import instruction
 from accelopt_profiling.nki.frontend.handle import KernelTensor
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
 from accelopt_profiling.nki.frontend.operators import binary, reduce
@@ -245,9 +246,11 @@ def softmax(
     """Compute the softmax along free dimensions: maximum, exponential, sum, reciprocal, multiply."""
     machine = current()
     peak = reduce(machine, "max", x, axis, None, mask, True, negate=True)
-    powers = elementwise.activation("exp", x, bias=peak)
+    powers = instruction("beta1", "activation")("exp", x, bias=peak)
     total = reduce(machine, "add", powers, axis, None, None, True)
-    result = binary(machine, "multiply", powers, elementwise.reciprocal(total), dtype or compute_dtype)
+    result = binary(
+        machine, "multiply", powers, instruction("beta1", "reciprocal")(total), dtype or compute_dtype
+    )
     assert isinstance(result, Tile)
     return result
 
@@ -259,11 +262,15 @@ def rms_norm(
     """``x / RMS(x) * w`` with the root mean square of ``n`` values along ``axis``: square, sum, scale, rsqrt, two
     products."""
     machine = current()
-    total = reduce(machine, "add", elementwise.activation("square", x, mask=mask), axis, None, mask, True)
+    total = reduce(
+        machine, "add", instruction("beta1", "activation")("square", x, mask=mask), axis, None, mask, True
+    )
     mean = binary(
         machine, "add", binary(machine, "multiply", total, 1.0 / n, None, mask), epsilon, None, mask
     )
-    scaled = binary(machine, "multiply", x, elementwise.activation("rsqrt", mean, mask=mask), None, mask)
+    scaled = binary(
+        machine, "multiply", x, instruction("beta1", "activation")("rsqrt", mean, mask=mask), None, mask
+    )
     result = binary(machine, "multiply", scaled, w, dtype or compute_dtype, mask)
     assert isinstance(result, Tile)
     return result
@@ -272,7 +279,7 @@ def rms_norm(
 def var(x: Any, axis: Any = None, *, dtype: Any = None, mask: Any = None, **unused: Any) -> Any:
     """Compute the variance along free dimensions."""
     centred = binary(current(), "subtract", x, mean(x, axis, mask=mask, keepdims=True), None, mask)
-    return mean(elementwise.activation("square", centred, mask=mask), axis, dtype, mask)
+    return mean(instruction("beta1", "activation")("square", centred, mask=mask), axis, dtype, mask)
 
 
 def static_cast(input_data: Any, dtype: Any) -> Tile:

@@ -10,42 +10,11 @@ from accelopt_profiling.nki.beta1.engines import dtype_or_none, engines_for, two
 from accelopt_profiling.nki.compute.operations import copy_values
 from accelopt_profiling.nki.data.dtypes import as_dtype
 from accelopt_profiling.nki.data.index import Mask
-from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
+from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.enums import OobMode
-
-
-def tensor_copy(src: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None, **unused: Any) -> Tile:
-    """Copy within SBUF and PSUM."""
-    machine = current()
-    engines = engines_for(machine, engine, (VECTOR, SCALAR))
-    return machine.executor.run("tensor_copy", engines, [src], copy_values, dtype_or_none(dtype), mask)
-
-
-def tensor_copy_predicated(
-    src: Any,
-    dst: Any,
-    predicate: Any,
-    *,
-    reverse_pred: bool = False,
-    mask: Any = None,
-    dtype: Any = None,
-    **unused: Any,
-) -> None:
-    """Copy ``src`` into ``dst`` where ``predicate`` is not zero (or is zero, with ``reverse_pred``); on VectorE."""
-    machine = current()
-    target = machine.executor.operand(dst, "destination")
-
-    def compute(x: Any, old: Any, p: Any) -> Any:
-        return np.where((p != 0) != reverse_pred, x, old)
-
-    kind = dtype_or_none(dtype) or target.dtype
-    result = machine.executor.run(
-        "tensor_copy_predicated", (VECTOR,), [src, target, predicate], compute, kind, mask
-    )
-    machine.assign(target, result)
 
 
 def memset(

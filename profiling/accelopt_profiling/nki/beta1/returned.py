@@ -15,9 +15,7 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.enums import ReduceCmd
-
-_LEAST = float(np.finfo(np.float32).min)
+from accelopt_profiling.nki.frontend.enums import OobMode
 
 
 def _returned(
@@ -92,51 +90,6 @@ def nc_match_replace8(
     )
 
 
-def range_select(
-    *, on_true_tile: Any, comp_op0: Any, comp_op1: Any, bound0: Any, bound1: Any,
-    reduce_cmd: Any = ReduceCmd.reset_reduce, reduce_res: Any = None, reduce_op: Any = np.max, range_start: Any = 0,
-    on_false_value: Any = _LEAST, dtype: Any = None, mask: Any = None, **unused: Any,
-) -> Tile:  # fmt: skip
-    """Select the elements whose position, from ``range_start``, passes both comparisons; the rest becomes the least
-    float32. VectorE's registers keep the reduction from one call to the next."""
-    machine = current()
-    tile = machine.executor.operand(on_true_tile)
-    box, (inner,) = _inside(machine, mask, tile)
-    place = None if reduce_res is None else machine.executor.operand(reduce_res)
-    if box is not None and place is not None:
-        place = place.within((box[0], *((0, n) for n in place.shape[1:])))
-    result = _returned(
-        machine,
-        lambda dst: select.range_select(
-            dst, inner, comp_op0, comp_op1, bound0, bound1, reduce_cmd, place, reduce_op,
-            float(range_start), float(on_false_value),
-        ),
-        tile.shape, dtype_or_none(dtype) or tile.dtype, box,
-    )  # fmt: skip
-    result.fresh = False  # its register may be written by now: a copy takes it elsewhere
-    return result
-
-
-def select_reduce(
-    *, dst: Any, predicate: Any, on_true: Any, on_false: Any, reduce_res: Any = None,
-    reduce_cmd: Any = ReduceCmd.idle, reduce_op: Any = np.max, reverse_pred: bool = False, mask: Any = None,
-    dtype: Any = None, **unused: Any,
-) -> None:  # fmt: skip
-    """``on_true`` where the predicate is not zero, else ``on_false``; the maximum of the result on request."""
-    if mask is not None:
-        current().fault("unsupported", "select_reduce with a mask is not emulated.")
-    select.select_reduce(dst, predicate, on_true, on_false, reduce_res, reduce_cmd, reduce_op, reverse_pred)
-
-
-def nc_stream_shuffle(
-    src: Any, dst: Any, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None, **unused: Any
-) -> None:
-    """Move partitions within each group of 32: partition i takes ``shuffle_mask[i]``; 255 leaves it alone."""
-    if mask is not None:
-        current().fault("unsupported", "nc_stream_shuffle with a mask is not emulated.")
-    moves.nc_stream_shuffle(dst, src, shuffle_mask)
-
-
 def tensor_partition_reduce(
     op: Any, data: Any, *, mask: Any = None, dtype: Any = None, **unused: Any
 ) -> Tile:
@@ -175,7 +128,7 @@ def dma_transpose(src: Any, *, axes: Any = None, mask: Any = None, dtype: Any = 
     shape = [tile.shape[a] for a in order] or tile.shape
     result = _returned(
         machine,
-        lambda dst: moves.dma_transpose(dst, tile, axes),
+        lambda dst: moves.dma_transpose(dst, tile, axes, OobMode.error),
         shape, dtype_or_none(dtype) or tile.dtype,
     )  # fmt: skip
     result.fresh = False  # a DMA has written it: an assignment copies
@@ -228,16 +181,3 @@ def sequence_bounds(*, segment_ids: Any, dtype: Any = None, mask: Any = None, **
     return machine.executor.run(
         "sequence_bounds", (GPSIMD,), [tile], segment_bounds, dtype_or_none(dtype) or tile.dtype, mask, (rows, 2, count)
     )  # fmt: skip
-
-
-def tensor_scalar_cumulative(
-    *, src: Any, dst: Any, op0: Any, op1: Any, imm0: Any, imm1: Any = None,
-    reduce_cmd: Any = ReduceCmd.reset_reduce, mask: Any = None, dtype: Any = None, **unused: Any,
-) -> None:  # fmt: skip
-    """``r[i] = op1(op0(src[i], imm0), r[i-1])`` on VectorE.
-
-    It begins with the neutral value (``reset_reduce``), ``imm1`` (``load_reduce``), or where the last one ended.
-    """
-    if mask is not None:
-        current().fault("unsupported", "tensor_scalar_cumulative with a mask is not emulated.")
-    reductions.tensor_scalar_cumulative(dst, src, op0, op1, imm0, imm1, reduce_cmd)

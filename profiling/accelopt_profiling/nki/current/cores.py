@@ -14,7 +14,7 @@ from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.frontend.enums import DmaEngine
 
 
-def core_barrier(data: Any = None, cores: Any = None, engine: Any = None, name: str | None = None) -> None:
+def core_barrier() -> Any:
     """Wait for the other core of the launch; one alone waits for nobody."""
     machine = current()
     if prod(machine.grid) > 1:
@@ -26,9 +26,8 @@ _GPSIMD_DMA_BYTES = {4: 1024, 2: 512, 1: 256}
 
 
 def sendrecv(
-    src: Any, dst: Any, send_to_rank: Any, recv_from_rank: Any, pipe_id: Any = 0, dma_engine: Any = DmaEngine.dma,
-    name: str | None = None,
-) -> None:  # fmt: skip
+    src: Any, dst: Any, send_to_rank: Any, recv_from_rank: Any, pipe_id: Any, dma_engine: Any,
+) -> Any:  # fmt: skip
     """Send ``src`` to the ``dst`` of one of the two cores of a launch, while one of them sends its own here."""
     machine = current()
     source, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")

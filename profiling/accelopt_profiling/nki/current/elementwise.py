@@ -24,13 +24,14 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.accumulators import accumulate
+from accelopt_profiling.nki.frontend.allocation import Allocation
 from accelopt_profiling.nki.frontend.enums import NkiEngine, ReduceCmd
+from accelopt_profiling.nki.frontend.operators import MOVABLE
 
 
 def activation(
-    dst: Any, op: Any, data: Any, bias: Any = None, scale: Any = 1.0, reduce_op: Any = None, reduce_res: Any = None,
-    reduce_cmd: Any = ReduceCmd.idle, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, op: Any, data: Any, bias: Any, scale: Any, reduce_op: Any, reduce_res: Any, reduce_cmd: Any,
+) -> Any:  # fmt: skip
     """``op(data * scale + bias)`` on ScalarE; it can add its result up in the engine's registers."""
     machine = current()
     tile = on_chip(machine, data, "data")
@@ -38,7 +39,12 @@ def activation(
     function = activation_function(machine, op)
     factor = scalar_like(machine, scale, tile, "scale")
     shift = 0.0 if bias is None else scalar_like(machine, bias, tile, "bias")
-    if bias is not None and not isinstance(shift, Tile) and shift != 0 and machine.limits.generation < 3:
+    if (
+        not isinstance(shift, Tile)
+        and shift != 0
+        and machine.limits.generation < 3
+        and not isinstance(dst, Allocation)
+    ):
         machine.fault(
             "unsupported", "A bias that is a number needs trn2; on trn1 it is a tensor of shape (N, 1)."
         )
@@ -59,14 +65,14 @@ def activation(
         )
     result = into(machine, dst, "activation", (SCALAR,), [tile, factor, shift], compute, cost=tile)
     accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
+    return result
 
 
 def activation_reduce(
-    dst: Any, op: Any, data: Any, reduce_op: Any, reduce_res: Any, bias: Any = None, scale: Any = 1.0,
-    name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, op: Any, data: Any, reduce_op: Any, reduce_res: Any, bias: Any, scale: Any,
+) -> Any:  # fmt: skip
     """``activation`` whose result is also added up along the free dimensions into ``reduce_res``."""
-    activation(dst, op, data, bias, scale, reduce_op, reduce_res, ReduceCmd.reset_reduce)
+    return activation(dst, op, data, bias, scale, reduce_op, reduce_res, ReduceCmd.reset_reduce)
 
 
 #: What ``activate2`` computes before its function.
@@ -77,10 +83,9 @@ _PIPELINES = frozenset((
 
 
 def activate2(
-    dst: Any, op: Any, data: Any, imm0: Any, imm1: Any, op0: Any, op1: Any, relu_param: Any = 0.0,
-    reverse0: bool = False, reverse1: bool = False, reduce_op: Any = None, reduce_res: Any = None,
-    reduce_cmd: Any = ReduceCmd.idle, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, op: Any, data: Any, imm0: Any, imm1: Any, op0: Any, op1: Any, relu_param: Any, reverse0: bool,
+    reverse1: bool, reduce_op: Any, reduce_res: Any, reduce_cmd: Any,
+) -> Any:  # fmt: skip
     """``op((data op0 imm0) op1 imm1)`` on ScalarE (trn3 only); it can add its result up in the engine's registers."""
     machine = current()
     names = (operation_name(op0), operation_name(op1))
@@ -110,12 +115,12 @@ def activate2(
 
     result = into(machine, dst, "activation", (SCALAR,), operands, compute, cost=tile)
     accumulate(machine, SCALAR, result, reduce_op, reduce_cmd, reduce_res)
+    return result
 
 
 def exponential(
-    dst: Any, src: Any, max_value: Any = 0.0, reduce_res: Any = None, reduce_cmd: Any = ReduceCmd.idle,
-    reduce_init: Any = 0.0, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, src: Any, max_value: Any, reduce_res: Any, reduce_cmd: Any, reduce_init: Any,
+) -> Any:  # fmt: skip
     """``exp(src - max_value)`` on VectorE (trn3 only)."""
     machine = current()
     tile = on_chip(machine, src, "src")
@@ -126,11 +131,15 @@ def exponential(
         cost=tile,
     )  # fmt: skip
     accumulate(machine, VECTOR, result, "add", reduce_cmd, reduce_res, reduce_init, takes_initial=True)
+    return result
 
 
-def tensor_tensor(
-    dst: Any, data1: Any, data2: Any, op: Any, engine: Any = NkiEngine.unknown, name: str | None = None
-) -> None:
+#: What GpSimdE computes of integers of 32 bits without going through float32 (page of ``nki.isa.tensor_tensor``).
+_EXACT = frozenset(("add", "subtract", "multiply"))
+_INTEGERS = frozenset((np.dtype(np.int32), np.dtype(np.uint32)))
+
+
+def tensor_tensor(dst: Any, data1: Any, data2: Any, op: Any, engine: Any) -> Any:
     """``data1 op data2`` element by element."""
     machine = current()
     a, b = on_chip(machine, data1, "data1"), on_chip(machine, data2, "data2")
@@ -140,22 +149,28 @@ def tensor_tensor(
     machine.rules.check_not_both_psum(a, b, "tensor_tensor")
     usual = (GPSIMD,) if operation_name(op) == "power" else (VECTOR,)
     where = engines(machine, engine, usual, (GPSIMD,))
-    function = operator(machine, op)
-    into(machine, dst, "tensor_tensor", where, [a, b], lambda x, y: function(x, matched(y, x)), cost=a)
-    if machine.deferred.order is not None:
+    exact = where == (GPSIMD,) and operation_name(op) in _EXACT and {a.dtype, b.dtype} <= _INTEGERS
+    function = BINARY[operation_name(op)] if exact else operator(machine, op)
+    result = into(
+        machine, dst, "tensor_tensor", where, [a, b], lambda x, y: function(x, matched(y, x)), cost=a
+    )
+    computed = result.step is not None or not isinstance(dst, Allocation)  # a mask may leave nothing
+    if machine.deferred.order is not None and computed:
         machine.deferred.steps[-1].operation = BINARY.get(operation_name(op))
+    return result
 
 
 def tensor_scalar(
-    dst: Any, data: Any, op0: Any, operand0: Any, reverse0: bool = False, op1: Any = None, operand1: Any = None,
-    reverse1: bool = False, engine: Any = NkiEngine.unknown, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, data: Any, op0: Any, operand0: Any, reverse0: bool, op1: Any, operand1: Any, reverse1: bool, engine: Any,
+) -> Any:  # fmt: skip
     """``(data op0 operand0) op1 operand1``; operands are numbers or one value per partition."""
     machine = current()
     tile, where, operands, compute = _scalar_operations(
         machine, dst, data, op0, operand0, reverse0, op1, operand1, reverse1, engine
     )
-    into(machine, dst, "tensor_scalar", where, operands, compute, cost=tile)
+    divides = "divide" in (operation_name(op0), operation_name(op1))
+    opcode = "divide_scalar" if divides else "tensor_scalar"
+    return into(machine, dst, opcode, where, operands, compute, cost=tile)
 
 
 def _scalar_operations(
@@ -170,7 +185,11 @@ def _scalar_operations(
     if op1 is not None:
         second = operator(machine, op1)
         operands.append(scalar_like(machine, operand1, tile, "operand1"))
-    where = engines(machine, engine, (VECTOR,), (SCALAR, GPSIMD))
+    divides = "divide" in (operation_name(op0), operation_name(op1))
+    usual = (
+        MOVABLE if isinstance(dst, Allocation) and not divides else (VECTOR,)
+    )  # today's names one, or means VectorE
+    where = engines(machine, engine, usual, (SCALAR, GPSIMD))
 
     def compute(x: Array, a: Any, b: Any = None) -> Any:
         a = matched(a, x)
@@ -184,10 +203,9 @@ def _scalar_operations(
 
 
 def tensor_scalar_reduce(
-    dst: Any, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any = None, reverse0: bool = False,
-    reduce_cmd: Any = ReduceCmd.reset_reduce, reduce_init: Any = None, reduce_res_negate: bool = False,
-    name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, data: Any, op0: Any, operand0: Any, reduce_op: Any, reduce_res: Any, reverse0: bool,
+    reduce_cmd: Any, reduce_init: Any, reduce_res_negate: bool,
+) -> Any:  # fmt: skip
     """``data op0 operand0``, whose result is also reduced along the free dimensions into ``reduce_res``."""
     machine = current()
     tile, where, operands, compute = _scalar_operations(
@@ -198,12 +216,12 @@ def tensor_scalar_reduce(
         machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res, reduce_init, takes_initial=True,
         negate=reduce_res_negate,
     )  # fmt: skip
+    return result
 
 
 def scalar_tensor_tensor(
-    dst: Any, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, reverse0: bool = False,
-    reverse1: bool = False, name: str | None = None, dtype: Any = None,
-) -> None:  # fmt: skip
+    dst: Any, data: Any, op0: Any, operand0: Any, op1: Any, operand1: Any, reverse0: bool, reverse1: bool,
+) -> Any:  # fmt: skip
     """``(data op0 operand0) op1 operand1`` where ``operand1`` is a tile, in one VectorE instruction."""
     machine = current()
     tile, other = on_chip(machine, data, "data"), on_chip(machine, operand1, "operand1")
@@ -220,18 +238,18 @@ def scalar_tensor_tensor(
         b = matched(b, x)
         return second(b, x) if reverse1 else second(x, b)
 
-    into(machine, dst, "scalar_tensor_tensor", (VECTOR,), [tile, number, other], compute, cost=tile)
+    return into(machine, dst, "scalar_tensor_tensor", (VECTOR,), [tile, number, other], compute, cost=tile)
 
 
-def reciprocal(dst: Any, data: Any, name: str | None = None) -> None:
+def reciprocal(dst: Any, data: Any) -> Any:
     """``1 / data`` on VectorE."""
     machine = current()
     tile = on_chip(machine, data, "data")
     same_size(machine, on_chip(machine, dst, "dst"), tile, "data")
-    into(machine, dst, "reciprocal", (VECTOR,), [tile], lambda x: np.reciprocal(real(x)), cost=tile)
+    return into(machine, dst, "reciprocal", (VECTOR,), [tile], lambda x: np.reciprocal(real(x)), cost=tile)
 
 
-def memset(dst: Any, value: Any, engine: Any = NkiEngine.unknown, name: str | None = None) -> None:
+def memset(dst: Any, value: Any, engine: Any) -> Any:
     """Fill ``dst`` with a number of its type."""
     machine = current()
     target = on_chip(machine, dst, "dst")

@@ -15,7 +15,7 @@ from accelopt_profiling.nki.emulator.diagnostics import KernelFaultError
 from accelopt_profiling.nki.emulator.machine import current
 
 
-def nc_n_gather(dst: Any, data: Any, indices: Any, name: str | None = None) -> None:
+def nc_n_gather(dst: Any, data: Any, indices: Any) -> Any:
     """``data[p, indices[p, i]]`` within each partition, on GpSimdE."""
     machine = current()
     tile = on_chip(machine, data, "data")
@@ -31,13 +31,12 @@ def nc_n_gather(dst: Any, data: Any, indices: Any, name: str | None = None) -> N
             raise KernelFaultError("out-of-bounds", message, line)
         return np.take_along_axis(x.reshape(x.shape[0], -1), rows, axis=1)
 
-    into(machine, dst, "nc_n_gather", (GPSIMD,), [tile, chosen], compute, cost=target)
+    return into(machine, dst, "nc_n_gather", (GPSIMD,), [tile, chosen], compute, cost=target)
 
 
 def local_gather(
-    dst: Any, src_buffer: Any, index: Any, num_elem_per_idx: int = 1, num_valid_indices: int | None = None,
-    name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, src_buffer: Any, index: Any, num_elem_per_idx: int, num_valid_indices: int | None,
+) -> Any:  # fmt: skip
     """Gather, for each group of 16 partitions, runs of ``num_elem_per_idx`` elements of every partition, on GpSimdE."""
     machine = current()
     tile, chosen = on_chip(machine, src_buffer, "src_buffer"), on_chip(machine, index, "index")
@@ -71,10 +70,10 @@ def local_gather(
             raise KernelFaultError("out-of-bounds", message, line)
         return gathered_runs(x, at, count, num_elem_per_idx)
 
-    into(machine, dst, "local_gather", (GPSIMD,), [tile, chosen], compute, cost=tile)
+    return into(machine, dst, "local_gather", (GPSIMD,), [tile, chosen], compute, cost=tile)
 
 
-def sequence_bounds(dst: Any, segment_ids: Any, name: str | None = None) -> None:
+def sequence_bounds(dst: Any, segment_ids: Any) -> Any:
     """Find, for each element, where the run of its number begins and ends; ``n`` and -1 where the number is 0."""
     machine = current()
     tile, target = on_chip(machine, segment_ids, "segment_ids"), on_chip(machine, dst, "dst")
@@ -84,4 +83,4 @@ def sequence_bounds(dst: Any, segment_ids: Any, name: str | None = None) -> None
             f"sequence_bounds works on one partition and gives two values for each; dst is {target.shape} for "
             f"{tile.shape}.",
         )
-    into(machine, dst, "sequence_bounds", (GPSIMD,), [tile], segment_bounds, cost=tile)
+    return into(machine, dst, "sequence_bounds", (GPSIMD,), [tile], segment_bounds, cost=tile)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from accelopt_profiling.nki.compute.operations import copy_values
-from accelopt_profiling.nki.current import grids, matrix, moves
+from accelopt_profiling.nki.current import grids
 from accelopt_profiling.nki.current.runtime_numbers import DynamicSlice, told_gone
 from accelopt_profiling.nki.current.tensor import KernelNkiTensor, NkiTensor
 from accelopt_profiling.nki.data.instruction import SCALAR, VECTOR
@@ -19,6 +19,7 @@ from accelopt_profiling.nki.data.memory_space import SBUF, Buffer, MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current, limits
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend import language
+from accelopt_profiling.nki.frontend.binding import instruction
 from accelopt_profiling.nki.frontend.enums import NkiEngine
 from accelopt_profiling.nki.frontend.handle import Handle, handed_out, taken
 from accelopt_profiling.nki.frontend.language import data_type, data_type_or_none
@@ -125,7 +126,7 @@ def shared_constant(constant: Any, dtype: Any = None) -> Tile:
 def shared_identity_matrix(n: int, dtype: Any = np.uint8, dst: Any = None) -> Tile:
     """Return the identity matrix in SBUF, or write it to ``dst``; it comes from HBM by DMA."""
     tile: Tile = ndarray((n, n), dtype) if dst is None else dst
-    moves.dma_copy(tile, shared_constant(np.eye(n, dtype=tile.dtype)))
+    instruction("current", "dma_copy")(tile, shared_constant(np.eye(n, dtype=tile.dtype)))
     return tile
 
 
@@ -203,7 +204,7 @@ def matmul(x: Tile, y: Tile, transpose_x: bool = False) -> Tile:
     left, right = machine.executor.operand(x), machine.executor.operand(y)
     rows, columns = left.size // left.shape[0], right.size // right.shape[0]
     dst = machine.memory.allocate((rows, columns), np.dtype(np.float32), MemorySpace.PSUM)
-    matrix.nc_matmul(dst, left, right)
+    instruction("current", "nc_matmul")(dst, left, right)
     return dst
 
 
@@ -212,7 +213,7 @@ def transpose(x: Tile, dtype: Any = None) -> Tile:
     machine = current()
     tile = machine.executor.operand(x)
     dst = machine.memory.allocate((tile.size // tile.shape[0], tile.shape[0]), tile.dtype, MemorySpace.PSUM)
-    matrix.nc_transpose(dst, tile, NkiEngine.tensor)
+    instruction("current", "nc_transpose")(dst, tile, NkiEngine.tensor)
     return dst
 
 

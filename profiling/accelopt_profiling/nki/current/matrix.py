@@ -18,14 +18,12 @@ from accelopt_profiling.nki.data.instruction import TENSOR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.enums import MatmulPerfMode, NkiEngine
 
 
 def nc_matmul(
-    dst: Any, stationary: Any, moving: Any, is_stationary_onezero: bool = False, is_moving_onezero: bool = False,
-    is_transpose: bool = False, accumulate: bool | None = None, tile_position: Any = (), tile_size: Any = (),
-    perf_mode: Any = MatmulPerfMode.none, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, stationary: Any, moving: Any, is_stationary_onezero: bool, is_moving_onezero: bool,
+    is_transpose: bool, accumulate: bool | None, perf_mode: Any,
+) -> Any:  # fmt: skip
     """``dst = stationary[K, M].T @ moving[K, N]`` on TensorE, in float32.
 
     With ``accumulate=None`` the first product written to a place in PSUM overwrites it and later ones add. In the mode
@@ -78,7 +76,7 @@ def _double_rows(machine: Machine, perf_mode: Any, left: Tile, right: Tile) -> b
     return True
 
 
-def nc_transpose(dst: Any, data: Any, engine: Any = NkiEngine.unknown, name: str | None = None) -> None:
+def nc_transpose(dst: Any, data: Any, engine: Any) -> Any:
     """Swap partitions and free elements: on TensorE from SBUF to PSUM, or on VectorE for at most 32x32."""
     machine = current()
     target, tile = on_chip(machine, dst, "dst"), on_chip(machine, data, "data")

@@ -26,7 +26,7 @@ _GROUP, _QUADRANT, _BIAS = 8, 32, 127
 _MOST = {"float8_e4m3fn_x4": 8, "float8_e5m2_x4": 15}
 
 
-def quantize_mx(dst: Any, src: Any, dst_scale: Any, name: str | None = None) -> None:
+def quantize_mx(dst: Any, src: Any, dst_scale: Any) -> Any:
     """Write ``src`` over its scales to ``dst``, four values in each element, and the scales to ``dst_scale``."""
     machine = current()
     source, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
@@ -70,9 +70,8 @@ def quantize_mx(dst: Any, src: Any, dst_scale: Any, name: str | None = None) -> 
 
 
 def nc_matmul_mx(
-    dst: Any, stationary: Any, moving: Any, stationary_scale: Any, moving_scale: Any, tile_position: Any = None,
-    tile_size: Any = None, accumulate: bool | None = None, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, stationary: Any, moving: Any, stationary_scale: Any, moving_scale: Any, accumulate: bool | None,
+) -> Any:  # fmt: skip
     """``dst = stationary.T @ moving`` over partitions and the four values of each element, times their scales."""
     machine = current()
     target = on_chip(machine, dst, "dst")

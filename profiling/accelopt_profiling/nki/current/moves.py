@@ -15,14 +15,11 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, SCALAR, VECTOR
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
-from accelopt_profiling.nki.frontend.enums import DgeMode, NkiEngine, OobMode
+from accelopt_profiling.nki.frontend.enums import DgeMode, OobMode
 from accelopt_profiling.nki.frontend.language import data_type
 
 
-def dma_copy(
-    dst: Any, src: Any, priority: Any = None, oob_mode: Any = OobMode.error, dge_mode: Any = DgeMode.unknown,
-    engine: Any = NkiEngine.unknown, name: str | None = None, unique_indices: bool = True,
-) -> None:  # fmt: skip
+def dma_copy(dst: Any, src: Any, oob_mode: Any, dge_mode: Any) -> Any:
     """Copy by DMA between or within HBM and SBUF; shapes may differ, element counts may not."""
     machine = current()
     target, source = machine.executor.operand(dst, "dst"), machine.executor.operand(src, "src")
@@ -48,10 +45,7 @@ def _check_dma(machine: Machine, target: Tile, *sources: Tile) -> None:
             )
 
 
-def dma_compute(
-    dst: Any, srcs: Any, reduce_op: Any = "add", scales: Any = None, unique_indices: bool = True,
-    oob_mode: Any = OobMode.error, name: str | None = None,
-) -> None:  # fmt: skip
+def dma_compute(dst: Any, srcs: Any, reduce_op: Any, scales: Any, oob_mode: Any) -> Any:
     """Add several tensors up by DMA, in float32."""
     machine = current()
     if operation_name(reduce_op) != "add":
@@ -77,10 +71,7 @@ def dma_compute(
 TRANSPOSES = {2: (1, 0), 3: (2, 1, 0), 4: (3, 1, 2, 0)}
 
 
-def dma_transpose(
-    dst: Any, src: Any, axes: Any = None, priority: Any = None, dge_mode: Any = DgeMode.unknown,
-    oob_mode: Any = OobMode.error, name: str | None = None, engine: Any = NkiEngine.unknown,
-) -> None:  # fmt: skip
+def dma_transpose(dst: Any, src: Any, axes: Any, oob_mode: Any) -> Any:
     """Transpose by DMA: (1, 0), (2, 1, 0) or (3, 1, 2, 0) by the rank of ``src``."""
     machine = current()
     target, source = machine.executor.operand(dst, "dst"), machine.executor.operand(src, "src")
@@ -100,9 +91,7 @@ def dma_transpose(
     )
 
 
-def tensor_copy(
-    dst: Any, src: Any, engine: Any = NkiEngine.unknown, name: str | None = None, dtype: Any = None
-) -> None:
+def tensor_copy(dst: Any, src: Any, engine: Any, dtype: Any) -> Any:
     """Copy within SBUF and PSUM. ``dtype`` is left from Beta 1, where it made the result's: it may repeat ``dst``'s."""
     machine = current()
     tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
@@ -117,12 +106,10 @@ def tensor_copy(
         )
     same_size(machine, target, tile, "src")
     where = engines(machine, engine, (VECTOR, SCALAR), (GPSIMD,))
-    into(machine, dst, "tensor_copy", where, [tile], copy_values, cost=tile)
+    return into(machine, dst, "tensor_copy", where, [tile], copy_values, cost=tile)
 
 
-def tensor_copy_predicated(
-    dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, name: str | None = None
-) -> None:
+def tensor_copy_predicated(dst: Any, src: Any, predicate: Any, reverse_pred: bool) -> Any:
     """Copy ``src`` (a tile or a number) where ``predicate`` is not zero; ``dst`` keeps the rest."""
     machine = current()
     target, chosen = on_chip(machine, dst, "dst"), on_chip(machine, predicate, "predicate")
@@ -135,10 +122,12 @@ def tensor_copy_predicated(
     def compute(p: Array, x: Any, old: Array) -> Any:
         return np.where((matched(p, old) != 0) != reverse_pred, matched(x, old), old)
 
-    into(machine, dst, "tensor_copy_predicated", (VECTOR,), [chosen, source, target], compute, cost=target)
+    return into(
+        machine, dst, "tensor_copy_predicated", (VECTOR,), [chosen, source, target], compute, cost=target
+    )
 
 
-def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any, name: str | None = None) -> None:
+def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any) -> Any:
     """Move partitions within each group of 32: partition i takes ``shuffle_mask[i]``; 255 leaves it alone."""
     machine = current()
     tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
@@ -166,7 +155,9 @@ def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any, name: str | None = 
         result[[to for to, _ in sources]] = x[[at for _, at in sources]]
         return result
 
-    into(machine, dst, "nc_stream_shuffle", (VECTOR,), [tile, target] if kept else [tile], compute, cost=tile)
+    return into(
+        machine, dst, "nc_stream_shuffle", (VECTOR,), [tile, target] if kept else [tile], compute, cost=tile
+    )
 
 
 def _pattern(machine: Machine, target: Tile, pattern: Any, offset: Any, multiplier: Any) -> Any:
@@ -183,20 +174,18 @@ def _pattern(machine: Machine, target: Tile, pattern: Any, offset: Any, multipli
     return (lanes[:, None] + values.reshape(1, -1)).reshape(target.shape)
 
 
-def iota(
-    dst: Any, pattern: Any, offset: Any = 0, channel_multiplier: int = 0, name: str | None = None
-) -> None:
+def iota(dst: Any, pattern: Any, offset: Any, channel_multiplier: int) -> Any:
     """Write numbers in a regular pattern, made on GpSimdE."""
     machine = current()
     target = on_chip(machine, dst, "dst")
     values = _pattern(machine, target, pattern, offset, channel_multiplier)
-    into(machine, dst, "iota", (GPSIMD,), [], lambda: values)
+    return into(machine, dst, "iota", (GPSIMD,), [], lambda: values)
 
 
 def affine_select(
-    dst: Any, pattern: Any, channel_multiplier: int = 0, on_true_tile: Any = None, on_false_value: float = 0.0,
-    cmp_op: Any = "equal", offset: Any = 0, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, pattern: Any, channel_multiplier: int, on_true_tile: Any, on_false_value: float, cmp_op: Any,
+    offset: Any,
+) -> Any:  # fmt: skip
     """``on_true_tile`` where the pattern's number compares with 0 as ``cmp_op`` says, else a number; on GpSimdE."""
     machine = current()
     target, tile = on_chip(machine, dst, "dst"), on_chip(machine, on_true_tile, "on_true_tile")
@@ -208,4 +197,4 @@ def affine_select(
     def compute(x: Array) -> Any:
         return np.where(chosen, x.reshape(chosen.shape), np.float32(on_false_value))
 
-    into(machine, dst, "affine_select", (GPSIMD,), [tile], compute, cost=tile)
+    return into(machine, dst, "affine_select", (GPSIMD,), [tile], compute, cost=tile)

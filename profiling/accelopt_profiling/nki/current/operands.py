@@ -22,18 +22,21 @@ from accelopt_profiling.nki.data.instruction import GPSIMD
 from accelopt_profiling.nki.data.memory_space import MemorySpace
 from accelopt_profiling.nki.emulator.machine import Machine
 from accelopt_profiling.nki.emulator.tile import Tile
+from accelopt_profiling.nki.frontend.allocation import Allocation
 from accelopt_profiling.nki.frontend.enums import NkiEngine
 
 #: Operations that treat values as bits: integers stay integers.
 BITWISE = frozenset({"bitwise_and", "bitwise_or", "bitwise_xor", "left_shift", "right_shift", "invert"})
 
 
-def on_chip(machine: Machine, value: Any, what: str) -> Tile:
-    """Return an operand that must be a tensor in SBUF or PSUM.
+def on_chip(machine: Machine, value: Any, what: str) -> Any:
+    """Return an operand that must be a tensor in SBUF or PSUM, or a destination that is to be allocated.
 
     Raises:
         KernelFaultError: it is something else, or lies in HBM.
     """
+    if isinstance(value, Allocation):
+        return value
     tile = machine.executor.operand(value, what)
     if tile.block.info.memory is MemorySpace.HBM:
         machine.fault("unsupported", f"The {what} lies in HBM; bring it to SBUF with nisa.dma_copy first.")
@@ -58,7 +61,7 @@ def engines(
     if engine.value not in (*usual, *more):
         machine.fault(
             "unsupported",
-            f"This instruction does not run on {engine.value}; it runs on {', '.join((*usual, *more))}.",
+            f"This instruction cannot run on {engine.value}; it runs on {', '.join((*usual, *more))}.",
         )
     return (engine.value,)
 
@@ -68,17 +71,24 @@ def per_partition(machine: Machine, tile: Tile) -> tuple[int, int]:
     return tile.shape[0], prod(tile.shape[1:])
 
 
-def same_size(machine: Machine, dst: Tile, source: Tile, what: str) -> None:
+def same_size(machine: Machine, dst: Tile | Allocation, source: Tile, what: str) -> None:
     """Check that both have as many partitions and as many elements per partition.
 
     Raises:
         KernelFaultError: they differ.
     """
-    if per_partition(machine, dst) != per_partition(machine, source):
+    if not isinstance(dst, Allocation) and per_partition(machine, dst) != per_partition(machine, source):
         machine.fault(
             "out-of-bounds",
             f"dst has the shape {dst.shape} and {what} {source.shape}: partitions and elements in each must agree.",
         )
+
+
+def allocated(dst: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether ``dst`` is to be allocated; it gets the ``shape`` then."""
+    if isinstance(dst, Allocation):
+        dst.shape = shape
+    return isinstance(dst, Allocation)
 
 
 def scalar_like(machine: Machine, value: Any, data: Tile, what: str) -> Any:
@@ -109,7 +119,9 @@ def matched(value: Any, data: Array) -> Any:
         return value
     if value.size == data.size:
         return value.reshape(data.shape)
-    return value.reshape(data.shape[0], *[1] * (data.ndim - 1))
+    if value.size == data.shape[0]:
+        return value.reshape(data.shape[0], *[1] * (data.ndim - 1))
+    return value
 
 
 def real(value: Any) -> Any:
@@ -176,6 +188,10 @@ def into(
 
     ``more`` are further tensors it touches, for the rule that GpSimdE has no way to PSUM. Returns the result, fresh.
     """
+    if isinstance(dst, Allocation):
+        return machine.executor.run(
+            opcode, where, operands, function, dst.dtype, dst.mask, dst.shape, cost=cost
+        )
     target = on_chip(machine, dst, "dst")
     tiles = [target, *more, *(o for o in operands if isinstance(o, Tile))]
     if where == (GPSIMD,) and any(t.block.info.memory is MemorySpace.PSUM for t in tiles):
@@ -183,7 +199,7 @@ def into(
     shape = target.shape
 
     def compute(*values: Any) -> Array:
-        result = np.asarray(function(*values)).reshape(shape)
+        result: Array = np.asarray(function(*values)).reshape(shape)
         if any(isinstance(v, np.ndarray) and np.may_share_memory(result, v) for v in values):
             result = result.copy()
         return result

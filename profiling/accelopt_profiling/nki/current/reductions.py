@@ -10,6 +10,7 @@ import numpy as np
 from accelopt_profiling.nki.compute.group_operations import cumulated
 from accelopt_profiling.nki.compute.operations import combined, halves, scanned
 from accelopt_profiling.nki.current.operands import (
+    allocated,
     into,
     matched,
     on_chip,
@@ -25,17 +26,10 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import current
 from accelopt_profiling.nki.frontend.accumulators import accumulate_rows, initial_registers
 from accelopt_profiling.nki.frontend.enums import ReduceCmd
+from accelopt_profiling.nki.operations.table import operations
 
 
-def tensor_reduce(
-    dst: Any,
-    op: Any,
-    data: Any,
-    axis: Any,
-    negate: bool = False,
-    keepdims: bool = False,
-    name: str | None = None,
-) -> None:
+def tensor_reduce(dst: Any, op: Any, data: Any, axis: Any, negate: bool, keepdims: bool) -> Any:
     """Reduce along the last free dimensions on VectorE."""
     machine = current()
     tile, target = on_chip(machine, data, "data"), on_chip(machine, dst, "dst")
@@ -61,10 +55,10 @@ def tensor_reduce(
         total = function(real(x), axis=axes)
         return -total if negate else total
 
-    into(machine, dst, "tensor_reduce", (VECTOR,), [tile], compute, cost=tile)
+    return into(machine, dst, "tensor_reduce", (VECTOR,), [tile], compute, cost=tile)
 
 
-def tensor_partition_reduce(dst: Any, op: Any, data: Any, name: str | None = None) -> None:
+def tensor_partition_reduce(dst: Any, op: Any, data: Any) -> Any:
     """Reduce over partitions on GpSimdE: slow."""
     machine = current()
     tile, target = on_chip(machine, data, "data"), on_chip(machine, dst, "dst")
@@ -73,7 +67,7 @@ def tensor_partition_reduce(dst: Any, op: Any, data: Any, name: str | None = Non
             "out-of-bounds", f"The reduction of {tile.shape} over partitions does not fit dst {target.shape}."
         )
     function = reduction(machine, op)
-    into(
+    return into(
         machine,
         dst,
         "tensor_partition_reduce",
@@ -85,9 +79,8 @@ def tensor_partition_reduce(dst: Any, op: Any, data: Any, name: str | None = Non
 
 
 def tensor_tensor_scan(
-    dst: Any, data0: Any, data1: Any, initial: Any, op0: Any, op1: Any, reverse0: bool = False,
-    reverse1: bool = False, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, data0: Any, data1: Any, initial: Any, op0: Any, op1: Any, reverse0: bool, reverse1: bool,
+) -> Any:  # fmt: skip
     """``r[i] = op1(op0(data0[i], r[i-1]), data1[i])`` along the free dimension on VectorE."""
     machine = current()
     a, b = on_chip(machine, data0, "data0"), on_chip(machine, data1, "data1")
@@ -102,13 +95,12 @@ def tensor_tensor_scan(
         left, right = (real(v).reshape(v.shape[0], -1) for v in (x, y))
         return scanned(left, right, begin, first, second, reverse0, reverse1)
 
-    into(machine, dst, "tensor_tensor_scan", (VECTOR,), [a, b, start], compute, cost=a)
+    return into(machine, dst, "tensor_tensor_scan", (VECTOR,), [a, b, start], compute, cost=a)
 
 
 def tensor_scalar_cumulative(
-    dst: Any, src: Any, op0: Any, op1: Any, imm0: Any, imm1: Any = None,
-    reduce_cmd: Any = ReduceCmd.reset_reduce, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, src: Any, op0: Any, op1: Any, imm0: Any, imm1: Any, reduce_cmd: Any,
+) -> Any:  # fmt: skip
     """``r[i] = op1(op0(src[i], imm0), r[i-1])`` on VectorE.
 
     It begins with the neutral value (``reset_reduce``), ``imm1`` (``load_reduce``), or where the last one ended.
@@ -127,24 +119,27 @@ def tensor_scalar_cumulative(
     number = scalar_like(machine, imm0, tile, "imm0")
     result = into(machine, dst, "tensor_tensor_scan", (VECTOR,), [tile, number, start], compute, cost=tile)
     accumulate_rows(machine, VECTOR, result)
+    return result
 
 
-def bn_stats(dst: Any, data: Any, name: str | None = None) -> None:
+def bn_stats(dst: Any, data: Any) -> Any:
     """Count, mean and centred sum of squares of the even elements, then of the odd ones: six columns."""
     machine = current()
     tile = on_chip(machine, data, "data")
-    elements = prod(tile.shape[1:])
-    if elements > 512:
-        machine.fault("capacity", f"bn_stats takes at most 512 elements per partition, not {elements}.")
-    if per_partition(machine, on_chip(machine, dst, "dst")) != (tile.shape[0], 6):
+    elements, most = prod(tile.shape[1:]), operations()["nisa.bn_stats"].limits["elements"]
+    if elements > most:
+        machine.fault("capacity", f"bn_stats takes at most {most} elements per partition, not {elements}.")
+    shape = (tile.shape[0], 6)
+    if not allocated(dst, shape) and per_partition(machine, on_chip(machine, dst, "dst")) != shape:
         machine.fault("out-of-bounds", f"bn_stats gives six elements per partition; dst is {dst.shape}.")
-    into(machine, dst, "bn_stats", (VECTOR,), [tile], lambda x: halves(real(x)), cost=tile)
+    return into(machine, dst, "bn_stats", (VECTOR,), [tile], lambda x: halves(real(x)), cost=tile)
 
 
-def bn_aggr(dst: Any, data: Any, name: str | None = None) -> None:
+def bn_aggr(dst: Any, data: Any) -> Any:
     """Compute mean and variance per partition from one or more results of ``bn_stats``."""
     machine = current()
     tile = on_chip(machine, data, "data")
     if prod(tile.shape[1:]) % 3:
         machine.fault("out-of-bounds", f"bn_aggr reads triples; data has the shape {tile.shape}.")
-    into(machine, dst, "bn_aggr", (VECTOR,), [tile], lambda x: combined(real(x)), cost=tile)
+    allocated(dst, (tile.shape[0], 2))
+    return into(machine, dst, "bn_aggr", (VECTOR,), [tile], lambda x: combined(real(x)), cost=tile)

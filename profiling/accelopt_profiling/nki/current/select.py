@@ -22,13 +22,12 @@ from accelopt_profiling.nki.data.instruction import GPSIMD, VECTOR
 from accelopt_profiling.nki.emulator.machine import Machine, current
 from accelopt_profiling.nki.emulator.tile import Tile
 from accelopt_profiling.nki.frontend.accumulators import accumulate
-from accelopt_profiling.nki.frontend.enums import ReduceCmd
 
 
 def select_reduce(
-    dst: Any, predicate: Any, on_true: Any, on_false: Any, reduce_res: Any = None, reduce_cmd: Any = ReduceCmd.idle,
-    reduce_op: Any = "max", reverse_pred: bool = False, name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, predicate: Any, on_true: Any, on_false: Any, reduce_res: Any, reduce_cmd: Any, reduce_op: Any,
+    reverse_pred: bool,
+) -> Any:  # fmt: skip
     """``on_true`` where the predicate is not zero, else ``on_false``; the maximum of the result on request."""
     machine = current()
     tile, chosen = on_chip(machine, on_true, "on_true"), on_chip(machine, predicate, "predicate")
@@ -43,13 +42,13 @@ def select_reduce(
 
     result = into(machine, dst, "select", (VECTOR,), [tile, chosen, other], compute, cost=tile)
     accumulate(machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res)
+    return result
 
 
 def range_select(
-    dst: Any, on_true_tile: Any, comp_op0: Any, comp_op1: Any, bound0: Any, bound1: Any,
-    reduce_cmd: Any = ReduceCmd.reset_reduce, reduce_res: Any = None, reduce_op: Any = "max", range_start: float = 0.0,
-    on_false_value: float = float(np.finfo(np.float32).min), name: str | None = None,
-) -> None:  # fmt: skip
+    dst: Any, on_true_tile: Any, comp_op0: Any, comp_op1: Any, bound0: Any, bound1: Any, reduce_cmd: Any,
+    reduce_res: Any, reduce_op: Any, range_start: float, on_false_value: float,
+) -> Any:  # fmt: skip
     """Select the elements whose position (from ``range_start``) passes both comparisons; the rest becomes the least
     float32."""
     machine = current()
@@ -70,6 +69,7 @@ def range_select(
 
     result = into(machine, dst, "range_select", (VECTOR,), [tile, low, high], compute, cost=tile)
     accumulate(machine, VECTOR, result, reduce_op, reduce_cmd, reduce_res)
+    return result
 
 
 def _eight(machine: Machine, tile: Tile, what: str) -> None:
@@ -80,7 +80,7 @@ def _eight(machine: Machine, tile: Tile, what: str) -> None:
 
 
 def _searched(machine: Machine, value: Any, what: str) -> Tile:
-    tile = on_chip(machine, value, what)
+    tile: Tile = on_chip(machine, value, what)
     elements = prod(tile.shape[1:])
     if not 8 <= elements <= 16384:
         machine.fault(
@@ -89,7 +89,7 @@ def _searched(machine: Machine, value: Any, what: str) -> Tile:
     return tile
 
 
-def max8(dst: Any, src: Any, name: str | None = None) -> None:
+def max8(dst: Any, src: Any) -> Any:
     """Find the eight largest values of each partition, largest first."""
     machine = current()
     tile = _searched(machine, src, "src")
@@ -99,16 +99,14 @@ def max8(dst: Any, src: Any, name: str | None = None) -> None:
         flat = real(x).reshape(x.shape[0], -1)
         return -np.sort(-flat, axis=1)[:, :8]
 
-    into(machine, dst, "max8", (VECTOR,), [tile], compute, cost=tile)
+    return into(machine, dst, "max8", (VECTOR,), [tile], compute, cost=tile)
 
 
 #: The partitions that one core of GpSimdE is connected to.
 _GPSIMD_PARTITIONS = 16
 
 
-def nonzero_with_count(
-    dst: Any, src: Any, index_offset: Any = 0, padding_val: int = -1, name: str | None = None
-) -> None:
+def nonzero_with_count(dst: Any, src: Any, index_offset: Any, padding_val: int) -> Any:
     """Write the positions of what is not zero, then padding, and the count last; in partitions 0, 16, 32, ... only."""
     machine = current()
     tile, target = on_chip(machine, src, "src"), on_chip(machine, dst, "dst")
@@ -129,7 +127,7 @@ def nonzero_with_count(
             out[row, -1] = len(found)
         return out
 
-    into(machine, written, "nonzero_with_count", (GPSIMD,), [read, index_offset], compute, cost=read)
+    return into(machine, written, "nonzero_with_count", (GPSIMD,), [read, index_offset], compute, cost=read)
 
 
 def _first_matches(data: Array, wanted: Array) -> Array:
@@ -146,7 +144,7 @@ def _first_matches(data: Array, wanted: Array) -> Array:
     return places
 
 
-def nc_find_index8(dst: Any, data: Any, vals: Any, name: str | None = None) -> None:
+def nc_find_index8(dst: Any, data: Any, vals: Any) -> Any:
     """Find the position of the first occurrence of each of eight values in its partition of ``data``."""
     machine = current()
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
@@ -158,12 +156,10 @@ def nc_find_index8(dst: Any, data: Any, vals: Any, name: str | None = None) -> N
         places = [(flat == eight[:, c : c + 1]).argmax(axis=1) for c in range(8)]
         return np.stack(places, axis=1)
 
-    into(machine, dst, "nc_find_index8", (VECTOR,), [tile, wanted], compute, cost=tile)
+    return into(machine, dst, "nc_find_index8", (VECTOR,), [tile, wanted], compute, cost=tile)
 
 
-def nc_match_replace8(
-    dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any = None, name: str | None = None
-) -> None:
+def nc_match_replace8(dst: Any, data: Any, vals: Any, imm: float, dst_idx: Any) -> Any:
     """``data`` with the first occurrence of each of eight values replaced by ``imm``; their places on request."""
     machine = current()
     tile, wanted = _searched(machine, data, "data"), on_chip(machine, vals, "vals")
@@ -191,4 +187,4 @@ def nc_match_replace8(
             [tile, wanted],
             lambda x, v: np.maximum(matches(x, v), 0),
         )
-    into(machine, dst, "nc_match_replace8", (VECTOR,), [tile, wanted], compute, cost=tile)
+    return into(machine, dst, "nc_match_replace8", (VECTOR,), [tile, wanted], compute, cost=tile)

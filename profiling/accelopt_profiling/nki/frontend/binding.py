@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from importlib import import_module
 from typing import Any, NoReturn
 
 from accelopt_profiling.nki.emulator.machine import limits, running_machine
+from accelopt_profiling.nki.frontend.allocation import returning
 from accelopt_profiling.nki.frontend.enums import CHOICES, NkiEngine
 from accelopt_profiling.nki.frontend.handle import handing
 from accelopt_profiling.nki.frontend.operators import NlOperation, NlToken
@@ -46,18 +47,25 @@ def choices(dialect: NkiDialect) -> dict[str, Any]:
     return {**engines, **CHOICES}
 
 
+@cache
+def instruction(dialect: NkiDialect, name: str) -> Callable[..., Any]:
+    """Return an instruction as a dialect calls it, for functions of ``nl`` that are made of some."""
+    return bound(operations()[f"nisa.{name}"], dialect)
+
+
 def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
     """Return the function that computes ``operation``, called with every argument that has an effect, by name.
 
     Calls with other arguments than the row's fault, and on cores that do not have the operation yet.
     """
-    function = computing(operation, dialect)
+    function = _in_form(operation, dialect)
     signature = operation.signatures[dialect]
     if signature.variadic or operation.kind == "range":  # a loop looks at the frame that calls it
         return function
     positional, taken = signature.positional, signature.names
     ignored = tuple(p.name for p in signature.parameters if p.ignored)
     defaults = {p.name: default_value(p.default) for p in signature.parameters if not p.required}
+    writes = operation.name.startswith("nisa.") and "dst" in taken
 
     def call(*arguments: Any, **named: Any) -> Any:
         values = {**defaults, **named}
@@ -74,7 +82,8 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
             refuse(f"{operation.name} needs {core}: name that target, or use another function.")
         for name in ignored:
             del values[name]
-        return function(**values)
+        result = function(**values)
+        return None if writes else result
 
     call.__name__ = call.__qualname__ = operation.short  # the name may be the ``op`` of an instruction
     call.__doc__ = operation.about
@@ -86,6 +95,20 @@ def computing(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
     module, _, name = operation.computes[dialect].rpartition(".")
     function: Callable[..., Any] = getattr(import_module(f"{_PACKAGE}.{module}"), name)
     return partial(function, operation) if operation.family else function
+
+
+def _in_form(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
+    """Return the function in the dialect's form: an instruction of both dialects is written in today's."""
+    function, today = computing(operation, dialect), operation.signatures.get("current")
+    if dialect == "current" or today is None or not operation.in_one_form or "dst" not in today.names:
+        return function
+    own = operation.signatures["beta1"].names - {"mask", "dtype"}  # of the destination
+    defaults = {
+        p.name: default_value(p.default)
+        for p in today.parameters
+        if not p.ignored and not p.required and p.name not in own
+    }
+    return returning(function, operation, defaults)
 
 
 def default_value(default: Any) -> Any:

@@ -114,6 +114,11 @@ class Operation:
     family: str = ""
     tokens: tuple[NkiDialect, ...] = ()
 
+    @property
+    def in_one_form(self) -> bool:
+        """True if one function computes it in both dialects."""
+        return len(self.computes) == len(DIALECTS) and len(set(self.computes.values())) == 1
+
     def returns_all(self, dialect: NkiDialect) -> bool:
         """Return whether a call of a dialect needs to name no tile that it writes."""
         signature = self.signatures.get(dialect)
