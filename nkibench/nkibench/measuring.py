@@ -12,7 +12,7 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, JobFailedError
-from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.jobs import Job, Limits, MeasureOptions, Source, Step
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding, KernelMeasurement, worst
@@ -60,7 +60,7 @@ def request_for(case: BenchmarkCase, target: str, text: str | None = None) -> Pr
         ),
         {"nki": target, "triton": target},
         limits=FULL_SIZE,
-        detail=False,
+        options=MeasureOptions(detail=False),
         background=True,
     )
 

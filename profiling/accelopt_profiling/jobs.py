@@ -79,15 +79,29 @@ class Job:
 
 
 @dataclass(frozen=True)
+class MeasureOptions:
+    """How a kernel is profiled.
+
+    ``extent`` leaves out what a comparison of times does not need; ``detail`` asks for the slow facts too (machine code
+    per line), ``timeline`` for when each engine does what. ``launches`` says of a kernel, by name, for which of how
+    many launches its cost is stated; where it says nothing or the run makes another number of launches, that is the
+    costliest. ``slow_configurations`` are an autotuner's, by kernel, that need not be tried
+    (``KernelMeasurement.slow_configurations``).
+    """
+
+    extent: Extent = "all"
+    detail: bool = True
+    timeline: bool = False
+    launches: dict[str, tuple[int, int]] = field(default_factory=dict)
+    slow_configurations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class ProfileParams:
     """Parameters of the step ``profile``.
 
     ``input_specs`` are shapes and dtypes seen for the same problem before, so that first numbers need not wait for
-    the inputs to be drawn; ``detail`` asks for the slow facts too (machine code per line), ``timeline``
-    for when each engine does what. ``extent`` leaves out what a comparison of times does not need. ``launches`` says of
-    a kernel, by name, for which of how many launches its cost is stated; where it says nothing or the run makes another
-    number of launches, that is the costliest. ``slow_configurations`` are an autotuner's, by kernel, that need not be
-    tried (``KernelMeasurement.slow_configurations``).
+    the inputs to be drawn.
     """
 
     kernels: list[Kernel]
@@ -95,12 +109,8 @@ class ProfileParams:
     target: str
     host: str = "local"
     input_specs: list[dict[str, Any]] | None = None
-    detail: bool = True
     seed: int = 0
-    timeline: bool = False
-    extent: Extent = "all"
-    launches: dict[str, tuple[int, int]] = field(default_factory=dict)
-    slow_configurations: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    options: MeasureOptions = MeasureOptions()
 
 
 @dataclass(frozen=True)

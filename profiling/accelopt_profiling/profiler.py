@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
-from accelopt_profiling.jobs import Extent, Job, Limits, ProfileParams, Runtime, Source, Step, StepError
+from accelopt_profiling.jobs import (
+    Job,
+    Limits,
+    MeasureOptions,
+    ProfileParams,
+    Runtime,
+    Source,
+    Step,
+    StepError,
+)
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel, kernels_in
 from accelopt_profiling.measurement import Dialect, FileMeasurement, KernelMeasurement
@@ -41,23 +50,17 @@ class ProfileRequest:
     """An examined kernel file to profile, for one target per dialect.
 
     ``kernels`` restricts to kernels of those names. ``input_specs`` remembers the inputs' shapes and dtypes by the
-    problem's content hash between requests, so that first numbers need not wait for the inputs to be drawn. ``detail``
-    asks for the slow facts too, ``timeline`` for the schedule of each engine; ``background`` jobs run at low priority.
-    ``inferred`` remembers the problems that were inferred for files without one.
-    ``extent`` is how far the profile goes, ``launches`` says for which launches and ``slow_configurations`` without
-    which configurations (``ProfileParams``). ``source`` are the files of the job where they do not lie on this machine.
+    problem's content hash between requests, so that first numbers need not wait for the inputs to be drawn;
+    ``inferred`` remembers the problems that were inferred for files without one. ``background`` jobs run at low
+    priority. ``source`` are the files of the job where they do not lie on this machine.
     """
 
     file: KernelFile
     targets: Mapping[Dialect, str]
     kernels: Sequence[str] | None = None
     limits: Limits = Limits()
-    detail: bool = True
+    options: MeasureOptions = field(default_factory=MeasureOptions)
     background: bool = False
-    timeline: bool = False
-    extent: Extent = "all"
-    launches: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    slow_configurations: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     inferred: MutableMapping[str, InferredProblem] = field(default_factory=dict)
     source: Source | None = None
@@ -162,8 +165,7 @@ def request_of(receipt: Receipt, limits: Limits) -> tuple[ProfileRequest, Kernel
     problem = ProblemLookup(params.problem, root=root)
     file = KernelFile(root / source.kernel, parsed.text, kernels_in(parsed), problem, parsed.imports)
     request = ProfileRequest(
-        file, {measured.dialect: params.target}, [measured.name], limits, params.detail, timeline=params.timeline,
-        extent=params.extent, launches=params.launches, slow_configurations=params.slow_configurations, source=source,
+        file, {measured.dialect: params.target}, [measured.name], limits, params.options, source=source,
     )  # fmt: skip
     return request, measured
 
@@ -172,9 +174,8 @@ def _params(request: ProfileRequest, dialect: Dialect, kernels: list[Kernel], ho
     ref = request.file.problem.ref
     assert ref is not None
     return ProfileParams(
-        kernels, ref, request.targets[dialect], host, request.input_specs.get(ref.content_hash), request.detail,
-        timeline=request.timeline, extent=request.extent, launches=dict(request.launches),
-        slow_configurations=dict(request.slow_configurations),
+        kernels, ref, request.targets[dialect], host, request.input_specs.get(ref.content_hash),
+        options=request.options,
     )  # fmt: skip
 
 

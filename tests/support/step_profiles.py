@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host, JobFailedError
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, MeasureOptions, Source, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import to_plain
 
@@ -23,9 +24,11 @@ class StepProfiles:
     def profile(
         self, files: dict[str, str], kernel: str, problem: dict[str, Any] | None, **params: Any
     ) -> dict[str, Any]:
-        """Profile all kernels of one of the files; ``params`` are those of the step besides."""
+        """Profile all kernels of one of the files; ``params`` are those of the step besides, and its options."""
         kernels = [k for k in find_kernels(files[kernel]).kernels if not k.device_function]
+        options = {o.name: params.pop(o.name) for o in fields(MeasureOptions) if o.name in params}
         given = {"kernels": to_plain(kernels), "problem": problem, "target": "h100", **params}
+        given["options"] = to_plain(MeasureOptions(**options))
         return self._loop.run_until_complete(self._run(Source(kernel, files), given))
 
     async def _run(self, source: Source, params: dict[str, Any]) -> dict[str, Any]:

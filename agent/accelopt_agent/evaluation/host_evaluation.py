@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import replace
-from types import MappingProxyType
 from typing import Any
 
 from accelopt_agent.evaluation.evaluators import CostUnavailableError, EvaluatorLostError
@@ -17,7 +16,7 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
-from accelopt_profiling.jobs import Extent
+from accelopt_profiling.jobs import Extent, MeasureOptions
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import (
@@ -194,9 +193,9 @@ class HostCost:
             kernel,
             names,
             self._specs,
-            extent,
-            self._launches,
-            self._slow,
+            MeasureOptions(
+                extent, detail=False, launches=dict(self._launches), slow_configurations=dict(self._slow)
+            ),
         )
         last: FileMeasurement | None = None
         try:
@@ -285,9 +284,7 @@ def profile_request(
     kernel: str | None,
     names: list[str] | None,
     specs: dict[str, list[dict[str, Any]]],
-    extent: Extent = "all",
-    launches: Mapping[str, tuple[int, int]] = MappingProxyType({}),
-    slow: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+    options: MeasureOptions,
 ) -> ProfileRequest:
     """Build the request that profiles ``names`` of ``text`` in the place of the request's file, with the problem for
     ``kernel``; ``specs`` caches input shapes."""
@@ -297,11 +294,8 @@ def profile_request(
         targets,
         names,
         request.limits,
-        detail=False,
+        options,
         background=True,
-        extent=extent,
-        launches=dict(launches),
-        slow_configurations=dict(slow),
         input_specs=specs,
     )
 

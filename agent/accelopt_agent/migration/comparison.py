@@ -9,7 +9,7 @@ from typing import Any
 
 from accelopt_agent.migration.file_migration import UnmovedLine, migrate_text
 from accelopt_profiling.hosts.host import Host, JobFailedError
-from accelopt_profiling.jobs import Job, Limits, Step
+from accelopt_profiling.jobs import Job, Limits, MeasureOptions, Step
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import kernels_in
 from accelopt_profiling.measurement import Finding
@@ -103,7 +103,7 @@ async def _profile_error(host: Host, file: KernelFile, text: str, target: str, l
     """Profile the new text in the place of the original; return the error that it ends in, "" for none."""
     parsed = try_parse(text)
     new_file = replace(file, text=text, discovery=kernels_in(parsed), imports=parsed.imports)
-    request = ProfileRequest(new_file, {"nki": target}, limits=limits, detail=False)
+    request = ProfileRequest(new_file, {"nki": target}, limits=limits, options=MeasureOptions(detail=False))
     findings: list[Finding] = []
     async with contextlib.aclosing(profile(host, request)) as measurements:
         async for measurement in measurements:

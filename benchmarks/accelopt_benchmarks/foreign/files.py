@@ -16,6 +16,7 @@ from typing import Any
 from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.local import LocalHost
+from accelopt_profiling.jobs import MeasureOptions
 from accelopt_profiling.profiler import ProfileRequest, profile
 from nkibench.liger import operators, timings
 from nkibench.liger.profiles import VERSION, fetch, profile_operators
@@ -41,7 +42,9 @@ async def _tutorials(folder: Path) -> GoalResult:
         try:
             for tutorial in TUTORIALS:
                 path = Path(shutil.copy(folder / f"{tutorial}.py", name))
-                request = ProfileRequest(examine(path, path.read_text()), {"triton": "h100"}, detail=False)
+                request = ProfileRequest(
+                    examine(path, path.read_text()), {"triton": "h100"}, options=MeasureOptions(detail=False)
+                )
                 async with aclosing(profile(host, request)) as growing:
                     last = [found async for found in growing][-1]
                 launched = [k for k in last.kernels if k.stage != "traced"]

@@ -19,7 +19,7 @@ from accelopt_agent.search.plan import SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host
-from accelopt_profiling.jobs import Limits
+from accelopt_profiling.jobs import Limits, MeasureOptions
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.pytorch.reference_step import reference_times
@@ -144,7 +144,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
         examined,
         {"triton": plan.target, "nki": plan.target},
         limits=plan.limits,
-        detail=False,
+        options=MeasureOptions(detail=False),
         background=True,
     )
     if not examined.kernels:

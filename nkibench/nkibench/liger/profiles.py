@@ -17,6 +17,7 @@ from platformdirs import user_cache_path
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.jobs import MeasureOptions
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.profiler import ProfileRequest, profile
 from nkibench.liger.operators import OPERATORS, problem_text
@@ -42,7 +43,9 @@ async def profile_operators(
         path = folder / f"liger_{name}.py"
         shutil.copy(package / "liger_kernel" / "ops" / f"{name}.py", path)
         path.with_name(f"liger_{name}_problem.py").write_text(problem_text(name))
-        request = ProfileRequest(examine(path, path.read_text()), {"triton": target}, detail=False)
+        request = ProfileRequest(
+            examine(path, path.read_text()), {"triton": target}, options=MeasureOptions(detail=False)
+        )
         async with aclosing(profile(host, request)) as growing:
             results = [found async for found in growing]
         yield _outcome(name, results[-1])

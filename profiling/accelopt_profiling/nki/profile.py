@@ -119,7 +119,7 @@ class _ProfileRun:
             self.load()
             if params.input_specs:
                 self.trace(stand_ins(params.input_specs))
-            if params.extent != "all" and self.traced is not None:
+            if params.options.extent != "all" and self.traced is not None:
                 return self.measurements()
             with problem_errors(self.context, "get_inputs"):
                 inputs = self.problem.inputs(params.seed)
@@ -127,7 +127,7 @@ class _ProfileRun:
             if specs is not None and specs != params.input_specs:
                 self.context.emit({"input_specs": specs})
                 self.trace(stand_ins(specs))
-            if params.extent != "all" and self.traced is not None:
+            if params.options.extent != "all" and self.traced is not None:
                 return self.measurements()
             if not sdk:
                 self.check(inputs)
@@ -322,7 +322,11 @@ class _ProfileRun:
                 self.stage,
                 self.toolchain,
             )
-            shown = timeline(answer.schedule) if self.params.timeline and self.stage == "checked" else None
+            shown = (
+                timeline(answer.schedule)
+                if self.params.options.timeline and self.stage == "checked"
+                else None
+            )
             return self._with_what_ran(kernel, replace(measured, timeline=shown))
         has_no_room = faulty and self.fault is not None and self.fault.code == "capacity"
         launchable = Launchability("no", Known.EXECUTED) if has_no_room else Launchability()

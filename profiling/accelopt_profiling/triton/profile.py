@@ -72,7 +72,7 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
         raise StepFailedError(StepError("unsupported", str(error))) from error
     run, problem = _Profile(context, params, target), params.problem
     made = run.run()
-    if problem is None or params.extent != "all":
+    if problem is None or params.options.extent != "all":
         return made
     if layout_of(problem).runs_itself and not any(result.executions for result in run.results):
         problem = instead_of_own_run(context, problem)
@@ -101,7 +101,11 @@ class _Profile:
         text = context.source.files[context.source.kernel]
         self.results = [
             KernelResults(
-                k, target, text, params.launches.get(k.name), params.slow_configurations.get(k.name, ())
+                k,
+                target,
+                text,
+                params.options.launches.get(k.name),
+                params.options.slow_configurations.get(k.name, ()),
             )
             for k in params.kernels
         ]
@@ -122,7 +126,7 @@ class _Profile:
             self._self_run()
             self._compile(compile_launch)
             self._tune()
-        elif self.params.extent != "all":
+        elif self.params.options.extent != "all":
             self._cost_run()
         else:
             self._hollow_run()
@@ -136,7 +140,7 @@ class _Profile:
             self._tune()
         for result in self.results:
             result.compile_each()
-        if self.params.detail:
+        if self.params.options.detail:
             self._compile(_with_machine_code)
         return self.measurements()
 
@@ -152,7 +156,7 @@ class _Profile:
 
     def _cost_run(self) -> None:
         """Count and compile, on zeros for inputs where each kernel runs with them; compare nothing."""
-        if self.params.extent == "cost":
+        if self.params.options.extent == "cost":
             self._hollow_run()
         if not all(result.counted for result in self.results):
             self._sampled_run()
@@ -291,7 +295,7 @@ class _Profile:
                 self._take(session)
                 self._emit("executed")
 
-        whole, loops = (CHECK_WORK, LOOP_WORK) if self.params.extent == "all" else (0, 0)
+        whole, loops = (CHECK_WORK, LOOP_WORK) if self.params.options.extent == "all" else (0, 0)
         with emulated(
             self.target.name, sample=SAMPLE, whole_work=whole, lenient=True, observe=first_of_a_kernel,
             loop_work=loops,

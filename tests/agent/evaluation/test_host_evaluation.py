@@ -94,7 +94,7 @@ async def test_a_kernel_that_cannot_be_run_is_told_and_not_searched(tmp_path: Pa
 
 
 def extents(host: PlayedHost) -> list[str]:
-    return [job.steps[0].params["extent"] for job in host.jobs]
+    return [job.steps[0].params["options"]["extent"] for job in host.jobs]
 
 
 async def test_the_original_is_compared_as_a_candidate_would_be(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ def with_unlaunched(
     """Return the measurements of a file without a problem, with those of kernels that its inferred call did not launch:
     the first few are profiled with a call of their own, of the function that ``profile`` gets too. What that does not
     launch either stays as it is."""
-    if params.problem is None or params.problem.origin != "inferred" or params.extent != "all":
+    if params.problem is None or params.problem.origin != "inferred" or params.options.extent != "all":
         return made
     measurements = {measurement.name: measurement for measurement in made}
     silent = replace(context, emit=lambda _: None)  # the file's problem is the first one
