@@ -11,6 +11,18 @@ class HostUnavailableError(UserError):
     """The host cannot be reached. Work that needs no host goes on."""
 
 
+class RefusedError(UserError):
+    """The answer is no; the message says why, and ``code`` for programs."""
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class MemoryUnusableError(UserError):
+    """The memory's database cannot be used. Work that stores nothing goes on."""
+
+
 def file_fault(error: BaseException, files: str = "") -> str:
     """Return what failed at a file, or for want of memory, in a sentence; "" for another error. ``files`` are named
     where the error says none."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass
 from typing import TypeVar
 
 from accelopt_agent.events import ModelCall
@@ -17,21 +16,12 @@ from accelopt_agent.search.versions import MeasuredVersions, measured_versions
 from accelopt_agent.suggestions.lesson import EXPLAINED, keep_explanation, kept_explanation
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.features.explanation import ModelExplanation, explanation
+from accelopt_lsp.service.protocol import Explanation
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.plain import from_plain, to_plain
 
 T = TypeVar("T")
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """The page as it stands. ``model`` wrote the words at its head, "" where nobody did; ``calls`` are what was paid
-    for them, now or earlier."""
-
-    text: str
-    model: str = ""
-    calls: tuple[ModelCall, ...] = ()
 
 
 async def explanations(
@@ -61,9 +51,10 @@ async def explanations(
     if kept := await _from(memory, lambda m: _kept(m, suggestion, key), None):
         text, call = kept
         remark = f"From the memory; it had taken {ledger_line([call])}"
-        yield Explanation(await page(ModelExplanation(model.model, text), remark), model.model, (call,))
+        yield Explanation(await page(ModelExplanation(model.model, text), remark), model.model, calls=(call,))
         return
-    yield Explanation(await page(None, f"The model {model.model} is being asked for its explanation..."))
+    asking = f"The model {model.model} is being asked for its explanation..."
+    yield Explanation(await page(None, asking), asked=model.model)
     calls: list[ModelCall] = []
     try:
         text = await explain(
@@ -76,7 +67,7 @@ async def explanations(
     data = to_plain({"suggestion": suggestion.id, "text": text, "call": calls[0]})
     await _from(memory, lambda m: keep_explanation(m, suggestion, data, key), None)
     yield Explanation(
-        await page(ModelExplanation(model.model, text), ledger_line(calls)), model.model, tuple(calls)
+        await page(ModelExplanation(model.model, text), ledger_line(calls)), model.model, calls=tuple(calls)
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,32 +11,33 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
+    from accelopt_lsp.service.protocol import FileText
     from accelopt_lsp.settings.load import Settings
     from accelopt_lsp.settings.values import HostSettings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.hosts.host import Host
     from accelopt_profiling.hosts.worker_host import WorkerHost
-    from accelopt_profiling.kernels import Kernel
     from accelopt_profiling.measurement import Dialect
 
 _said: set[str] = set()
 
 
-def _say_once(line: str) -> None:
+def say_once(line: str) -> None:
     if line not in _said:
         _said.add(line)
         say(line)
 
 
 def settings_for(start: Path, flags: Mapping[str, Any] | None = None, preset: str | None = None) -> Settings:
-    """Return the settings that hold for a file or folder, with those of a preset over them.
+    """Return the settings that hold for a file or folder, with those of a preset over them. No folder is untrusted:
+    who types a command wants its files run.
 
     Raises:
         UserError: a flag is wrong; it was typed just now, so it is not passed over.
     """
     from accelopt_lsp.settings.load import load_settings
 
-    settings = load_settings(start, flags=flags, preset=preset)
+    settings = replace(load_settings(start, flags=flags, preset=preset), untrusted=None)
     if settings.unapproved is not None and str(settings.unapproved) not in _said:
         _said.add(str(settings.unapproved))
         folder = settings.unapproved.folder
@@ -69,34 +70,42 @@ def open_memory(
     from accelopt_memory.memory import Memory
 
     settings = settings or settings_for(Path.cwd())
-    if to_keep and settings.memory.mode == "off":
-        raise UserError(
-            "The setting `memory.mode` is `off`: nothing is kept. Set it to `local` or `project`."
-        )
+    if to_keep:
+        require_memory(settings)
     project = settings.memory_project
     memory = Memory.open(settings.memory_path, read_only=read_only and project is None, project=project)
-    if not memory.connection.read_only:
-        for file in memory.refresh():
-            _say_once(f"Not read: {file}")
+    refresh(memory)
     return memory
 
 
-def memory_with(
-    entry: str, flags: Mapping[str, Any] | None = None, *, read_only: bool = False, to_keep: bool = False
-) -> tuple[Memory, Settings]:
-    """Open the memory that has an entry of this id, or beginning of one: that of the working folder, else the person's
-    or a project's. With it come the settings for the file that the entry is about.
+def require_memory(settings: Settings) -> None:
+    """Raise UserError where the settings say that nothing is kept."""
+    if settings.memory.mode == "off":
+        raise UserError(
+            "The setting `memory.mode` is `off`: nothing is kept. Set it to `local` or `project`."
+        )
 
-    Where none has it, that is the memory of the working folder. Raises as ``open_memory``.
+
+def refresh(memory: Memory) -> None:
+    """Take in the files of a project's memory that are new; one that cannot be read is told once."""
+    if not memory.connection.read_only:
+        for file in memory.refresh():
+            say_once(f"Not read: {file}")
+
+
+def settings_with(entry: str, flags: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings for the file that an entry of the memory is about, by its id or the beginning of one, with
+    the memory that has it: that of the working folder, else the person's or a project's.
+
+    Where none has it, they are those of the working folder.
     """
     here = settings_for(Path.cwd(), flags)
     for path in _memories(here):
         file = _file_of(entry, path)
         if file is not None:
             about = settings_for(Path(file), flags) if Path(file).is_file() else here
-            settings = about if about.memory_path == path else _with_memory(about, path)
-            return open_memory(settings, read_only=read_only, to_keep=to_keep), about
-    return open_memory(here, read_only=read_only, to_keep=to_keep), here
+            return about if about.memory_path == path else _with_memory(about, path)
+    return here
 
 
 def _memories(settings: Settings) -> list[Path]:
@@ -137,7 +146,7 @@ def open_host(settings: Settings) -> Host:
     return host_named(settings, settings.host)
 
 
-def host_named(settings: Settings, name: str, on_incomplete: Callable[[str], None] = _say_once) -> Host:
+def host_named(settings: Settings, name: str, on_incomplete: Callable[[str], None] = say_once) -> Host:
     """``local``, or a host of the settings. A job that is interrupted is run again. ``on_incomplete`` gets one line
     about a host that does not isolate kernels completely; on the command line it is said once."""
     from accelopt_profiling.hosts.retrying_host import RetryingHost
@@ -185,36 +194,65 @@ def _ray_host(name: str, host: HostSettings) -> WorkerHost:
 _KINDS: dict[str, Callable[[str, HostSettings], WorkerHost]] = {"ssh": _ssh_host, "ray": _ray_host}
 
 
-def targets_for(
-    settings: Settings,
-    asked: str | None,
-    kernels: Iterable[Kernel] = (),
-    dialects: Collection[Dialect] | None = None,
-) -> dict[Dialect, str]:
-    """Return the target per dialect for a file with these kernels; ``asked`` (a flag) goes for the dialect whose
-    hardware it is, which must be one of ``dialects``, those of the kernels where None.
+def with_target(settings: Settings, asked: str | None, dialects: Collection[Dialect]) -> Settings:
+    """Return the settings with the target ``asked`` (a flag) for the dialect whose hardware it is, which must be one of
+    ``dialects``, where any are given.
 
     Raises:
         UserError: there is no such target, or it runs none of the kernels.
     """
     from accelopt_profiling.targets.target import UnknownTargetError, load_target, target_names
 
-    kernels = list(kernels)
-    targets = settings.targets(kernels)
     if asked is None:
-        return targets
+        return settings
     try:
         target = load_target(asked)
     except UnknownTargetError as error:
         raise UserError(f"--target: {error}.") from None
     dialect: Dialect = "triton" if target.kind == "gpu" else "nki"
-    runnable = {k.dialect for k in kernels} if dialects is None else dialects
-    if runnable and dialect not in runnable:
+    if dialects and dialect not in dialects:
         names, kind = ("NKI", "neuron") if dialect == "triton" else ("Triton", "gpu")
         choices = ", ".join(target_names(kind))
         raise UserError(f"--target: {target.title} runs no {names} kernels; choose one of: {choices}.")
-    targets[dialect] = target.name
-    return targets
+    return replace(settings, target=replace(settings.target, **{dialect: target.name}))
+
+
+def read_file(
+    path: Path,
+    settings: Settings,
+    target: str | None = None,
+    *,
+    kernels: Collection[str] = (),
+    among_others: bool = False,
+    text: str | None = None,
+) -> FileText:
+    """Return a kernel file, examined under its settings, with the target ``target`` (a flag) for ``kernels``, or all;
+    ``among_others``: it may be meant for other files alone. ``text`` stands in the place of the file's.
+
+    Raises:
+        UserError: it cannot be read, or the target runs none of the kernels.
+    """
+    from accelopt_lsp.service.protocol import FileText
+    from accelopt_profiling.examination import examine
+
+    text = read_source(path) if text is None else text
+    examined = examine(path.resolve(), text, project_root=settings.project_root, problem=settings.problem)
+    dialects = {k.dialect for k in examined.kernels if not kernels or k.name in kernels}
+    settings = with_target(settings, target, ("triton", "nki") if among_others else dialects)
+    return FileText(examined, settings, label=str(path))
+
+
+def write_new(path: Path, text: str) -> None:
+    """Write a source file that is not there yet. Raises UserError: it is, or cannot be written."""
+    from accelopt_profiling.source_text import encode_source
+
+    try:
+        with path.open("xb") as file:
+            file.write(encode_source(text))
+    except FileExistsError:
+        raise UserError(f"{path} exists already.") from None
+    except OSError as error:
+        raise UserError(f"{path} cannot be written: {error.strerror}.") from None
 
 
 def read_source(path: Path) -> str:

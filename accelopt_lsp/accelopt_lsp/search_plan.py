@@ -1,11 +1,15 @@
-"""Read from the settings how to search, and what a search may use."""
+"""Read from the settings how to search, what a search may use, and who proposes."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
+from accelopt_lsp.errors import UserError
+
 if TYPE_CHECKING:
+    from accelopt_agent.model.team import ModelTeam
     from accelopt_agent.request import Budget
     from accelopt_agent.search.plan import SearchPlan
     from accelopt_lsp.settings.load import Settings
@@ -39,3 +43,16 @@ def search_budget(settings: Settings) -> Budget:
         tokens=search.tokens or None,
         percent_of_peak=None if search.percent_of_peak >= 100 else search.percent_of_peak,
     )
+
+
+def require_proposer(sources: Collection[str], team: ModelTeam | None) -> None:
+    """Make sure that somebody proposes.
+
+    Raises:
+        UserError: a model is the only source, and none is asked.
+    """
+    if set(sources) == {"model"} and team is None:
+        raise UserError(
+            "Only a model may propose (--sources or --preset), and none is asked: configure one (`accelopt model`), or "
+            "in a benchmark give --model, --simulate or --conversation."
+        )

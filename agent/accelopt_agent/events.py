@@ -102,6 +102,11 @@ class KernelSkipped(ProgressText):
 
 
 @dataclass(frozen=True)
+class ModelSkipped(ProgressText):
+    """A model is configured and not asked; the text says why."""
+
+
+@dataclass(frozen=True)
 class Finished:
     """The end of the run: its reason (one line), its use and the ledger of its model calls.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from support.command import Command
 from support.toy_search import TEXT, WIDE, ToyProposer, play, request
 
 from accelopt_agent.events import SuggestionFound
+from accelopt_lsp.errors import UserError
 from accelopt_lsp.service.local import LocalService
 from accelopt_lsp.service.protocol import FileText
 from accelopt_lsp.settings.load import load_settings
@@ -47,7 +49,10 @@ async def _offered(path: Path, suggestion_id: str) -> list[str]:
     file, service = FileText(examine(path, TEXT), settings), LocalService()
     try:
         stored = (await service.stored_searches(file)).suggestions
-        named = await service.suggestion(suggestion_id, settings)
+        with contextlib.suppress(UserError):
+            named = await service.suggestion(suggestion_id, settings)
+            assert named is not None
+            stored = [*stored, named]
     finally:
         await service.close()
-    return [s.id for s in (*stored, *([named] if named else []))]
+    return [s.id for s in stored]

@@ -188,7 +188,7 @@ def test_a_host_that_is_lost_is_exit_code_3_and_the_search_can_be_continued(
         async def close(self) -> None:
             pass
 
-    monkeypatch.setattr("accelopt_lsp.cli.optimize.open_host", lambda settings: Lost())
+    monkeypatch.setattr("accelopt_lsp.service.host_profiles.host_named", lambda *asked: Lost())
     (home / "silu.py").write_text(SILU)
     ended = accelopt("optimize", "silu.py", "--no-model", "--json")
     assert ended.code == 3

@@ -10,8 +10,8 @@ import pytest
 from support.command import Command
 from support.nki_kernels import FASTER, SILU, WRONG
 
-from accelopt_lsp.cli.replay import compare
 from accelopt_lsp.cli.watch import kernel_files
+from accelopt_lsp.service.replaying import compare
 from accelopt_memory.memory import Memory
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency
 from accelopt_profiling.quantity import Known, compiled

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_a_signal_wakes_a_search_that_waits(number: signal.Signals) -> None:
 
     async def search() -> None:
         control = SearchControl()
-        with stopped_by_signals(control):
+        with stopped_by_signals(partial(control.stop, "interrupted")):
             thread = threading.Timer(0.2, lambda: signal.pthread_kill(threading.get_ident(), number))
             thread.start()
             with pytest.raises(SearchStoppedError, match="interrupted"):

@@ -14,7 +14,7 @@ import pytest
 from support.nki_kernels import FASTER, SILU, WRONG
 
 from accelopt_lsp.cli.watch import Watcher, is_watched, kernel_files
-from accelopt_lsp.settings.load import load_settings
+from accelopt_lsp.service.local import LocalService
 
 
 def endless(name: str) -> str:
@@ -53,9 +53,16 @@ class Followed:
     """A watcher at work, and a way to wait for what it shows."""
 
     def __init__(self, folder: Path) -> None:
-        self.watcher = Watcher(folder, load_settings(folder), None)
+        self.watcher = Watcher(folder, {}, None)
         self._changed = asyncio.Event()
         self.watcher.changed = self._changed.set
+
+    async def follow(self) -> None:
+        service = LocalService()
+        try:
+            await self.watcher.follow(service)
+        finally:
+            await service.close()
 
     async def until(self, wanted: dict[str, str]) -> None:
         """Wait until the correctness shown per file name is ``wanted``."""
@@ -80,7 +87,7 @@ async def test_a_watch_follows_what_is_saved(home: Path) -> None:
     folder.mkdir()
     (folder / "a.py").write_text(SILU)
     followed = Followed(folder)
-    watching = asyncio.create_task(followed.watcher.run(forever=True))
+    watching = asyncio.create_task(followed.follow())
     try:
         await followed.until({"a.py": "passed"})
         (folder / "a.py").write_text(WRONG)
@@ -104,7 +111,7 @@ async def test_a_save_during_a_profile_starts_over(home: Path) -> None:
     name = f"watched {os.getpid()}"
     (folder / "a.py").write_text(endless(name))
     followed = Followed(folder)
-    watching = asyncio.create_task(followed.watcher.run(forever=True))
+    watching = asyncio.create_task(followed.follow())
     try:
         pid = await running(name)
         (folder / "a.py").write_text(SILU)

@@ -79,7 +79,7 @@ async def test_a_cancelled_search_says_what_it_has(editor: Editor, tmp_path: Pat
     uri = await searching(editor, "neovim", tmp_path / "k.py")
     await editor.title(uri, "1 checked faster version")  # one that has begun ends with what it has
     await choose(editor, uri, "cancel")
-    await editor.message("silu: 1 suggestion: cancelled.")
+    await editor.message("silu: 1 suggestion: cancelled; the best is 2.0x est.")
     await gone(editor, uri, "optimizing")
 
 

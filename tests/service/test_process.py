@@ -11,11 +11,13 @@ import pytest
 from support.forked import Parent
 from support.waiting import PATIENCE
 
+from accelopt_agent.events import Event, Finished, SuggestionFound
 from accelopt_agent.model.editor_request import Complete, EditorModelReply, EditorModelRequest, no_models
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.service.peer import Peer
 from accelopt_lsp.service.process import ProcessService
-from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchEvent, SearchRequest, Surface
+from accelopt_lsp.service.protocol import FileText, SearchRequest
+from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.examination import examine
 
@@ -62,10 +64,9 @@ async def test_results_come_as_they_grow(engine: ProcessService) -> None:
 
 async def test_a_search_offers_and_ends(engine: ProcessService) -> None:
     events = [event async for event in engine.optimize(file(), "scale", SearchRequest(job="j"))]
-    assert isinstance(events[-1], SearchEnd)
-    found = [e for e in events if hasattr(e, "diff")]
-    assert len(found) == 1
-    assert await engine.suggestion(found[0].id, load_settings()) == found[0]
+    assert isinstance(events[-1], Finished)
+    (offered,) = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    assert await engine.suggestion(offered.id, load_settings()) == offered
 
 
 async def test_a_search_rests_and_goes_on(engine: ProcessService) -> None:
@@ -75,8 +76,8 @@ async def test_a_search_rests_and_goes_on(engine: ProcessService) -> None:
         await engine.pause("j", True)
         await engine.pause("j", False)
         rest = [event async for event in events]
-    assert isinstance(rest[-1], SearchEnd)
-    assert rest[-1].message.endswith("Resumed.")
+    assert isinstance(rest[-1], Finished)
+    assert rest[-1].reason.endswith("Resumed.")
 
 
 async def test_problems_are_raised_as_what_they_are(engine: ProcessService) -> None:
@@ -114,11 +115,11 @@ async def test_the_childs_questions_reach_the_editors_model(engine: ProcessServi
     surface = Recorded()
     engine.surface = surface
     events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
-    assert "unsupported" in events[-1].message  # nobody lends one yet
+    assert "unsupported" in events[-1].reason  # nobody lends one yet
     surface.ask = complete
     events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
-    assert isinstance(events[-1], SearchEnd)
-    assert "You plan. The kernel scale." in events[-1].message
+    assert isinstance(events[-1], Finished)
+    assert "You plan. The kernel scale." in events[-1].reason
 
 
 async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessService) -> None:
@@ -127,7 +128,7 @@ async def test_a_question_that_fails_is_answered_all_the_same(engine: ProcessSer
 
     engine.surface = Recorded(broken)
     events = [event async for event in engine.optimize(file(ASKING), "scale", SearchRequest(job="j"))]
-    assert "no wire" in events[-1].message
+    assert "no wire" in events[-1].reason
 
 
 async def test_cancelling_takes_the_question_back(engine: ProcessService) -> None:
@@ -151,7 +152,7 @@ async def test_cancelling_takes_the_question_back(engine: ProcessService) -> Non
     await asyncio.wait_for(taken_back.wait(), PATIENCE)
 
 
-async def _last(events: AsyncGenerator[SearchEvent, None]) -> None:
+async def _last(events: AsyncGenerator[Event, None]) -> None:
     async for _ in events:
         pass
 

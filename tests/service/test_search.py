@@ -11,12 +11,13 @@ import pytest
 from support.nki_kernels import SILU
 
 from accelopt_agent.candidate import Candidate
-from accelopt_agent.events import CandidateTried, Finished, ProgressText, SuggestionFound, Usage
+from accelopt_agent.events import CandidateTried, Finished, ModelSkipped, ProgressText, SuggestionFound, Usage
 from accelopt_agent.model.editor_request import no_models
 from accelopt_agent.search.control import SearchControl
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
-from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchProgress, SearchRequest
-from accelopt_lsp.service.search import SearchProgressFormatter, search_events
+from accelopt_lsp.features.search_line import SearchLine
+from accelopt_lsp.service.protocol import FileText, SearchRequest
+from accelopt_lsp.service.search import search_events
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.verdict import Verdict
@@ -34,37 +35,37 @@ def suggestion(value: float) -> Suggestion:
 
 
 def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
-    told = SearchProgressFormatter("silu", 40)
+    told = SearchLine("silu", 40)
     first = told.of(ProgressText("silu: checking that it is right: Widen."))
-    assert first == [SearchProgress("0 of 40 tried: checking that it is right: Widen.", 0, 0.0)]
+    assert first == ("0 of 40 tried: checking that it is right: Widen.", 0.0)
     told.of(SuggestionFound(suggestion(2.0)))
     told.of(SuggestionFound(suggestion(1.5)))
-    (later,) = told.of(ProgressText("silu: " + "very " * 40 + "long"))
-    assert isinstance(later, SearchProgress)
-    assert later.message.startswith("0 of 40 tried, best 2.0x est.: very very")
-    assert later.message.endswith("...")
-    assert len(later.message) < 120
+    later = told.of(ProgressText("silu: " + "very " * 40 + "long"))
+    assert later is not None
+    assert later[0].startswith("0 of 40 tried, best 2.0x est.: very very")
+    assert later[0].endswith("...")
+    assert len(later[0]) < 120
 
 
 def test_how_a_version_came_out_is_not_cut_and_its_last_step_is_told() -> None:
     chain = f"Load rows in full; then: Widen{' the tile' * 12}."
     event = CandidateTried(3, Candidate("silu", "", "rule:widen", chain), "faster", Latency())
-    (told,) = SearchProgressFormatter("silu", 40).of(event)
-    assert isinstance(told, SearchProgress)
-    assert told.message.startswith("3 of 40 tried: faster, unchecked: Widen the tile")
+    told = SearchLine("silu", 40).of(event)
+    assert told is not None
+    assert told[0].startswith("3 of 40 tried: faster, unchecked: Widen the tile")
     short = Candidate("silu", "", "rule:b", "A; then: B; then: C.")
     assert short.last_step == "C (after 2 other steps)"
 
 
 def test_the_end_says_what_the_best_is_worth() -> None:
-    told = SearchProgressFormatter("silu", 6, remark="Nobody agreed that a model is asked.")
-    none = told.of(Finished("r", "nothing faster found: all 6 candidates are tried", Usage(candidates=6)))
+    told = SearchLine("silu", 6)
+    told.of(ModelSkipped("Nobody agreed that a model is asked."))
+    none = told.end(Finished("r", "nothing faster found: all 6 candidates are tried", Usage(candidates=6)))
     said = "silu: nothing faster found: all 6 candidates are tried. Nobody agreed that a model is asked."
-    assert none == [SearchEnd(0, said)]
+    assert none == said
     told.of(SuggestionFound(suggestion(2.0)))
-    (end,) = SearchProgressFormatter.of(told, Finished("r", "1 suggestion", Usage()))
-    assert isinstance(end, SearchEnd)
-    assert end.message.startswith("silu: 1 suggestion; the best is 2.0x est. (1.8-2.2).")
+    end = told.end(Finished("r", "1 suggestion", Usage()))
+    assert end.startswith("silu: 1 suggestion; the best is 2.0x est. (1.8-2.2).")
 
 
 def test_what_was_not_checked_is_said_at_the_end() -> None:
@@ -78,10 +79,9 @@ def test_what_was_not_checked_is_said_at_the_end() -> None:
         for n in (3, 5)
     )
     event = Finished("r", "no suggestion so far: cancelled", Usage(), ending="stopped", unchecked=versions)
-    (end,) = SearchProgressFormatter("silu", 40).of(event)
-    assert isinstance(end, SearchEnd)
-    assert "not checked yet: est. 3 us by Widen 3 and 1 more." in end.message
-    assert end.message.endswith("Resume the search to continue it.")
+    end = SearchLine("silu", 40).end(event)
+    assert "not checked yet: est. 3 us by Widen 3 and 1 more." in end
+    assert end.endswith("Resume the search to continue it.")
 
 
 @pytest.mark.parametrize("stage", ["the host", "the model's key"])
@@ -94,7 +94,7 @@ async def test_a_search_that_has_not_begun_is_stopped_too(
         if stage == "the model's key":
             loop.call_soon_threadsafe(reached.set)
             over.wait(60)
-        return None, "none"
+        return None, ""
 
     class Hosts:
         def known_problem(self, file: FileText, kernel: str) -> None:
@@ -107,9 +107,20 @@ async def test_a_search_that_has_not_begun_is_stopped_too(
     monkeypatch.setattr("accelopt_lsp.service.search.resolve_team", key)
     file = FileText(examine(tmp_path / "k.py", SILU), load_settings(tmp_path, environ={}))
     control = SearchControl()
-    events = search_events(file, "silu", SearchRequest(), Hosts(), None, no_models, control)  # type: ignore[arg-type]
+    events = search_events(
+        file,
+        "silu",
+        SearchRequest(),
+        Hosts(),
+        None,
+        no_models,
+        control,
+        in_editor=True,  # type: ignore[arg-type]
+    )
     reading = asyncio.ensure_future(anext(events))
     await asyncio.wait_for(reached.wait(), 60)
     control.stop("cancelled")
-    assert await asyncio.wait_for(reading, 60) == SearchEnd(0, "silu: nothing was tried: cancelled.")
+    end = await asyncio.wait_for(reading, 60)
+    assert end == Finished("", "nothing was tried: cancelled", Usage(), ending="stopped")
+    assert SearchLine("silu", 40).end(end) == "silu: nothing was tried: cancelled."
     over.set()

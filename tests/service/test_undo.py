@@ -19,7 +19,7 @@ async def test_a_save_and_an_opening_are_told_apart(tmp_path: Path, monkeypatch:
     def notice(memory: object, file: str, hashes: object, read_at: float, *, opened: bool) -> None:
         noticed.append((file, read_at, opened))
 
-    monkeypatch.setattr(local, "notice_undone", notice)
+    monkeypatch.setattr("accelopt_agent.suggestions.accept.notice_undone", notice)
     file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings())
     service = local.LocalService()
     try:

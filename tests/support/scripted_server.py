@@ -18,9 +18,10 @@ import logging
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 
+from accelopt_agent.events import Event, Finished, ProgressText, SuggestionFound, Usage
 from accelopt_agent.migration.comparison import ComparedMigration
 from accelopt_agent.migration.file_migration import UnmovedLine
 from accelopt_agent.model.editor_request import EditorModelRequest
@@ -29,14 +30,13 @@ from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.main import start
 from accelopt_lsp.service.protocol import (
+    Explanation,
     FileText,
-    SearchEnd,
-    SearchEvent,
-    SearchProgress,
+    LearnedPair,
     SearchRequest,
     StoredSearches,
-    Surface,
 )
+from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.connection import Connection
 from accelopt_memory.profile_cache import ProfileCache
@@ -74,7 +74,9 @@ class Scripted:
         ]
         return StoredSearches(own, stopped)
 
-    async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+    async def profile(
+        self, file: FileText, kernels: Sequence[str] = (), timeline: bool = False
+    ) -> AsyncGenerator[FileMeasurement, None]:
         self._follow(file.text)
         kernels: list[KernelMeasurement] = []
         for kernel in file.found.kernels:
@@ -95,45 +97,45 @@ class Scripted:
         yield complete
 
     async def optimize(
-        self, file: FileText, kernel: str, request: SearchRequest
-    ) -> AsyncGenerator[SearchEvent, None]:
+        self, file: FileText, kernel: str | None, request: SearchRequest
+    ) -> AsyncGenerator[Event, None]:
         going = self._going.setdefault(request.job, asyncio.Event())
         self._follow(file.text)
-        yield SearchProgress("halving the cost", 1, 0.5)
+        yield ProgressText("halving the cost")
         found = next(k for k in file.found.kernels if k.name == kernel)
         cost = _cost(file.text, found)
         for factor in (0.9, 0.5) if _says(file.text, "SEVERAL") else (0.5,):
             suggestion = _suggest(file, found, cost, factor)
             self._suggestions[suggestion.id] = suggestion
-            yield suggestion
+            yield SuggestionFound(suggestion)
         if _says(file.text, "HOLD"):
             await going.wait()
         if request.job in self._stopped:
-            yield SearchEnd(1, f"{kernel}: 1 suggestion: cancelled.")
+            yield Finished("run1", "1 suggestion: cancelled", Usage(1), ending="stopped")
             return
         if _says(file.text, "ASK"):
             reply = await self.surface.complete(
                 EditorModelRequest("acme/large", "You plan.", f"The kernel {kernel}", 100)
             )
-            yield SearchEnd(1, f"The model: {reply}")
+            yield Finished("run1", f"The model: {reply}", Usage(1))
             return
         how = "Resumed." if request.resume else request.instructions
-        yield SearchEnd(2, f"{kernel}: 1 suggestion; 2 candidates tried. {how}".strip())
+        yield Finished("run1", f"1 suggestion; 2 candidates tried. {how}".strip(), Usage(2))
 
     async def pause(self, job: str, on: bool) -> None:
         going = self._going.setdefault(job, asyncio.Event())
         going.clear() if on else going.set()
 
-    async def stop(self, job: str) -> None:
+    async def stop(self, job: str, why: str = "cancelled") -> None:
         self._stopped.add(job)
         self._going.setdefault(job, asyncio.Event()).set()
 
-    async def migrate(self, file: FileText) -> ComparedMigration:
+    async def migrate(self, file: FileText, target: str = "") -> ComparedMigration:
         moved = file.text.replace("neuronxcc.nki", "nki")
         return ComparedMigration(moved, [UnmovedLine(3, "as scripted")])
 
-    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
-        chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
+    async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
+        chosen = file.kernels(kernel)[0]
         return InferredProblem(problem_template(file.text, chosen), chosen.name)
 
     async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
@@ -157,24 +159,27 @@ class Scripted:
     async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
         return self._log(f"rejected {reason}".strip(), suggestion)
 
-    async def unreject(self, suggestion: Suggestion, settings: Settings) -> str:
-        return self._log("offered again", suggestion)
+    async def unreject(self, suggestion: Suggestion, settings: Settings) -> None:
+        self._log("offered again", suggestion)
 
-    async def learn(self, file: FileText, slow: str, kernel: str) -> str:
-        return f"learned {kernel}: {len(slow.splitlines())} lines before, {len(file.text.splitlines())} now"
+    async def learn(
+        self, file: FileText, slow: str, kernel: str | None = None, summary: str = ""
+    ) -> LearnedPair:
+        lines = f"{len(slow.splitlines())} lines before, {len(file.text.splitlines())} now"
+        return LearnedPair(lines, kernel or "", Speedup(2.0, 1.9, 2.1, Known.ESTIMATED))
 
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
-    ) -> AsyncGenerator[str, None]:
+    ) -> AsyncGenerator[Explanation, None]:
         from accelopt_agent.search.versions import MeasuredVersions
         from accelopt_lsp.features.explanation import explanation  # takes long to import, for one test
 
         page = explanation(
             suggestion, MeasuredVersions(), None, "The model is being asked." if ask_model else ""
         )
-        yield page
+        yield Explanation(page)
         if ask_model:
-            yield page.replace("is being asked", "has answered")
+            yield Explanation(page.replace("is being asked", "has answered"))
 
     async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
         return f"{Path(file.path).stem}_problem.py" in {Path(path).name for path in paths}

@@ -10,14 +10,17 @@ import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.surface import call_service
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.resources import memory_with
+from accelopt_lsp.errors import RefusedError
+from accelopt_lsp.resources import settings_with
 from accelopt_lsp.stderr import printable, say
 from accelopt_memory.whole_file import whole_file
 
 if TYPE_CHECKING:
     from accelopt_agent.suggestions.suggestion import Suggestion
-    from accelopt_memory.memory import Memory
+    from accelopt_lsp.service.local import LocalService
+    from accelopt_lsp.settings.load import Settings
 
 
 @click.command()
@@ -26,22 +29,14 @@ if TYPE_CHECKING:
 @json_option
 def accept(suggestion_id: str, no_apply: bool, as_json: bool) -> None:
     """Apply the suggestion ID and remember its slow-fast pair."""
-    from accelopt_agent.suggestions.accept import accept as remember
     from accelopt_lsp.features.wording import times
 
-    with memory_with(suggestion_id)[0] as memory:
-        suggestion = suggestion_named(memory, suggestion_id)
-        if suggestion.gate.is_outdated:
-            raise CommandError(
-                Exit.NO,
-                f"An older version checked {suggestion.id}, and not whether {suggestion.target} can launch it. "
-                f"`accelopt optimize {suggestion.file}` looks again.",
-            )
-        changed = False if no_apply else _apply(suggestion)
-        try:
-            pair = remember(memory, suggestion)
-        except ValueError as error:
-            raise wrong_input(f"{error}.") from None
+    async def work(service: LocalService) -> tuple[Suggestion, bool, str]:
+        suggestion, settings = await suggestion_of(service, suggestion_id)
+        applied = not no_apply and _apply(suggestion)
+        return suggestion, applied, await service.accept(suggestion, settings)
+
+    suggestion, changed, pair = call_service(work)
     if as_json:
         print_json({"id": suggestion.id, "file": suggestion.file, "applied": changed, "pair": pair})
         return
@@ -62,18 +57,18 @@ def reject(suggestion_id: str, reason: str, undo: bool, as_json: bool) -> None:
 
     At a terminal one key may tell why: w(rong), s(lower), u(nreadable), n(ot now); any other tells nothing.
     """
-    from accelopt_agent.suggestions.accept import reject as remember
-    from accelopt_agent.suggestions.accept import unreject
 
-    with memory_with(suggestion_id)[0] as memory:
-        suggestion = suggestion_named(memory, suggestion_id)
-        rejection = None
+    async def work(service: LocalService) -> tuple[Suggestion, str | None]:
+        suggestion, settings = await suggestion_of(service, suggestion_id)
         if undo:
-            unreject(memory, suggestion)
-        else:
-            rejection = remember(memory, suggestion, reason)
-            if not reason and not as_json and sys.stdin.isatty() and (why := _key_pressed()):
-                rejection = remember(memory, suggestion, why)
+            await service.unreject(suggestion, settings)
+            return suggestion, None
+        rejection = await service.reject(suggestion, settings, reason)
+        if not reason and not as_json and sys.stdin.isatty() and (why := _key_pressed()):
+            rejection = await service.reject(suggestion, settings, why)
+        return suggestion, rejection
+
+    suggestion, rejection = call_service(work)
     if as_json:
         print_json({"id": suggestion.id, "rejection": rejection})
     else:
@@ -94,18 +89,14 @@ def _key_pressed() -> str:
     return keys.get(click.getchar().lower(), "")
 
 
-def suggestion_named(memory: Memory, suggestion_id: str) -> Suggestion:
-    """Return the suggestion of that id. Raises CommandError: there is none, or another version saved it."""
-    from accelopt_agent.suggestions.suggestion import Suggestion
-    from accelopt_profiling.plain import from_plain
-
-    stored = memory.suggestion(suggestion_id)
-    if stored is None:
-        raise CommandError(Exit.NO, f"The memory has no suggestion {suggestion_id!r}.")
-    try:
-        return from_plain(Suggestion, stored.body)
-    except ValueError as error:
-        raise wrong_input(f"The suggestion {suggestion_id} was saved by another version: {error}.") from None
+async def suggestion_of(service: LocalService, suggestion_id: str) -> tuple[Suggestion, Settings]:
+    """Return the suggestion of that id, and the settings for its file with the memory that has it. Raises UserError:
+    there is none, or another version saved or checked it."""
+    settings = settings_with(suggestion_id)
+    suggestion = await service.suggestion(suggestion_id, settings)
+    if suggestion is None:
+        raise RefusedError(f"The memory has no suggestion {suggestion_id!r}.")
+    return suggestion, settings
 
 
 def _apply(suggestion: Suggestion) -> bool:

@@ -18,13 +18,12 @@ from accelopt_lsp.cli.model_source import ModelSource, model_source_options
 from accelopt_lsp.cli.options import (
     host_option,
     json_option,
-    require_proposer,
     search_options,
     search_settings,
 )
 from accelopt_lsp.cli.terminal import err, out, print_json
 from accelopt_lsp.resources import open_host
-from accelopt_lsp.search_plan import search_plan
+from accelopt_lsp.search_plan import require_proposer, search_plan
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:

@@ -18,15 +18,14 @@ from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import (
     host_option,
     json_option,
-    require_proposer,
     search_options,
     search_settings,
     target_option,
 )
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.features.wording import duration
-from accelopt_lsp.resources import open_host, targets_for
-from accelopt_lsp.search_plan import search_plan
+from accelopt_lsp.resources import open_host, with_target
+from accelopt_lsp.search_plan import require_proposer, search_plan
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def _run_tasks(
     searched = optimize or ablations or ablation or preset
     limits = budget_of(settings, budget) if searched else None
     run = _KernelSetRun(
-        settings, chosen, folder, limits, targets_for(settings, target, dialects=["triton"])["triton"]
+        settings, chosen, folder, limits, with_target(settings, target, ["triton"]).target.triton
     )
     try:
         left_out = searches(ablation, ablations, search_plan(settings))

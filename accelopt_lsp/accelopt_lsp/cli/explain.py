@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import aclosing
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from accelopt_lsp.cli.accept import suggestion_named
+from accelopt_lsp.cli.accept import suggestion_of
 from accelopt_lsp.cli.options import json_option
+from accelopt_lsp.cli.surface import call_service
 from accelopt_lsp.cli.terminal import print_json, print_markdown
-from accelopt_lsp.resources import memory_with, settings_for
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
-    from accelopt_agent.model.settings import ModelSettings
-    from accelopt_agent.suggestions.suggestion import Suggestion
-    from accelopt_lsp.explain import Explanation
-    from accelopt_memory.memory import Memory
+    from accelopt_lsp.service.local import LocalService
+    from accelopt_lsp.service.protocol import Explanation
 
 
 @click.command()
@@ -31,30 +27,21 @@ def explain(suggestion_id: str, no_model: bool, as_json: bool) -> None:
 
     Names the counters that moved and, where a model may be asked, adds its words."""
     from accelopt_agent.model.ledger import accounts
-    from accelopt_lsp.models import resolve_team
     from accelopt_profiling.plain import to_plain
 
-    with memory_with(suggestion_id)[0] as memory:
-        suggestion = suggestion_named(memory, suggestion_id)
-        file = Path(suggestion.file)
-        team, why_not = (None, "No model was asked.") if no_model else resolve_team(settings_for(file), file)
-        found = asyncio.run(_last(suggestion, memory, team.summarizer if team else None, why_not))
+    async def work(service: LocalService) -> Explanation:
+        suggestion, settings = await suggestion_of(service, suggestion_id)
+        async with aclosing(service.explain(suggestion, settings, not no_model)) as growing:
+            async for page in growing:
+                if page.asked:
+                    say(f"Asking {page.asked}...")
+        return page
+
+    page = call_service(work)
     if as_json:
-        usage: dict[str, Any] = {"ledger": to_plain(accounts(found.calls))}
+        usage: dict[str, Any] = {"ledger": to_plain(accounts(page.calls))}
         print_json(
-            {"id": suggestion.id, "explanation": found.text, "model": found.model or None, "usage": usage}
+            {"id": suggestion_id, "explanation": page.text, "model": page.model or None, "usage": usage}
         )
         return
-    print_markdown(found.text)
-
-
-async def _last(
-    suggestion: Suggestion, memory: Memory, model: ModelSettings | None, why_not: str
-) -> Explanation:
-    from accelopt_lsp.explain import explanations
-
-    async with aclosing(explanations(suggestion, memory, model, why_not)) as growing:
-        async for found in growing:
-            if model is not None and not found.calls:
-                say(f"Asking {model.model}...")
-    return found
+    print_markdown(page.text)

@@ -36,6 +36,8 @@ EXIT_CODES: dict[str, Exit] = {
     "MemoryUnavailableError": Exit.UNAVAILABLE,
     "HostUnreachableError": Exit.UNAVAILABLE,
     "HostUnavailableError": Exit.UNAVAILABLE,
+    "MemoryUnusableError": Exit.UNAVAILABLE,
+    "RefusedError": Exit.NO,
     "EditorError": Exit.UNAVAILABLE,
     "JobFailedError": Exit.WRONG_INPUT,
     "MemoryImportError": Exit.WRONG_INPUT,

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
-from accelopt_lsp.cli.optimize import budget_of, search_request
+from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, isolation_option, json_option, problem_option, target_option
+from accelopt_lsp.cli.surface import call_service
 from accelopt_lsp.cli.terminal import err, print_json
-from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for
+from accelopt_lsp.errors import RefusedError
+from accelopt_lsp.resources import read_file, read_source, settings_for
 from accelopt_lsp.stderr import printable
 from accelopt_profiling.source_text import decode_source
 
 if TYPE_CHECKING:
-    from accelopt_agent.request import OptimizeRequest
-    from accelopt_agent.suggestions.suggestion import Suggestion
-    from accelopt_lsp.settings.load import Settings
-    from accelopt_memory.memory import Memory
+    from accelopt_lsp.service.local import LocalService
+    from accelopt_lsp.service.protocol import LearnedPair
 
 #: How long git may take to print a file, in seconds.
 GIT_SECONDS = 20.0
@@ -53,50 +51,31 @@ def learn(
     The gate must accept it. Each is a file, or COMMIT:FILE for a file as git has it. Exit code 1: the gate refused it,
     or it is slower.
     """
-    from accelopt_agent.learn import NotLearnedError, changed_kernel
     from accelopt_lsp.features.wording import times
 
     path, before = version(slow)
     _, after = version(fast)
-    flags = {"problem": problem, "host": host, "require_isolation": require_isolation}
-    settings = settings_for(path, flags)
+    settings = settings_for(path, {"problem": problem, "host": host, "require_isolation": require_isolation})
+    file = read_file(path, settings, target, text=after)
+
+    async def work(service: LocalService) -> LearnedPair:
+        with err().status(f"checking {printable(path.name)} on {settings.host} ..."):
+            return await service.learn(file, before, kernel, summary.strip())
+
     try:
-        name = changed_kernel(before, after, kernel)
-        request = search_request(path, settings, name, target, budget_of(settings, None), before)
-        with open_memory(settings, to_keep=True) as memory:
-            what = summary.strip() or f"A change to {name} by a person."
-            suggestion, pair = asyncio.run(_learn(settings, request, after, memory, what))
-    except NotLearnedError as error:
+        learned = call_service(work)
+    except RefusedError as error:
         if not as_json:
-            raise CommandError(Exit.NO, str(error)) from None
+            raise
         print_json({"learned": False, "reasons": [{"code": error.code, "message": str(error)}], "pair": None})
         return Exit.NO
-    speed = {"value": suggestion.speedup.value, "known": suggestion.speedup.known}
+    pair, name, faster = learned.pair, learned.kernel, learned.speedup
     if as_json:
+        speed = {"value": faster.value, "known": faster.known}
         print_json({"learned": True, "reasons": [], "pair": pair, "kernel": name, "speedup": speed})
     else:
-        click.echo(printable(f"Remembered as pair {pair}: {name}, {times(suggestion.speedup.value)}."))
+        click.echo(printable(f"Remembered as pair {pair}: {name}, {times(faster.value)}."))
     return Exit.DONE
-
-
-async def _learn(
-    settings: Settings, request: OptimizeRequest, fast: str, memory: Memory, summary: str
-) -> tuple[Suggestion, str]:
-    from accelopt_agent.evaluation.evaluators import CostUnavailableError
-    from accelopt_agent.evaluation.host_evaluation import HostCost, HostGate
-    from accelopt_agent.learn import NotLearnedError, accept_learned, learned_suggestion
-
-    host = open_host(settings)
-    try:
-        with err().status(f"checking {printable(request.path.name)} on {host.name} ..."):
-            suggestion = await learned_suggestion(
-                request, fast, HostCost(host, request), HostGate(host, request), memory, host.name, summary
-            )
-    except CostUnavailableError as error:
-        raise NotLearnedError(error.code, str(error)) from None
-    finally:
-        await host.close()
-    return suggestion, accept_learned(memory, suggestion)
 
 
 def version(named: str) -> tuple[Path, str]:

@@ -12,7 +12,7 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import out, print_json
-from accelopt_lsp.resources import memory_path, memory_with, open_memory, settings_for
+from accelopt_lsp.resources import memory_path, open_memory, settings_for, settings_with
 from accelopt_lsp.stderr import printable, say
 from accelopt_profiling.source_text import source_lines
 
@@ -90,7 +90,7 @@ def show(entry_id: str, as_json: bool) -> None:
     if not entry_id:
         _show_learned(as_json)
         return
-    with memory_with(entry_id, read_only=True)[0] as opened:
+    with open_memory(settings_with(entry_id), read_only=True) as opened:
         kind, full = _the_one(opened, entry_id)
         record = opened.entry(kind, full)
         shown: dict[str, Any] = {"kind": kind, "id": full, "entry": record}
@@ -144,7 +144,9 @@ def forget(entry_ids: tuple[str, ...], as_json: bool) -> None:
     """Delete entries for good, with evidence only they have."""
     forgotten: list[dict[str, str]] = []
     with ExitStack() as stack:
-        memories = [stack.enter_context(memory_with(entry_id, to_keep=True)[0]) for entry_id in entry_ids]
+        memories = [
+            stack.enter_context(open_memory(settings_with(entry_id), to_keep=True)) for entry_id in entry_ids
+        ]
         entries = [(m, *_the_one(m, entry_id)) for m, entry_id in zip(memories, entry_ids, strict=True)]
         for opened, kind, full in entries:
             opened.forget(full)

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
+from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, kernel_file, problem_option
+from accelopt_lsp.cli.surface import call_service
 from accelopt_lsp.cli.terminal import err, print_json
-from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
+from accelopt_lsp.resources import read_file, settings_for, with_target, write_new
 from accelopt_lsp.stderr import printable, say
 from accelopt_profiling.duration import duration_text
-from accelopt_profiling.source_text import encode_source
 
 if TYPE_CHECKING:
     from accelopt_agent.migration.comparison import ComparedMigration
-    from accelopt_lsp.settings.load import Settings
-    from accelopt_profiling.kernel_file import KernelFile
+    from accelopt_lsp.service.local import LocalService
 
 
 @click.command()
@@ -49,30 +47,20 @@ def migrate(
     Exit code 0: all is moved, all of it ran, and equal in every case. 1: it is not. 2: there is no problem, or the
     original fails.
     """
-    from accelopt_agent.migration.file_migration import is_beta1
-    from accelopt_profiling.examination import examine
-
     settings = settings_for(file, {"host": host, **({"problem": problem} if problem else {})})
-    target = targets_for(settings, target, dialects=["nki"])["nki"]
-    text = read_source(file)
-    if not is_beta1(text):
-        raise CommandError(Exit.NO, f"{file} does not import neuronxcc.nki: there is nothing to move.")
+    core = with_target(settings, target, ["nki"]).target.nki
+    kernel_text = read_file(file, settings)
     path = output or file.with_name(f"{file.stem}_nki.py")
     if path.exists():
         raise wrong_input(f"{path} exists already; name another file with --output.")
-    examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
-    for finding in examined.findings:
-        if finding.severity == "error":
-            raise wrong_input(f"{file}:{finding.line}: {finding.message}")
-    if examined.problem.ref is None:
-        raise wrong_input(f"No problem says what to run {file} with; `accelopt problem {file}` writes one.")
-    migration = asyncio.run(_migrate(settings, examined, target))
+
+    async def work(service: LocalService) -> ComparedMigration:
+        with err().status(f"moving {printable(file.name)} on {settings.host} ..."):
+            return await service.migrate(kernel_text, core)
+
+    migration = call_service(work)
     path = migration.written_as(path)
-    try:
-        with path.open("xb") as written:
-            written.write(encode_source(migration.text))
-    except OSError as error:
-        raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None
+    write_new(path, migration.text)
     if as_json:
         print_json(
             {
@@ -105,14 +93,3 @@ def _print(path: Path, migration: ComparedMigration) -> None:
     if migration.stopped:
         say(printable(f"The new text does not run: {migration.stopped}"))
         say(printable("It is a draft to complete by hand, and no Python file yet."))
-
-
-async def _migrate(settings: Settings, file: KernelFile, target: str) -> ComparedMigration:
-    from accelopt_agent.migration.comparison import migrate as move
-
-    host = open_host(settings)
-    try:
-        with err().status(f"moving {printable(file.path.name)} on {host.name} ..."):
-            return await move(host, file, target, settings.job_limits)
-    finally:
-        await host.close()

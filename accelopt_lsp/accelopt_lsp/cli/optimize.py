@@ -7,8 +7,8 @@ import re
 import shlex
 import signal
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import aclosing, contextmanager, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import aclosing, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,27 +22,24 @@ from accelopt_lsp.cli.options import (
     json_option,
     kernel_file,
     problem_option,
-    require_proposer,
     search_options,
     search_settings,
     target_option,
 )
+from accelopt_lsp.cli.surface import Terminal, call_service
 from accelopt_lsp.cli.terminal import err, out, print_json
-from accelopt_lsp.resources import open_host, open_memory, read_source, targets_for
-from accelopt_lsp.search_plan import search_budget, search_plan
+from accelopt_lsp.resources import read_file
+from accelopt_lsp.search_plan import search_budget
 from accelopt_lsp.stderr import say
-from accelopt_profiling.waiting import LEAVING_SECONDS, run_and_leave, within
 
 if TYPE_CHECKING:
     from types import FrameType
 
     from accelopt_agent.events import CandidateTried, Event, Finished
-    from accelopt_agent.model.team import ModelTeam
-    from accelopt_agent.request import Budget, OptimizeRequest
-    from accelopt_agent.search.control import SearchControl
+    from accelopt_agent.request import Budget
     from accelopt_agent.suggestions.suggestion import Suggestion
+    from accelopt_lsp.service.protocol import FileText, SearchRequest, Service
     from accelopt_lsp.settings.load import Settings
-    from accelopt_memory.memory import Memory
     from accelopt_profiling.measurement import Latency
 
 #: So many versions without a verdict are named at the end.
@@ -109,27 +106,17 @@ def optimize(
     settings = search_settings(
         file, {"problem": problem, "host": host, "require_isolation": require_isolation}, **asked
     )
+    from accelopt_lsp.service.protocol import SearchRequest
+
     limits = budget_of(settings, budget)
-    request = replace(
-        search_request(file, settings, kernel, target, limits),
-        resume=resume,
-        instructions=instructions.strip(),
-    )
-    if no_model:
-        request = replace(request, sources=request.sources - {"model"})
-    asks = "model" in request.sources
-    team = None if not asks else _team(settings, file, may_ask=not as_json and sys.stdin.isatty())
-    if instructions and team is None:
-        why = (
-            "--no-model was given, or the sources have none"
-            if not asks
-            else "see above"
-            if settings.asks_models
-            else "set model.base_url and model.model"
-        )
-        raise wrong_input(f"Instructions are for a model, and none is asked: {why}.")
-    require_proposer(request.sources, team)
-    search = run_and_leave(_search(settings, request, team))
+    kernel_text = read_file(file, settings, target, kernels=[kernel] if kernel else [])
+    asks = not no_model and "model" in settings.search.sources.split(",")
+    if asks and not as_json and sys.stdin.isatty():
+        _ask_consent(settings, file)
+    request = SearchRequest(instructions, resume, ask_model=not no_model, budget=limits)
+    search = _Search()
+    surface = Terminal("Nothing of this search will be remembered.")
+    call_service(lambda service: _follow(service, kernel_text, kernel, request, search), surface)
     end = search.end
     if end is None:
         raise CommandError(Exit.UNAVAILABLE, "The search ended without a result.")
@@ -211,33 +198,21 @@ class _Search:
             self.end = event
 
 
-async def _search(settings: Settings, request: OptimizeRequest, team: ModelTeam | None) -> _Search:
-    from accelopt_agent.optimize import optimize as run_search
-    from accelopt_agent.search.control import SearchControl, SearchStoppedError
+async def _follow(
+    service: Service, file: FileText, kernel: str | None, request: SearchRequest, search: _Search
+) -> None:
+    def stop() -> asyncio.Task[None]:
+        return asyncio.ensure_future(service.stop(request.job, "interrupted"))
 
-    control = SearchControl()
-    host = open_host(settings)
-    memory = _memory(settings)
-    search = _Search()
-    try:
-        with stopped_by_signals(control):
-            # a host that cannot be reached ends the command before the search begins
-            with suppress(SearchStoppedError):
-                await control.unless_stopped(host.facts())
-            async with aclosing(run_search(request, host, memory, model=team, control=control)) as events:
-                async for event in events:
-                    search.take(event)
-    finally:
-        with suppress(asyncio.TimeoutError):
-            await within(LEAVING_SECONDS, host.close())
-        if memory is not None:
-            memory.close()
-    return search
+    with stopped_by_signals(stop):
+        async with aclosing(service.optimize(file, kernel, request)) as events:
+            async for event in events:
+                search.take(event)
 
 
 @contextmanager
-def stopped_by_signals(control: SearchControl) -> Iterator[None]:
-    """Let Ctrl-C and SIGTERM stop the search inside the block; a second one ends the command at once."""
+def stopped_by_signals(stop: Callable[[], object]) -> Iterator[None]:
+    """Have Ctrl-C and SIGTERM call ``stop`` while the block runs; a second one ends the command at once."""
     loop = asyncio.get_running_loop()
     before = {n: signal.getsignal(n) for n in (signal.SIGINT, signal.SIGTERM)}
     numbers = [n for n, handler in before.items() if handler is not signal.SIG_IGN]
@@ -248,7 +223,7 @@ def stopped_by_signals(control: SearchControl) -> Iterator[None]:
 
     for n in numbers:
         # the loop is told through a descriptor, which wakes it also where the signal meets another thread
-        loop.add_signal_handler(n, control.stop, "interrupted")
+        loop.add_signal_handler(n, stop)
         signal.signal(n, end_at_once_next)
     try:
         yield
@@ -273,42 +248,25 @@ def not_checked(unchecked: Sequence[CandidateTried]) -> list[str]:
     return [f"Faster by their time, not checked yet: {len(lines)}", *lines[:SHOWN]] if lines else []
 
 
-def _memory(settings: Settings) -> Memory | None:
-    """Return the memory, or None with a remark: a search works without one."""
-    from accelopt_memory.errors import MemoryUnavailableError
-
-    try:
-        return open_memory(settings)
-    except MemoryUnavailableError as error:
-        say(f"Nothing of this search will be remembered. {error}")
-        return None
-
-
-def _team(settings: Settings, file: Path, *, may_ask: bool) -> ModelTeam | None:
-    """Return the team to ask, None where none is configured or nobody agrees that it is. ``may_ask``: a
-    person is there."""
+def _ask_consent(settings: Settings, file: Path) -> None:
+    """Ask the person for the agreement that is missing, if one is, before a model is asked about ``file``."""
     from accelopt_lsp.models import configured_team, consent_folder, resolve_team
 
-    found, why_not = resolve_team(settings, file)
-    if found is not None or not why_not:
-        return found
-    wanted = configured_team(settings)
-    if not may_ask or wanted is None:
-        say(why_not)
-        return None
+    agreed, why_not = resolve_team(settings, file)
+    team = configured_team(settings)
+    if agreed is not None or not why_not or team is None:
+        return
     from accelopt_agent.model.consent import ConsentStore, required_consent
     from accelopt_lsp.cli.model import print_disclosure
 
     workspace = consent_folder(settings, file)
-    print_disclosure(wanted, workspace)
+    print_disclosure(team, workspace)
     if not click.confirm("Send this from now on?", default=False, err=True):
-        say("The search goes on without the model.")
-        return None
+        return
     try:
-        ConsentStore().give(required_consent(wanted.planner, workspace))
+        ConsentStore().give(required_consent(team.planner, workspace))
     except OSError as error:
-        say(f"This is not remembered: {error.strerror}.")
-    return wanted
+        say(f"Your agreement cannot be kept: {error.strerror}.")
 
 
 def budget_of(settings: Settings, text: str | None) -> Budget:
@@ -331,48 +289,3 @@ def budget_of(settings: Settings, text: str | None) -> Budget:
         name, unit = _BUDGET[word]
         limits[name] = int(float(amount)) if name in ("candidates", "tokens") else float(amount) * unit
     return replace(search_budget(settings), **limits)
-
-
-def search_request(
-    file: Path,
-    settings: Settings,
-    kernel: str | None,
-    target: str | None,
-    budget: Budget,
-    text: str | None = None,
-) -> OptimizeRequest:
-    """Return the request for a search of ``file``, whose text is ``text`` where that is given.
-
-    Raises:
-        CommandError: it has no such kernel, or no problem that can be used.
-        UserError: it cannot be read.
-    """
-    from accelopt_agent.request import OptimizeRequest
-    from accelopt_profiling.examination import examine
-    from accelopt_profiling.problems.inference.inferred import lacks_problem
-
-    text = read_source(file) if text is None else text
-    examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
-    errors = [f"{file}:{f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
-    if errors:
-        raise wrong_input("\n".join(errors))
-    if not examined.kernels:
-        raise CommandError(Exit.NO, f"{file} has no kernel that is launched.")
-    names = [k.name for k in examined.kernels]
-    if kernel is not None and kernel not in names:
-        raise wrong_input(f"{file} has no kernel {kernel!r}; it has {', '.join(names)}.")
-    searched = [k for k in examined.kernels if kernel in (None, k.name)]
-    if examined.problem.ref is None and not lacks_problem(examined, searched):
-        why = "; ".join(f.message for f in examined.problem.findings) or "no problem was found for it."
-        raise wrong_input(f"{file}: {why}")
-    request = OptimizeRequest(
-        path=file.resolve(),
-        text=text,
-        target=targets_for(settings, target, searched)[searched[0].dialect],
-        root=settings.project_root,
-        problem=settings.problem,
-        examined=examined,
-        kernel=kernel,
-        budget=budget,
-    )
-    return search_plan(settings).of(request)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,7 +14,6 @@ from accelopt_lsp.settings.layers import presets
 from accelopt_lsp.settings.schema import InvalidValueError, all_settings, nearest, setting_named
 
 if TYPE_CHECKING:
-    from accelopt_agent.model.team import ModelTeam
     from accelopt_lsp.settings.load import Settings
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -92,16 +91,3 @@ def search_settings(
         except InvalidValueError as error:
             raise wrong_input(f"--set: {name} {error}.") from None
     return settings_for(start, values, preset)
-
-
-def require_proposer(sources: Collection[str], team: ModelTeam | None) -> None:
-    """Make sure that somebody proposes.
-
-    Raises:
-        CommandError: a model is the only source, and none is asked.
-    """
-    if set(sources) == {"model"} and team is None:
-        raise wrong_input(
-            "Only a model may propose (--sources or --preset), and none is asked: configure one (`accelopt model`), or "
-            "in a benchmark give --model, --simulate or --conversation."
-        )

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
+from collections.abc import Sequence
 from contextlib import aclosing
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
+from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import (
     host_option,
     isolation_option,
@@ -19,16 +19,16 @@ from accelopt_lsp.cli.options import (
     problem_option,
     target_option,
 )
+from accelopt_lsp.cli.surface import Terminal, call_service
 from accelopt_lsp.cli.terminal import err, out, print_json
-from accelopt_lsp.resources import open_host, open_memory, read_source, settings_for, targets_for
+from accelopt_lsp.resources import read_file, settings_for
 from accelopt_lsp.stderr import printable, say
 from accelopt_profiling.duration import duration_text
 
 if TYPE_CHECKING:
-    from accelopt_lsp.settings.load import Settings
-    from accelopt_profiling.hosts.host import Host
+    from accelopt_lsp.service.local import LocalService
+    from accelopt_lsp.service.protocol import FileText
     from accelopt_profiling.measurement import FileMeasurement
-    from accelopt_profiling.profiler import ProfileRequest
 
 
 @click.command()
@@ -65,15 +65,11 @@ def profile(
     if trace is not None and not trace.absolute().parent.is_dir():
         raise wrong_input(f"{trace} cannot be written: there is no folder {trace.parent}.")
     settings = settings_for(file, {"problem": problem, "host": host, "require_isolation": require_isolation})
-    request = request_for(file, read_source(file), settings, target, kernels, timeline=trace is not None)
-    _check_names(request)
-    found = asyncio.run(_profile(settings, request))
-    remember_receipts(settings, found)
-    measurement = dataclasses.replace(
-        found, file=str(file)
-    )  # as it was named, so that a terminal makes a link
+    kernel_text = read_file(file, settings, target, kernels=kernels)
+    _check_names(kernel_text, kernels)
+    measurement = profiled([kernel_text], kernels, timeline=trace is not None)[0]
     if trace is not None:
-        _write_trace(trace, measurement, request.file.text)
+        _write_trace(trace, measurement, kernel_text.text)
     if as_json:
         from accelopt_lsp.cli.shapes import file_object
 
@@ -107,74 +103,32 @@ def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:
             say(f"{kernel.name}: the trace shows the first {first} of {whole}.")
 
 
-def request_for(
-    file: Path,
-    text: str,
-    settings: Settings,
-    target: str | None = None,
-    kernels: tuple[str, ...] = (),
-    timeline: bool = False,
-    among_others: bool = False,
-) -> ProfileRequest:
-    """Return the question to ask about a file under its settings. ``among_others``: ``target`` may be meant for other
-    files alone."""
-    from accelopt_profiling.examination import examine
-    from accelopt_profiling.profiler import ProfileRequest
+def profiled(
+    files: Sequence[FileText], kernels: Sequence[str] = (), timeline: bool = False
+) -> list[FileMeasurement]:
+    """Return the complete measurement of each file, on the host of its settings, under the name that it was given by:
+    a terminal makes a link of it."""
 
-    examined = examine(file.resolve(), text, project_root=settings.project_root, problem=settings.problem)
-    chosen = [k for k in examined.kernels if not kernels or k.name in kernels]
-    return ProfileRequest(
-        examined,
-        targets_for(settings, target, chosen, ("triton", "nki") if among_others else None),
-        kernels=kernels or None,
-        limits=settings.job_limits,
-        timeline=timeline,
-    )
+    async def one(service: LocalService, file: FileText) -> FileMeasurement:
+        with err().status(f"profiling {printable(file.examined.path.name)} on {file.settings.host} ..."):
+            async with aclosing(service.profile(file, kernels, timeline)) as growing:
+                *_, last = [measurement async for measurement in growing]
+        return replace(last, file=file.name)
+
+    async def each(service: LocalService) -> list[FileMeasurement]:
+        return [await one(service, file) for file in files]
+
+    return call_service(each, Terminal("The receipts were not kept."))
 
 
-async def _profile(settings: Settings, request: ProfileRequest) -> FileMeasurement:
-    host = open_host(settings)
-    try:
-        return await measured(host, request)
-    finally:
-        await host.close()
-
-
-async def measured(host: Host, request: ProfileRequest) -> FileMeasurement:
-    """Return the complete measurement of one file."""
-    from accelopt_profiling.profiler import profile as run_profile
-
-    last: FileMeasurement | None = None
-    with err().status(f"profiling {printable(request.file.path.name)} on {host.name} ..."):
-        async with aclosing(run_profile(host, request)) as growing:
-            async for measurement in growing:
-                last = measurement
-    if last is None:
-        raise CommandError(Exit.UNAVAILABLE, f"{host.name} gave no answer for {request.file.path}.")
-    return last
-
-
-def _check_names(request: ProfileRequest) -> None:
+def _check_names(file: FileText, kernels: Sequence[str]) -> None:
     """A ``--kernel`` that is not there is a mistake in the call, not an empty result."""
-    names = [kernel.name for kernel in request.file.kernels]
-    for asked in request.kernels or ():
+    names = [kernel.name for kernel in file.examined.kernels]
+    for asked in kernels:
         if names and asked not in names:
-            raise wrong_input(f"{request.file.path.name} has no kernel {asked!r}; it has {', '.join(names)}.")
-
-
-def remember_receipts(settings: Settings, measurement: FileMeasurement) -> None:
-    """Keep the evidence, so that ``accelopt replay`` can find it. A memory that cannot be used costs only
-    that."""
-    if not measurement.receipts:
-        return
-    from accelopt_memory.errors import MemoryUnavailableError
-
-    try:
-        with open_memory(settings) as memory:
-            for receipt in measurement.receipts:
-                memory.add_receipt(receipt)
-    except MemoryUnavailableError as error:
-        say(f"The receipts were not kept. {error}")
+            raise wrong_input(
+                f"{file.examined.path.name} has no kernel {asked!r}; it has {', '.join(names)}."
+            )
 
 
 def answer(measurement: FileMeasurement) -> Exit:

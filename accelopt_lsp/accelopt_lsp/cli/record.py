@@ -12,7 +12,7 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.options import json_option, target_option
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.resources import local_python, settings_for, targets_for
+from accelopt_lsp.resources import local_python, settings_for, with_target
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def record(
         Path.cwd(),
         local_python(settings),
         RecordOptions(files=tuple(str(f) for f in files), max_shapes=max_shapes),
-        targets_for(settings, target, dialects=["triton"])["triton"],
+        with_target(settings, target, ["triton"]).target.triton,
         seconds,
         settings.env,
     )

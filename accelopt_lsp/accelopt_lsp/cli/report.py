@@ -5,31 +5,20 @@ All text from files, kernels and hosts is escaped; nothing is loaded.
 
 from __future__ import annotations
 
-import asyncio
-import dataclasses
+from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
+from accelopt_lsp.cli import timeline
 from accelopt_lsp.cli.failures import Exit, wrong_input
 from accelopt_lsp.cli.options import host_option, json_option, target_option
-from accelopt_lsp.cli.profile import answer, measured, remember_receipts, request_for
-from accelopt_lsp.cli.surface import Terminal
+from accelopt_lsp.cli.profile import answer, profiled
 from accelopt_lsp.cli.tables import result_words
 from accelopt_lsp.cli.terminal import print_json
-from accelopt_lsp.resources import read_source, settings_for, targets_for
-from accelopt_lsp.service.host_profiles import HostProfiles
-
-if TYPE_CHECKING:
-    from accelopt_lsp.settings.load import Settings
-    from accelopt_profiling.measurement import FileMeasurement
-    from accelopt_profiling.profiler import ProfileRequest
-from collections.abc import Iterator, Sequence
-from html import escape
-
-from accelopt_lsp.cli import timeline
 from accelopt_lsp.features.wording import duration, headline, number, percent, quantity, stop_reason
+from accelopt_lsp.resources import read_file, settings_for, with_target
 from accelopt_profiling import __version__
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 from accelopt_profiling.source_text import source_lines
@@ -50,41 +39,24 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
 
     Exit code 1: a kernel's result is wrong, or a file has no kernel. 2: one could not be run.
     """
-
-    texts = {file: read_source(file) for file in files}
-    settings = [settings_for(file, {"host": host}) for file in texts]
-    requests = [
-        request_for(file, text, own, target, timeline=True, among_others=True)
-        for (file, text), own in zip(texts.items(), settings, strict=True)
+    sources = [
+        read_file(file, settings_for(file, {"host": host}), target, among_others=True) for file in files
     ]
-    targets_for(settings[0], target, [k for request in requests for k in request.file.kernels])
-    found = asyncio.run(_profile_all(settings, requests))
-    measurements = [dataclasses.replace(m, file=str(f)) for f, m in zip(texts, found, strict=True)]
+    with_target(
+        sources[0].settings, target, {k.dialect for source in sources for k in source.examined.kernels}
+    )
+    measurements = profiled(sources, timeline=True)
     try:
-        output.write_text(page(measurements, list(texts.values())), encoding="utf-8")
+        output.write_text(page(measurements, [source.text for source in sources]), encoding="utf-8")
     except OSError as error:
         raise wrong_input(f"{output} cannot be written: {error.strerror}.") from None
-    for own, measurement in zip(settings, measurements, strict=True):
-        remember_receipts(own, measurement)
     if as_json:
-        print_json({"path": str(output), "files": len(files), "kernels": sum(len(m.kernels) for m in found)})
+        print_json(
+            {"path": str(output), "files": len(files), "kernels": sum(len(m.kernels) for m in measurements)}
+        )
     else:
         click.echo(f"Wrote {output}.")
     return max((answer(measurement) for measurement in measurements), default=Exit.NO)
-
-
-async def _profile_all(
-    settings: Sequence[Settings], requests: Sequence[ProfileRequest]
-) -> list[FileMeasurement]:
-    """Profile each file on the host of its settings."""
-    hosts = HostProfiles(Terminal())
-    try:
-        return [
-            await measured(await hosts.connected(own), request)
-            for own, request in zip(settings, requests, strict=True)
-        ]
-    finally:
-        await hosts.close()
 
 
 STYLE = """

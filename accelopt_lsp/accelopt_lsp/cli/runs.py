@@ -10,7 +10,7 @@ import click
 from accelopt_lsp.cli.failures import CommandError, Exit
 from accelopt_lsp.cli.options import json_option
 from accelopt_lsp.cli.terminal import print_json, print_markdown
-from accelopt_lsp.resources import memory_with, open_memory, settings_for
+from accelopt_lsp.resources import open_memory, settings_for, settings_with
 from accelopt_lsp.stderr import printable
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def _memory_for(what: str | None) -> Memory:
         return open_memory(read_only=True)
     if Path(what).is_file():
         return open_memory(settings_for(Path(what)), read_only=True)
-    return memory_with(what, read_only=True)[0]
+    return open_memory(settings_with(what), read_only=True)
 
 
 def _found(memory: Memory, what: str | None, limit: int) -> list[PastRun]:

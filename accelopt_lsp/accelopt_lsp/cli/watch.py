@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,17 +12,16 @@ import click
 
 from accelopt_lsp.cli.failures import CommandError
 from accelopt_lsp.cli.options import host_option, json_option, target_option
-from accelopt_lsp.cli.profile import request_for
+from accelopt_lsp.cli.surface import Terminal, call_service
 from accelopt_lsp.cli.terminal import print_json
 from accelopt_lsp.errors import UserError, file_fault
-from accelopt_lsp.resources import open_host, read_source, settings_for, targets_for
+from accelopt_lsp.resources import read_file, read_source, settings_for, with_target
 from accelopt_lsp.stderr import printable, say
 
 if TYPE_CHECKING:
     from rich.live import Live
 
-    from accelopt_lsp.settings.load import Settings
-    from accelopt_profiling.hosts.host import Host
+    from accelopt_lsp.service.protocol import Service
     from accelopt_profiling.measurement import FileMeasurement
 
 #: Folders that hold other people's code or none.
@@ -43,11 +42,12 @@ def watch(folder: Path, target: str | None, host: str | None, once: bool, as_jso
 
     With --json and --once: one object with the measurements of all files.
     """
-    settings = settings_for(folder, {"host": host})
-    watcher = Watcher(folder.resolve(), settings, target)
+    flags = {"host": host}
+    watcher = Watcher(folder.resolve(), flags, target)
     if once:
-        asyncio.run(watcher.run(forever=False))
-        targets_for(settings, target, dialects={k.dialect for m in watcher.shown() for k in m.kernels})
+        watcher.run(forever=False)
+        settings = settings_for(folder, flags)
+        with_target(settings, target, {k.dialect for m in watcher.shown() for k in m.kernels})
         if as_json:
             from accelopt_lsp.cli.shapes import file_object
 
@@ -65,15 +65,15 @@ def watch(folder: Path, target: str | None, host: str | None, once: bool, as_jso
 
     with Live(auto_refresh=False) as live:
         watcher.changed = lambda: _redraw(live, watcher)
-        asyncio.run(watcher.run(forever=True))
+        watcher.run(forever=True)
 
 
 class Watcher:
     """The latest measurement of every file with kernels below ``folder``. ``changed`` is called after each
-    one."""
+    one; ``flags`` hold over the settings of each file."""
 
-    def __init__(self, folder: Path, settings: Settings, target: str | None) -> None:
-        self.folder, self._settings, self._target = folder, settings, target
+    def __init__(self, folder: Path, flags: Mapping[str, Any], target: str | None) -> None:
+        self.folder, self._flags, self._target = folder, flags, target
         self.changed: Callable[[], None] = lambda: None
         self.measurements: dict[Path, FileMeasurement] = {}
         self._work: dict[Path, asyncio.Task[None]] = {}
@@ -81,22 +81,17 @@ class Watcher:
     def shown(self) -> list[FileMeasurement]:
         return [self.measurements[path] for path in sorted(self.measurements)]
 
-    async def run(self, *, forever: bool) -> None:
-        """Profile what is there, then what is saved, until cancelled or, unless ``forever``, all is done."""
-        host = open_host(self._settings)
-        try:
-            if forever:
-                await self._follow(host)
-            else:
-                for path in kernel_files(self.folder):
-                    await self._profile(host, path)
-        finally:
-            for task in self._work.values():
-                task.cancel()
-            await asyncio.gather(*self._work.values(), return_exceptions=True)
-            await host.close()
+    def run(self, *, forever: bool) -> None:
+        """Profile what is there, then what is saved, until interrupted or, unless ``forever``, all is done."""
+        work = self.follow if forever else self._profile_all
+        call_service(work, Terminal("The receipts were not kept."))
 
-    async def _follow(self, host: Host) -> None:
+    async def _profile_all(self, service: Service) -> None:
+        for path in kernel_files(self.folder):
+            await self._profile(service, path)
+
+    async def follow(self, service: Service) -> None:
+        """Profile what is there, then what is saved, until cancelled."""
         saved: asyncio.Queue[Path] = asyncio.Queue()
         loop = asyncio.get_running_loop()
 
@@ -108,17 +103,20 @@ class Watcher:
             for path in kernel_files(self.folder):
                 saved.put_nowait(path)
             while True:
-                self._start(host, await saved.get())
+                self._start(service, await saved.get())
         finally:
+            for task in self._work.values():
+                task.cancel()
+            await asyncio.gather(*self._work.values(), return_exceptions=True)
             observer.stop()
             await asyncio.to_thread(observer.join)
 
-    def _start(self, host: Host, path: Path) -> None:
+    def _start(self, service: Service, path: Path) -> None:
         """Profile a file; a profile of its older text ends."""
         running = self._work.pop(path, None)
         if running is not None:
             running.cancel()
-        task = asyncio.create_task(self._profile(host, path))
+        task = asyncio.create_task(self._profile(service, path))
         self._work[path] = task
         task.add_done_callback(lambda done: self._ended(path, done))
 
@@ -128,9 +126,8 @@ class Watcher:
         if not done.cancelled() and (error := done.exception()) is not None:
             say(file_fault(error, str(path)) or f"{path}: {error}")
 
-    async def _profile(self, host: Host, path: Path) -> None:
+    async def _profile(self, service: Service, path: Path) -> None:
         from accelopt_profiling.kernels import may_hold_kernels
-        from accelopt_profiling.profiler import profile
 
         try:
             text = read_source(path)
@@ -143,9 +140,9 @@ class Watcher:
         if not may_hold_kernels(text):
             self.measurements.pop(path, None)
             return
-        settings = settings_for(path, {"host": self._settings.host})
-        request = request_for(path, text, settings, self._target, among_others=True)
-        async with aclosing(profile(host, request)) as growing:
+        settings = settings_for(path, self._flags)
+        file = read_file(path, settings, self._target, among_others=True, text=text)
+        async with aclosing(service.profile(file)) as growing:
             async for measurement in growing:
                 if measurement.kernels or measurement.findings:
                     self.measurements[path] = measurement

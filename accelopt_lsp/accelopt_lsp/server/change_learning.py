@@ -6,7 +6,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from functools import partial
 
-from accelopt_lsp.errors import UserError
+from accelopt_lsp.errors import RefusedError, UserError
+from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
@@ -73,4 +74,11 @@ class ChangeLearning:
                 f"No earlier version of {job.kernel or 'the kernel'} is known; save a change first."
             )
         async with self._editor.progress(job.title, partial(self._jobs.cancel, job.id)):
-            self._editor.say(await self._service.learn(file, slow, job.kernel), "info")
+            try:
+                pair = await self._service.learn(file, slow, job.kernel)
+            except RefusedError as refusal:
+                raise UserError(f"The change to {job.kernel} was not remembered. {refusal}") from None
+        faster = speedup(pair.speedup)
+        self._editor.say(
+            f"Remembered the change to {pair.kernel}, {faster}, as the slow-fast pair {pair.pair}.", "info"
+        )

@@ -58,7 +58,8 @@ class Explanations:
             aclosing(self._service.explain(suggestion, settings, asks_model)) as growing,
         ):
             text = ""
-            async for newest in growing:
+            async for explanation in growing:
+                newest = explanation.text
                 if self._pages.grow:
                     await self._pages.show(name, suggestion.file, title, newest, newest, newer=bool(text))
                 text = newest

@@ -8,13 +8,12 @@ from functools import partial
 from pathlib import Path
 
 from accelopt_lsp.errors import UserError
+from accelopt_lsp.resources import write_new
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.service.protocol import FileText, Service
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
-from accelopt_profiling.kernels import Kernel
-from accelopt_profiling.source_text import encode_source
 
 
 class NewFiles:
@@ -40,10 +39,10 @@ class NewFiles:
 
     async def _create_problem(self, job: BackgroundJob, args: Arguments) -> None:
         file = await self._files.read(job.uri)
-        name, kernel = Path(file.path).name, _choose_kernel(file, args.kernel, args.line)
+        name, kernel = Path(file.path).name, args.kernel or _kernel_at(file, args.line)
         path = await _free_path(file, "problem", "complete it there")
         async with self._editor.progress(f"Inferring inputs for {name}", partial(self._jobs.cancel, job.id)):
-            problem = await self._service.infer_problem(file, kernel.name)
+            problem = await self._service.infer_problem(file, kernel)
         await self._write(path, problem.text, f"{problem.outcome} Then save {name}.")
 
     async def _migrate(self, job: BackgroundJob) -> None:
@@ -55,10 +54,7 @@ class NewFiles:
         await self._write(moved.written_as(path), moved.text, moved.outcome)
 
     async def _write(self, path: Path, text: str, outcome: str) -> None:
-        try:
-            await asyncio.to_thread(_write_new, path, text)
-        except OSError as error:
-            raise UserError(f"{path} cannot be written: {error.strerror}.") from None
+        await asyncio.to_thread(write_new, path, text)
         if self._editor.shows_files:
             await self._editor.show_file(path, take_focus=True)
         self._editor.say(f"{path.name} was written. {outcome}")
@@ -73,22 +69,7 @@ async def _free_path(file: FileText, suffix: str, advice: str) -> Path:
     return path
 
 
-def _write_new(path: Path, text: str) -> None:
-    with path.open("xb") as file:
-        file.write(encode_source(text))
-
-
-def _choose_kernel(file: FileText, name: str | None, line: int | None) -> Kernel:
-    """Return the kernel of that name, or at the 1-based ``line``, or the first one that host code launches.
-
-    Raises:
-        UserError: there is none.
-    """
-    kernels = file.found.kernels
-    for kernel in kernels:
-        if kernel.name == name or (name is None and line and kernel.first_line <= line <= kernel.end_line):
-            return kernel
-    launched = [k for k in kernels if not k.device_function] or list(kernels)
-    if name is not None or not launched:
-        raise UserError(f"{file.path} has no kernel{f' {name}' if name else ''}.")
-    return launched[0]
+def _kernel_at(file: FileText, line: int | None) -> str | None:
+    """Return the name of the launched kernel at the 1-based ``line``, None where there is none."""
+    at = (k.name for k in file.examined.kernels if line and k.first_line <= line <= k.end_line)
+    return next(at, None)

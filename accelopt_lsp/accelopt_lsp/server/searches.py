@@ -21,7 +21,7 @@ from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.model_access import ConsentPrompt
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.progress import WorkDoneProgress
-from accelopt_lsp.service.protocol import FileText, SearchEnd, SearchProgress, SearchRequest, Service
+from accelopt_lsp.service.protocol import FileText, SearchRequest, Service
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
 
@@ -149,27 +149,31 @@ class Searches:
         paused = any(j.id == job.id and j.paused for j in self._jobs.running(job.uri))
         request = replace(request, paused=paused)
         self._jobs.ends_with(job.id, stop)
+        from accelopt_agent.events import Finished, SuggestionFound
+        from accelopt_lsp.features.search_line import SearchLine
+
+        line = SearchLine(name, file.settings.search.candidates)
         async with aclosing(self._service.optimize(file, name, request)) as events:
             async for event in events:
-                if isinstance(event, SearchProgress):
-                    progress.report(event.message, event.share)
-                elif isinstance(event, Suggestion):
-                    found[event.id] = event
+                if (shown := line.of(event)) is not None:
+                    progress.report(*shown)
+                if isinstance(event, SuggestionFound):
+                    found[event.suggestion.id] = event.suggestion
                     self._state.suggest(job.uri, name, tuple(best_first(found.values())))
-                elif isinstance(event, SearchEnd):
-                    self._report_end(job.uri, name, event)
+                elif isinstance(event, Finished):
+                    self._report_end(job.uri, name, line.end(event))
         self._jobs.ends_with(job.id, None)
         return not stopped
 
-    def _report_end(self, uri: str, kernel: str, event: SearchEnd) -> None:
+    def _report_end(self, uri: str, kernel: str, message: str) -> None:
         """Say how a search ended; to a client that asked for it, with the versions to look at."""
         if not self._editor.client.searches:
-            self._editor.say(event.message)
+            self._editor.say(message)
             return
         state = self._state.get(uri)
         at = state.kernel(kernel) if state is not None else None
         best = [{"id": s.id, "title": version_name(s)} for s in (at.offers if at is not None else ())]
-        ended = {"uri": uri, "kernel": kernel, "message": event.message, "versions": best}
+        ended = {"uri": uri, "kernel": kernel, "message": message, "versions": best}
         self._editor.notify(ENDED, ended)
 
     async def _show_interrupted(self, uri: str, file: FileText) -> None:
@@ -197,16 +201,9 @@ def several(outcome: str, jobs: Iterable[BackgroundJob]) -> dict[str, Any]:
 def kernels_meant(file: FileText, kernel: str | None, line: int | None) -> list[str]:
     """Return the names of the kernels that are meant: the one named, at the line, or all. Raises UserError:
     there is none."""
-    found = [k for k in file.found.kernels if not k.device_function] or list(file.found.kernels)
-    if kernel is not None:
-        if all(k.name != kernel for k in file.found.kernels):
-            raise UserError(f"{file.path} has no kernel {kernel}.")
-        return [kernel]
-    if line is not None:
+    if kernel is None and line is not None:
         inside = [k for k in file.found.kernels if k.first_line <= line <= k.end_line]
         if not inside:
             raise UserError(f"There is no kernel at line {line} of {file.path}.")
-        return [max(inside, key=lambda k: k.first_line).name]
-    if not found:
-        raise UserError(f"{file.path} has no kernel.")
-    return [k.name for k in found]
+        kernel = max(inside, key=lambda k: k.first_line).name
+    return [k.name for k in file.kernels(kernel)]

@@ -142,23 +142,27 @@ class SuggestionActions:
                 f"{suggestion.kernel} does not hold suggestion {suggestion.id}, so it was not remembered as accepted. "
                 'Send {"id": ..., "apply": true} to have the server apply it.'
             )
-        self._editor.note(await self._service.accept(suggestion, await self._settings(uri)))
+        pair = await self._service.accept(suggestion, await self._settings(uri))
+        self._editor.note(f"Remembered {_named(suggestion)} as the slow-fast pair {pair}.")
         self._forget(uri, suggestion)
 
     async def _reject(self, args: Arguments) -> None:
         suggestion, uri = await self.find(args.id, args.uri)
         settings = await self._settings(uri)
-        done = await self._service.reject(suggestion, settings)
+        await self._service.reject(suggestion, settings)
+        done = f"Remembered that {_named(suggestion)} is not wanted."
         self._forget(uri, suggestion)
         if not self._editor.asks:
             self._editor.note(done)
             return
         answer = await self._editor.ask(f"{done} Why?", [*REASONS, _UNDO])
         if answer == _UNDO:
-            self._editor.note(await self._service.unreject(suggestion, settings))
+            await self._service.unreject(suggestion, settings)
+            self._editor.note(f"S{_named(suggestion)[1:]} is offered again.")
             self._offer(uri, suggestion)
         elif answer in REASONS:
-            self._editor.note(await self._service.reject(suggestion, settings, answer))
+            await self._service.reject(suggestion, settings, answer)
+            self._editor.note(f"Remembered that {_named(suggestion)} is not wanted: {answer}.")
 
     async def _apply(self, suggestion: Suggestion, uri: str) -> bool:
         if not self._editor.applies_edits:
@@ -232,6 +236,10 @@ class SuggestionActions:
         if args.kernel is None and args.line is not None and (at := state.kernel_at(args.line)):
             kernels = [at]
         return [suggestion for kernel in kernels for suggestion in kernel.offers]
+
+
+def _named(suggestion: Suggestion) -> str:
+    return f"suggestion {suggestion.id} for {suggestion.kernel}"
 
 
 def described(uri: str, suggestion: Suggestion) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from accelopt_agent.model.editor_request import EditorModelReply, EditorModelReq
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.model_access import EditorModelClient
 from accelopt_lsp.server.status import StatusLine
-from accelopt_lsp.service.protocol import Surface
+from accelopt_lsp.service.surface import Surface
 
 
 class EditorSurface(Surface):

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelopt_lsp.errors import HostUnavailableError, UserError
+from accelopt_lsp.errors import HostUnavailableError, RefusedError, UserError
 from accelopt_lsp.resources import host_named
-from accelopt_lsp.service.protocol import FileText, Surface
+from accelopt_lsp.service.protocol import CheckedCandidate, FileText
+from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError, JobFailedError
+from accelopt_profiling.jobs import MeasureOptions
 from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.problem_inference import guessed, infer_problem
 from accelopt_profiling.problems.inference.inferred import InferredProblem, inference_key
@@ -32,7 +36,9 @@ class HostProfiles:
         self._input_specs: dict[str, list[dict[str, Any]]] = {}
         self._inferred: dict[str, InferredProblem] = {}
 
-    async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+    async def profile(
+        self, file: FileText, kernels: Sequence[str] = (), timeline: bool = False
+    ) -> AsyncGenerator[FileMeasurement, None]:
         """Profile on the host of the settings; while that cannot be reached, without hardware on this machine.
 
         Raises:
@@ -41,12 +47,14 @@ class HostProfiles:
         request = ProfileRequest(
             file.examined,
             file.targets,
+            kernels=kernels or None,
+            options=MeasureOptions(timeline=timeline),
             limits=file.settings.job_limits,
             input_specs=self._input_specs,
             inferred=self._inferred,
         )
         try:
-            host = await self.connected(file.settings)
+            host = await self.connected(file.settings) if request.wanted else self._host(file.settings)
             if host.remote:
                 self._surface.host_problem(None)
             async with aclosing(profile(host, request)) as growing:
@@ -71,43 +79,74 @@ class HostProfiles:
         )
         return known if known is not None and kernel in known.launched else None
 
-    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
-        """Return inputs with which a kernel runs, or the best that were found; of an untrusted folder's from its
-        syntax alone.
+    async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
+        """Return inputs with which a kernel, or all of the first one's dialect, run, or the best that were found; of
+        an untrusted folder's from its syntax alone.
 
         Raises:
-            HostUnavailableError
+            HostUnavailableError, UserError
         """
-        chosen = file.examined.kernel(kernel) or file.examined.kernels[0]
+        chosen = file.kernels(kernel)
+        first = chosen[0]
         if (folder := file.settings.untrusted) is not None:
-            return guessed(file.examined, chosen, f"{folder} is not trusted")
-        if (known := self.known_problem(file, chosen.name)) is not None:
+            return guessed(file.examined, first, f"{folder} is not trusted")
+        if (known := self.known_problem(file, first.name)) is not None:
             return known
-        settings = file.settings
+        of_dialect = [k for k in chosen if k.dialect == first.dialect]
+        settings, target = file.settings, file.targets[first.dialect]
         try:
-            host, target = await self.connected(settings), file.targets[chosen.dialect]
-            return await infer_problem(host, file.examined, [chosen], target, settings.job_limits)
+            host = await self.connected(settings)
+            return await infer_problem(host, file.examined, of_dialect, target, settings.job_limits)
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 
-    async def migrate(self, file: FileText) -> ComparedMigration:
-        """Move a file of NKI's Beta 1 to today's NKI, and compare both.
-
-        Raises:
-            UserError: there is no problem to run them on, or the original cannot be run.
-            HostUnavailableError
-        """
+    async def migrate(self, file: FileText, target: str = "") -> ComparedMigration:
+        """``Service.migrate``."""
         from accelopt_agent.migration.comparison import TARGET, migrate
+        from accelopt_agent.migration.file_migration import is_beta1
 
+        if not is_beta1(file.text):
+            raise RefusedError(f"{file.name} does not import neuronxcc.nki: there is nothing to move.")
+        file.require_sound()
         if file.examined.problem.ref is None:
-            raise UserError("No problem says what to run the kernel with; create a problem file first.")
+            raise UserError(
+                f"No problem says what to run {file.name} with; create a problem file first "
+                f"(`accelopt problem {file.name}`)."
+            )
         try:
             host = await self.connected(file.settings)
-            return await migrate(host, file.examined, TARGET, file.settings.job_limits)
+            return await migrate(host, file.examined, target or TARGET, file.settings.job_limits)
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
         except JobFailedError as failed:
-            raise UserError(f"{file.path} cannot be run: {failed.error.message}") from None
+            raise UserError(f"{file.name} cannot be run: {failed.error.message}") from None
+
+    async def verify(self, file: FileText, candidate: str) -> CheckedCandidate:
+        """``Service.verify``: one check per dialect of the file, up to the first refusal."""
+        from accelopt_lsp.gate_check import GateCheck, gate_requests
+        from accelopt_profiling.gate.gate import check
+        from accelopt_profiling.gate.scope import scope
+
+        settings = file.settings
+        checked = GateCheck(
+            file.examined.path, candidate, file.text, Path(str(settings.problem)), settings.project_root,
+            file.targets, settings.job_limits,
+        )  # fmt: skip
+        verdicts, receipts, covered = [], [], []
+        try:
+            host = await self.connected(settings)
+            for request in gate_requests(checked, ship_imports=host.remote):
+                verdict, receipt = await check(host, request)
+                receipts.append(receipt)
+                if not verdict.accepted:
+                    return CheckedCandidate(verdict, [], receipts)
+                verdicts.append(verdict)
+                covered += scope(verdict, request.dialect)
+        except HostUnreachableError as error:
+            raise HostUnavailableError(str(error)) from None
+        reasons = [reason for verdict in verdicts for reason in verdict.reasons]
+        checks = [passed for verdict in verdicts for passed in verdict.checks]
+        return CheckedCandidate(replace(verdicts[-1], reasons=reasons, checks=checks), covered, receipts)
 
     async def connected(self, settings: Settings, name: str | None = None) -> Host:
         """Return the host of the settings, or the one called ``name``, once it is reached. A caller that is
@@ -117,7 +156,7 @@ class HostProfiles:
         Raises:
             HostUnreachableError
         """
-        host = self._host(settings, name or settings.host)
+        host = self._host(settings, name)
         connecting = asyncio.ensure_future(host.facts())
         self._connecting.add(connecting)
         connecting.add_done_callback(self._connection_made)
@@ -130,7 +169,8 @@ class HostProfiles:
         hosts = [host.close() for host in self._hosts.values()]
         await asyncio.gather(*hosts, return_exceptions=True)
 
-    def _host(self, settings: Settings, name: str) -> Host:
+    def _host(self, settings: Settings, name: str | None = None) -> Host:
+        name = name or settings.host
         local = f"{settings.interpreter} {sorted(settings.env.items())} {settings.require_isolation}"
         described = local if name == "local" else repr(settings.hosts[name])
         if (name, described) not in self._hosts:

@@ -5,23 +5,26 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from accelopt_agent.search.control import SearchControl
-from accelopt_agent.search.history import interrupted, past_runs
-from accelopt_agent.search.paid import content_of
-from accelopt_agent.search.resumable_run import ResumableRun
-from accelopt_agent.suggestions import accept as deciding
-from accelopt_agent.suggestions.accept import notice_undone
-from accelopt_agent.suggestions.suggestion import Suggestion, best_first
-from accelopt_lsp.errors import UserError
+from accelopt_lsp.errors import RefusedError, UserError
 from accelopt_lsp.models import resolve_team
+from accelopt_lsp.resources import require_memory
 from accelopt_lsp.service.memory_executor import MemoryExecutor
-from accelopt_lsp.service.protocol import FileText, SearchEvent, SearchRequest, StoredSearches, Surface
+from accelopt_lsp.service.protocol import (
+    CheckedCandidate,
+    Explanation,
+    FileText,
+    LearnedPair,
+    Replayed,
+    SearchRequest,
+    StoredSearches,
+)
+from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.content_key import depends_on_any
@@ -29,8 +32,12 @@ from accelopt_profiling.measurement import HOST_FAULTS, FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.inference.inferred import InferredProblem
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a command that only profiles has no time for the others
+    from accelopt_agent.events import Event
     from accelopt_agent.migration.comparison import ComparedMigration
+    from accelopt_agent.search.control import SearchControl
+    from accelopt_agent.search.resumable_run import ResumableRun
+    from accelopt_agent.suggestions.suggestion import Suggestion
     from accelopt_lsp.service.host_profiles import HostProfiles
 
 log = logging.getLogger(__name__)
@@ -43,10 +50,11 @@ _PASSING = HOST_FAULTS | {
 
 
 class LocalService:
-    """Implements ``Service`` in this process."""
+    """Implements ``Service`` in this process; ``in_editor``, the editor's own models may be asked."""
 
-    def __init__(self) -> None:
+    def __init__(self, in_editor: bool = False) -> None:
         self.surface = Surface()
+        self._in_editor = in_editor
         self._memory = MemoryExecutor()
         self._host_profiles: HostProfiles | None = None
         self._memory_trouble: str | None = None
@@ -56,6 +64,11 @@ class LocalService:
         """Do nothing: hosts connect and memories open when they are first used."""
 
     async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+        from accelopt_agent.search.history import interrupted
+        from accelopt_agent.search.paid import content_of
+        from accelopt_agent.suggestions.accept import notice_undone
+        from accelopt_agent.suggestions.suggestion import best_first
+
         hashes = {k.content_hash: file.targets[k.dialect] for k in file.found.kernels}
 
         def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
@@ -70,37 +83,42 @@ class LocalService:
         except UserError as problem:
             self._note_memory(str(problem))
             return StoredSearches()
-        suggestions = filter(None, map(_stored_suggestion, bodies))
+        suggestions = filter(None, map(_offer, bodies))
         offered = [s for s in suggestions if hashes.get(s.base_hash) == s.target]
         return StoredSearches(best_first(offered), unfinished)
 
-    async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+    async def profile(
+        self, file: FileText, kernels: Sequence[str] = (), timeline: bool = False
+    ) -> AsyncGenerator[FileMeasurement, None]:
         last: FileMeasurement | None = None
         profiles = await self._profiles()
-        async with aclosing(profiles.profile(file)) as growing:
+        async with aclosing(profiles.profile(file, kernels, timeline)) as growing:
             async for last in growing:
                 yield last
         if last is not None and last.complete:
             await self._remember(file, last)
 
-    async def migrate(self, file: FileText) -> ComparedMigration:
-        return await (await self._profiles()).migrate(file)
+    async def migrate(self, file: FileText, target: str = "") -> ComparedMigration:
+        return await (await self._profiles()).migrate(file, target)
 
-    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
+    async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
         return await (await self._profiles()).infer_problem(file, kernel)
 
     async def optimize(
-        self, file: FileText, kernel: str, request: SearchRequest
-    ) -> AsyncGenerator[SearchEvent, None]:
+        self, file: FileText, kernel: str | None, request: SearchRequest
+    ) -> AsyncGenerator[Event, None]:
+        from accelopt_agent.search.control import SearchControl
+
         # before anything is awaited: who pauses may be quick
         control = self._controls[request.job] = SearchControl(request.paused)
         try:
             await _imported("accelopt_agent.rules.catalogue")
             search = await _imported("accelopt_lsp.service.search")
-            profiles, memory = await self._profiles(), await self._memory_or_none(file.settings)
-            async with aclosing(
-                search.search_events(file, kernel, request, profiles, memory, self.surface.complete, control)
-            ) as events:
+            events: AsyncGenerator[Event, None] = search.search_events(
+                file, kernel, request, await self._profiles(), await self._memory_or_none(file.settings),
+                self.surface.complete, control, in_editor=self._in_editor,
+            )  # fmt: skip
+            async with aclosing(events):
                 async for event in events:
                     yield event
         finally:
@@ -111,9 +129,9 @@ class LocalService:
         if (control := self._controls.get(job)) is not None:
             control.pause() if on else control.go_on()
 
-    async def stop(self, job: str) -> None:
+    async def stop(self, job: str, why: str = "cancelled") -> None:
         if (control := self._controls.get(job)) is not None:
-            control.stop("cancelled")
+            control.stop(why)
 
     async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
         view = await _imported("accelopt_lsp.features.memory_page")
@@ -128,6 +146,8 @@ class LocalService:
         return str(await self._memory.use(settings, lambda m: view.forget_pair(pair, m)))
 
     async def past_runs(self, path: str, settings: Settings) -> str:
+        from accelopt_agent.search.history import past_runs
+
         page = await _imported("accelopt_lsp.features.past_runs")
         runs = await self._memory.use(settings, lambda memory: past_runs(memory, path))
         text: str = page.past_runs_page(Path(path).name, runs)
@@ -149,44 +169,83 @@ class LocalService:
             return None
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
+        from accelopt_agent.suggestions.suggestion import Suggestion
+
         stored = await self._memory.use(settings, lambda memory: memory.suggestion(suggestion_id))
-        return _stored_suggestion(stored.body) if stored else None
+        if stored is None:
+            return None
+        try:
+            suggestion = from_plain(Suggestion, stored.body)
+        except ValueError as error:
+            raise UserError(
+                f"The suggestion {suggestion_id} was saved by another version: {error}."
+            ) from None
+        if suggestion.gate.is_outdated:
+            raise RefusedError(
+                f"An older version checked {suggestion.id}, and not whether {suggestion.target} can launch it. "
+                f"`accelopt optimize {suggestion.file}` looks again."
+            )
+        return suggestion
 
     async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
-        pair = await self._memory.use(settings, lambda memory: deciding.accept(memory, suggestion))
-        return f"Remembered suggestion {suggestion.id} for {suggestion.kernel} as the slow-fast pair {pair}."
+        from accelopt_agent.suggestions.accept import accept
+
+        try:
+            return await self._memory.use(settings, lambda memory: accept(memory, suggestion))
+        except ValueError as error:
+            raise UserError(f"{error}.") from None
 
     async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
-        await self._memory.use(settings, lambda memory: deciding.reject(memory, suggestion, reason))
-        why = f": {reason}" if reason else ""
-        return f"Remembered that suggestion {suggestion.id} for {suggestion.kernel} is not wanted{why}."
+        from accelopt_agent.suggestions.accept import reject
 
-    async def unreject(self, suggestion: Suggestion, settings: Settings) -> str:
-        await self._memory.use(settings, lambda memory: deciding.unreject(memory, suggestion))
-        return f"Suggestion {suggestion.id} for {suggestion.kernel} is offered again."
+        return await self._memory.use(settings, lambda memory: reject(memory, suggestion, reason))
 
-    async def learn(self, file: FileText, slow: str, kernel: str) -> str:
+    async def unreject(self, suggestion: Suggestion, settings: Settings) -> None:
+        from accelopt_agent.suggestions.accept import unreject
+
+        await self._memory.use(settings, lambda memory: unreject(memory, suggestion))
+
+    async def learn(
+        self, file: FileText, slow: str, kernel: str | None = None, summary: str = ""
+    ) -> LearnedPair:
+        require_memory(file.settings)
         learning = await _imported("accelopt_lsp.service.learning")
         profiles, memory = await self._profiles(), await self._memory.opened(file.settings)
-        return str(await learning.learn_change(file, slow, kernel, profiles, memory))
+        learned: LearnedPair = await learning.learn_change(file, slow, kernel, summary, profiles, memory)
+        return learned
 
     async def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
-    ) -> AsyncGenerator[str, None]:
+    ) -> AsyncGenerator[Explanation, None]:
         explaining = await _imported("accelopt_lsp.explain")
         models = await _imported("accelopt_agent.model.editor_models")
-        team, why_not = None, "In a workspace that is not trusted no model is asked."
+        team, why_not = None, "No model was asked."
+        if settings.untrusted is not None:
+            why_not = "In a workspace that is not trusted no model is asked."
         if ask_model:
-            team, why_not = await asyncio.to_thread(
-                resolve_team, settings, Path(suggestion.file), in_editor=True
-            )
+            file = Path(suggestion.file)
+            team, why_not = await asyncio.to_thread(resolve_team, settings, file, in_editor=self._in_editor)
         memory = await self._memory_or_none(settings)
         model, asked = team.summarizer if team else None, models.EditorModels(self.surface.complete)
         async with aclosing(
             explaining.explanations(suggestion, memory, model, why_not, asked=asked)
         ) as growing:
-            async for found in growing:
-                yield found.text
+            async for explanation in growing:
+                yield explanation
+
+    async def verify(self, file: FileText, candidate: str) -> CheckedCandidate:
+        profiles = await self._profiles()
+        checked: CheckedCandidate = await profiles.verify(file, candidate)
+        await self._keep(file.settings, lambda m: [m.add_receipt(r) for r in checked.receipts])
+        return checked
+
+    async def replay(self, receipt_id: str, settings: Settings) -> Replayed:
+        receipt = await self._memory.use(settings, lambda memory: memory.receipt(receipt_id))
+        if receipt is None:
+            raise RefusedError(f"The memory has no receipt {receipt_id!r}.")
+        replaying = await _imported("accelopt_lsp.service.replaying")
+        replayed: Replayed = await replaying.replay(receipt, settings, await self._profiles())
+        return replayed
 
     async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
         return await asyncio.to_thread(depends_on_any, file.examined, paths)
@@ -199,6 +258,8 @@ class LocalService:
     async def _remember(self, file: FileText, results: FileMeasurement) -> None:
         said = [*results.findings, *(f for k in results.kernels for f in k.findings)]
         lasting = bool(file.key and results.kernels) and not any(f.code in _PASSING for f in said)
+        if not lasting and not results.receipts:
+            return
 
         def keep(memory: Memory) -> None:
             for receipt in results.receipts:
@@ -206,8 +267,11 @@ class LocalService:
             if lasting:
                 memory.profile_cache.put(file.key, to_plain(replace(results, receipts=[])))
 
+        await self._keep(file.settings, keep)
+
+    async def _keep(self, settings: Settings, keep: Callable[[Memory], object]) -> None:
         try:
-            await self._memory.use(file.settings, keep)
+            await self._memory.use(settings, keep)
         except UserError as problem:
             self._note_memory(str(problem))
 
@@ -219,8 +283,10 @@ class LocalService:
             self.surface.memory_problem(problem)
 
 
-def _stored_suggestion(body: dict[str, Any]) -> Suggestion | None:
+def _offer(body: dict[str, Any]) -> Suggestion | None:
     """Return a suggestion of the memory; None for one that another version saved, or an older gate checked."""
+    from accelopt_agent.suggestions.suggestion import Suggestion
+
     try:
         suggestion = from_plain(Suggestion, body)
     except ValueError:

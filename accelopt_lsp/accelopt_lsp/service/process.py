@@ -18,7 +18,8 @@ from typing import Any
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.own_process import SERVICE
 from accelopt_lsp.service.peer import Peer, methods
-from accelopt_lsp.service.protocol import Service, Surface
+from accelopt_lsp.service.protocol import Service
+from accelopt_lsp.service.surface import Surface
 from accelopt_profiling.waiting import within
 
 log = logging.getLogger(__name__)

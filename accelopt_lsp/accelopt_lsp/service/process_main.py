@@ -13,7 +13,8 @@ from typing import BinaryIO, cast
 
 from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest
 from accelopt_lsp.service.peer import Peer, methods
-from accelopt_lsp.service.protocol import Service, Surface
+from accelopt_lsp.service.protocol import Service
+from accelopt_lsp.service.surface import Surface
 
 
 async def serve(service: Service, requests: BinaryIO, answers: BinaryIO) -> None:
@@ -41,7 +42,7 @@ def main() -> None:
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)  # prints of libraries go to the log
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
-    asyncio.run(serve(LocalService(), requests, answers))
+    asyncio.run(serve(LocalService(in_editor=True), requests, answers))
 
 
 if __name__ == "__main__":

@@ -4,21 +4,26 @@ process of its own, and tests script their own."""
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from accelopt_agent.model.editor_request import EditorModelReply, EditorModelRequest, no_models
 from accelopt_agent.search.resumable_run import ResumableRun
-from accelopt_agent.suggestions.suggestion import Suggestion
+from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
+from accelopt_lsp.errors import RefusedError, UserError
+from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.kernels import Discovery, Kernel
 from accelopt_profiling.measurement import Dialect, FileMeasurement
 
 if TYPE_CHECKING:
+    from accelopt_agent.events import Event, ModelCall
     from accelopt_agent.migration.comparison import ComparedMigration
+    from accelopt_agent.request import Budget
+    from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.problems.inference.inferred import InferredProblem
+    from accelopt_profiling.receipt import Receipt
 
 
 @dataclass(frozen=True)
@@ -27,7 +32,7 @@ class FileText:
 
     ``key`` is the hash of all that results for it come from, empty where they are not to be stored, and ``stored`` is
     the complete profile that was found under it. ``again`` asks for a new profile even so. ``read_at`` is when the
-    text was taken from the editor, in seconds since the epoch.
+    text was taken from the editor, in seconds since the epoch. ``label`` is the file as a person named it, if one did.
     """
 
     examined: KernelFile
@@ -36,14 +41,43 @@ class FileText:
     stored: FileMeasurement | None = None
     again: bool = False
     read_at: float = field(default_factory=time.time)
+    label: str = ""
 
     @property
     def path(self) -> str:
         return str(self.examined.path)
 
     @property
+    def name(self) -> str:
+        """The file's name in messages."""
+        return self.label or self.path
+
+    @property
     def text(self) -> str:
         return self.examined.text
+
+    def require_sound(self) -> None:
+        """Raise UserError where something is wrong with the text or its problem."""
+        errors = [
+            f"{self.name}:{f.line}: {f.message}" for f in self.examined.findings if f.severity == "error"
+        ]
+        if errors:
+            raise UserError("\n".join(errors))
+
+    def kernels(self, name: str | None) -> list[Kernel]:
+        """Return the launched kernels, or the one of that name.
+
+        Raises:
+            RefusedError: there is none. UserError: none has that name.
+        """
+        kernels = self.examined.kernels
+        if not kernels:
+            raise RefusedError(f"{self.name} has no kernel that is launched.")
+        chosen = [k for k in kernels if name in (None, k.name)]
+        if not chosen:
+            names = ", ".join(k.name for k in kernels)
+            raise UserError(f"{self.name} has no kernel {name!r}; it has {names}.")
+        return chosen
 
     @property
     def found(self) -> Discovery:
@@ -65,52 +99,67 @@ class StoredSearches:
 
 
 @dataclass(frozen=True)
-class SearchProgress:
-    """A search went on: what is being tried, how many candidates were, and the share (0..1) of the budget spent."""
-
-    message: str
-    tried: int = 0
-    share: float | None = None
-
-
-@dataclass(frozen=True)
-class SearchEnd:
-    """A search is over: how many candidates were tried, and in words how it went."""
-
-    tried: int
-    message: str
-
-
-@dataclass(frozen=True)
 class SearchRequest:
     """How a person wants a search. ``instructions`` are for the model, which must then be one that may be asked;
-    ``resume`` goes on with the last run, if that was interrupted; ``job`` is the name by which it is paused, which it
-    is from the beginning with ``paused``."""
+    ``resume`` takes over what earlier searches paid for; ``job`` is the name by which it is paused, which it is from
+    the beginning with ``paused``. ``ask_model`` False: none is asked, whatever the settings say. ``budget`` is that of
+    the settings where None."""
 
     instructions: str = ""
     resume: bool = False
     job: str = ""
     paused: bool = False
+    ask_model: bool = True
+    budget: Budget | None = None
 
 
-SearchEvent = SearchProgress | Suggestion | SearchEnd
+@dataclass(frozen=True)
+class Explanation:
+    """A Markdown page as it stands. ``model`` wrote the words at its head, "" where nobody did; ``calls`` are what was
+    paid for them, now or earlier. ``asked`` is the model that is being asked meanwhile."""
+
+    text: str
+    model: str = ""
+    asked: str = ""
+    calls: tuple[ModelCall, ...] = ()
 
 
-class Surface:
-    """What a service tells and asks whoever it works for; here nobody listens."""
+@dataclass(frozen=True)
+class CheckedCandidate:
+    """The gate's verdict on a candidate, over all dialects of its file: what the checks covered, as sentences, and the
+    evidence."""
 
-    def host_problem(self, reason: str | None) -> None:
-        """Hear that a configured host cannot be reached and another one is used, or (None) that it can."""
+    verdict: Verdict
+    covered: list[str]
+    receipts: list[Receipt]
 
-    def memory_problem(self, reason: str) -> None:
-        """Hear why the memory cannot be used; once per reason."""
 
-    def isolation_problem(self, line: str) -> None:
-        """Hear about a host that does not isolate kernels completely; once per host."""
+@dataclass(frozen=True)
+class Difference:
+    """What came out differently: the name of a quantity, and what the receipt and the replay say."""
 
-    async def complete(self, question: EditorModelRequest) -> EditorModelReply:
-        """Have one of the editor's models asked."""
-        return await no_models(question)
+    name: str
+    then: Any
+    now: Any
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """What came of running a receipt again."""
+
+    receipt: str
+    kind: str
+    agrees: bool
+    differences: list[Difference] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class LearnedPair:
+    """A slow-fast pair that was remembered by its id, and how much faster ``kernel`` is."""
+
+    pair: str
+    kernel: str
+    speedup: Speedup
 
 
 class Service(Protocol):
@@ -128,39 +177,51 @@ class Service(Protocol):
         another commit since then.
         """
 
-    def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+    def profile(
+        self, file: FileText, kernels: Sequence[str] = (), timeline: bool = False
+    ) -> AsyncGenerator[FileMeasurement, None]:
         """Profile a file; yields growing results, the last one ``complete``. Closing it ends what it started.
+
+        ``kernels`` are the names of those to profile, all where none is given; ``timeline`` asks for the schedule of
+        each engine.
 
         Raises:
             HostUnavailableError, UserError
         """
 
-    async def migrate(self, file: FileText) -> ComparedMigration:
-        """Return a file of NKI's Beta 1 in today's NKI, and what running both came to."""
+    async def migrate(self, file: FileText, target: str = "") -> ComparedMigration:
+        """Return a file of NKI's Beta 1 in today's NKI, and what running both on ``target`` came to.
+
+        Raises:
+            HostUnavailableError
+            UserError: it is no such file, there is no problem to run it on, or it cannot be run.
+        """
         ...
 
-    async def infer_problem(self, file: FileText, kernel: str) -> InferredProblem:
-        """Return inputs with which a kernel runs, or the best that were found; of an untrusted folder's from its
-        syntax alone.
+    async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
+        """Return inputs with which a kernel, or all of the first one's dialect, run, or the best that were found; of
+        an untrusted folder's from its syntax alone.
 
         Raises:
             HostUnavailableError, UserError
         """
 
     def optimize(
-        self, file: FileText, kernel: str, request: SearchRequest
-    ) -> AsyncGenerator[SearchEvent, None]:
-        """Search for faster versions of one kernel. Closing it ends what it started.
+        self, file: FileText, kernel: str | None, request: SearchRequest
+    ) -> AsyncGenerator[Event, None]:
+        """Search for faster versions of a kernel, or of each that is launched; the last event is ``Finished``. Closing
+        it ends what it started.
 
         Raises:
-            HostUnavailableError, UserError
+            HostUnavailableError, UserError: the file cannot be searched, or nobody may propose.
         """
 
     async def pause(self, job: str, on: bool) -> None:
         """Let the search of that job rest, or go on. One that is not there (any more) is none."""
 
-    async def stop(self, job: str) -> None:
-        """Let the search of that job end with what it has. One that is not there (any more) is none."""
+    async def stop(self, job: str, why: str = "cancelled") -> None:
+        """Let the search of that job end with what it has, for the reason ``why``. One that is not there (any more) is
+        none."""
 
     async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
         """Return the page about the remembered changes that a search would try on a kernel. Raises UserError."""
@@ -176,31 +237,58 @@ class Service(Protocol):
         """Return a Markdown page with the newest runs of a file and their steps. Raises UserError."""
 
     async def suggestion(self, suggestion_id: str, settings: Settings) -> Suggestion | None:
-        """Return the suggestion of that id, from the memory. Raises UserError."""
-
-    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
-        """Remember that a suggestion was applied; returns in words what was saved. Raises UserError."""
-
-    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
-        """Remember that a suggestion was not wanted; returns in words what was saved. Again with a ``reason``, that
-        replaces the one before. Raises UserError."""
-
-    async def unreject(self, suggestion: Suggestion, settings: Settings) -> str:
-        """Offer a rejected suggestion again; returns that in words. Raises UserError."""
-
-    async def learn(self, file: FileText, slow: str, kernel: str) -> str:
-        """Remember a person's own change of ``kernel`` from the text ``slow`` to that of ``file``, once the gate has
-        accepted it; returns in words what was saved.
+        """Return the suggestion of that id, from the memory.
 
         Raises:
-            HostUnavailableError, UserError: it is not accepted, not faster, or cannot be saved.
+            RefusedError: an older version checked it. UserError: it cannot be read.
         """
+
+    async def accept(self, suggestion: Suggestion, settings: Settings) -> str:
+        """Remember that a suggestion was applied; return the id of its slow-fast pair. Raises UserError."""
+        ...
+
+    async def reject(self, suggestion: Suggestion, settings: Settings, reason: str = "") -> str:
+        """Remember that a suggestion was not wanted; return the rejection's id. Again with a ``reason``, that replaces
+        the one before. Raises UserError."""
+        ...
+
+    async def unreject(self, suggestion: Suggestion, settings: Settings) -> None:
+        """Offer a rejected suggestion again. Raises UserError."""
+
+    async def learn(
+        self, file: FileText, slow: str, kernel: str | None = None, summary: str = ""
+    ) -> LearnedPair:
+        """Remember a person's own change from the text ``slow`` to that of ``file``, once the gate has accepted it.
+        ``kernel`` is the one that changed, where several did.
+
+        Raises:
+            HostUnavailableError
+            RefusedError: it is not accepted, or not faster.
+            UserError: there is nothing to run it on, or nothing is kept.
+        """
+        ...
+
+    async def verify(self, file: FileText, candidate: str) -> CheckedCandidate:
+        """Return whether the text ``candidate`` may stand in the place of ``file``, whose settings name the problem.
+
+        Raises:
+            HostUnavailableError, UserError: the problem cannot be used.
+        """
+        ...
+
+    async def replay(self, receipt_id: str, settings: Settings) -> Replayed:
+        """Run the check or profile of a receipt again, and compare.
+
+        Raises:
+            HostUnavailableError, UserError: there is no such receipt, or it cannot be run again.
+        """
+        ...
 
     def explain(
         self, suggestion: Suggestion, settings: Settings, ask_model: bool
-    ) -> AsyncGenerator[str, None]:
-        """Return a Markdown page about why a suggestion is faster, then the same with a model's words where
-        one may be asked. Closing it ends the question."""
+    ) -> AsyncGenerator[Explanation, None]:
+        """Explain why a suggestion is faster, at once and then with a model's words where one may be asked. Closing it
+        ends the question."""
 
     async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
         """Return whether results for ``file`` come from any of these files too (its problem, or a module it

@@ -14,8 +14,9 @@ from accelopt_agent.events import SuggestionFound
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.search.versions import MeasuredVersions, measured_versions
 from accelopt_agent.suggestions.suggestion import Suggestion
-from accelopt_lsp.explain import Explanation, explanations
+from accelopt_lsp.explain import explanations
 from accelopt_lsp.features.explanation import ModelExplanation, explanation
+from accelopt_lsp.service.protocol import Explanation
 from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.probes import conduct
 from accelopt_profiling.gate.verdict import Reason
