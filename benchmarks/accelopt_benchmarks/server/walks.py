@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import shutil
 import subprocess
 import tempfile
@@ -17,13 +18,16 @@ from typing import Any
 from accelopt_benchmarks.result import GoalResult, not_measured
 from accelopt_lsp.own_process import own_process
 
-FILE = "triton_softmax.py"
+FILE = "triton_add.py"
+#: What the last command printed.
+OUTPUT = "printed.json"
 #: Shorter texts are expressions, and no files.
 _SHORTEST = 200
 #: The name of each walk, its command, and how often it may parse a text on average: None where no goal is set.
 _WALKS: tuple[tuple[str, tuple[str, ...], float | None], ...] = (
     ("a second profile", ("profile", FILE), 3.0),
-    ("a search of six candidates", ("optimize", FILE, "--no-model", "--budget", "6"), 1.0),
+    ("a search of six candidates", ("optimize", FILE, "--no-model", "--budget", "6", "--json"), 1.0),
+    ("an accept", ("accept", "ID"), 1.0),
 )
 #: Runs in the process before the command: counts until it ends, and writes to the file of the first argument.
 _COUNTING = f"""
@@ -62,8 +66,11 @@ def _walks(examples: Path) -> list[GoalResult]:
         for file in examples.glob(f"{Path(FILE).stem}*.py"):
             shutil.copy(file, folder)
         _counts(folder, ("profile", FILE))
-        for what, arguments, goal in _WALKS:
+        suggestion = ""
+        for what, words_of_command, goal in _WALKS:
+            arguments = [suggestion if word == "ID" else word for word in words_of_command]
             counts = _counts(folder, arguments)
+            suggestion = _first_suggestion(folder) or suggestion
             words = "none set" if goal is None else f"<= {goal:g}"
             if counts is None:
                 rows.append(not_measured(what, words, f"accelopt {arguments[0]} ended before its end"))
@@ -85,13 +92,27 @@ def _walks(examples: Path) -> list[GoalResult]:
     return rows
 
 
+def _first_suggestion(folder: Path) -> str | None:
+    """Return the id of the best suggestion that the last command printed; None where it printed none."""
+    try:
+        printed = json.loads((folder / OUTPUT).read_text(encoding="utf-8"))
+    except ValueError:
+        return None
+    return next((suggestion["id"] for suggestion in printed.get("suggestions", ())), None)
+
+
 def _counts(folder: Path, arguments: Sequence[str]) -> dict[str, Any] | None:
-    """Run a command in ``folder``; return what it counted, None where it wrote nothing."""
+    """Run a command in ``folder``; return what it counted, None where it failed."""
     python, option, code = own_process("accelopt_lsp.cli.main")
     result = folder / "counts.json"
     result.unlink(missing_ok=True)
-    subprocess.run(
-        [python, option, f"{_COUNTING}\n{code}", str(result), *arguments],
-        cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False,
-    )  # fmt: skip
-    return json.loads(result.read_text(encoding="utf-8")) if result.is_file() else None
+    with (folder / OUTPUT).open("wb") as output:
+        done = subprocess.run(
+            [python, option, f"{_COUNTING}\n{code}", str(result), *arguments],
+            cwd=folder, env=os.environ | {"ACCELOPT_DB": str(folder / "memory.db")},
+            stdout=output, stderr=subprocess.DEVNULL, check=False,
+        )  # fmt: skip
+    if done.returncode != 0 or not result.is_file():
+        return None
+    counts: dict[str, Any] = json.loads(result.read_text(encoding="utf-8"))
+    return counts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import traceback
 from collections.abc import Sequence
@@ -46,6 +45,7 @@ from accelopt_profiling.problems.loading.unlaunched import with_unlaunched
 from accelopt_profiling.problems.problem import Problem, ProblemError
 from accelopt_profiling.quantity import Known
 from accelopt_profiling.ran import LineRecord, ran, reachable
+from accelopt_profiling.source_text import syntax_of
 from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.targets.target import UnknownTargetError
 from accelopt_profiling.worker.usercode import load_module, problem_errors, user_errors
@@ -105,7 +105,7 @@ class _ProfileRun:
         self.correctness = Correctness()
         self.stage = "traced"
         self.answers: dict[str, TimeEstimate] = {}
-        self._tree = ast.parse(context.source.files[context.source.kernel])
+        self._tree = syntax_of(context.source.files[context.source.kernel])
 
     def perform(self) -> list[KernelMeasurement]:
         """Run the problem and return the measurements."""

@@ -24,6 +24,7 @@ from accelopt_profiling.problems.inference.own_faults import own_fault_line
 from accelopt_profiling.problems.loading.inferred import floor_finding, of_inferred
 from accelopt_profiling.quantity import Known, Quantity, estimated, executed
 from accelopt_profiling.ran import LineRecord, ran, reachable
+from accelopt_profiling.source_text import syntax_of
 from accelopt_profiling.targets import GpuTarget
 from accelopt_profiling.triton import hints
 from accelopt_profiling.triton.capture.session import LaunchExecution
@@ -165,7 +166,7 @@ class KernelResults:
     @functools.cached_property
     def functions(self) -> list[ast.FunctionDef]:
         """The kernel and the functions of its file that it calls."""
-        return reachable(ast.parse(self.text), self.kernel.line)
+        return reachable(syntax_of(self.text), self.kernel.line)
 
     def missed_work(self) -> MissedWork | None:
         """Return where the kernel's main work was missed in every launch."""

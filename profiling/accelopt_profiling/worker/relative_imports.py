@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
-from accelopt_profiling.source_text import parse_python
+from accelopt_profiling.source_text import syntax_of
 
 _RELATIVE = re.compile(r"\bfrom\s+\.")
 #: The name of the outermost folder; those below it have their own.
@@ -28,7 +28,7 @@ def climbed(files: Mapping[str, str]) -> int:
     for name, text in files.items():
         if name.endswith(".py") and _RELATIVE.search(text):
             try:
-                tree = parse_python(text)
+                tree = syntax_of(text)
             except (SyntaxError, ValueError, RecursionError):
                 continue  # importing it will say so
             highest = max([highest, *(n.level for n in ast.walk(tree) if isinstance(n, ast.ImportFrom))])

@@ -9,11 +9,12 @@ import ast
 import operator
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import Any
+from typing import Any, TypeVar
 
 from accelopt_profiling.gate.reading.facts import Facts
 
 Value = int | float | str
+_Node = TypeVar("_Node", bound=ast.AST)
 #: Longer texts are not put together, as no name is that long; nor are powers of more bits.
 _LONGEST, _BITS = 400, 64
 _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
@@ -109,7 +110,7 @@ def name_of(node: ast.Call) -> str:
 
 def plain_spelling(facts: Facts) -> Facts:
     """Return the facts about the file with constant texts put together, of names that are assigned once and hold a
-    text too, and look-ups by a constant name written as attributes. It changes the tree that it is given."""
+    text too, and look-ups by a constant name written as attributes. The tree that it is given stays as it is."""
     texts: dict[str, str] = {}
     once = {name: facts.value_of(stores[0]) for name, stores in facts.stores.items() if len(stores) == 1}
     for _ in range(2):
@@ -119,12 +120,27 @@ def plain_spelling(facts: Facts) -> Facts:
     return facts.of(_Plain(texts).visit(facts.tree))
 
 
-class _Plain(ast.NodeTransformer):
+class _Plain:
+    """Spells a tree plainly: nodes around a change are new, all others those of the tree."""
+
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = texts
 
-    def generic_visit(self, node: ast.AST) -> ast.AST:
-        super().generic_visit(node)
+    def visit(self, node: _Node) -> _Node:
+        changed: dict[str, Any] = {}
+        for name, value in ast.iter_fields(node):
+            if isinstance(value, ast.AST):
+                if (plain := self.visit(value)) is not value:
+                    changed[name] = plain
+            elif isinstance(value, list):
+                parts = [self.visit(part) if isinstance(part, ast.AST) else part for part in value]
+                if any(part is not before for part, before in zip(parts, value, strict=True)):
+                    changed[name] = parts
+        if changed:
+            node = ast.copy_location(type(node)(**{**dict(ast.iter_fields(node)), **changed}), node)
+        return self._plain(node)  # type: ignore[return-value]  # an expression for an expression
+
+    def _plain(self, node: ast.AST) -> ast.AST:
         match node:
             case ast.Subscript(ast.Call() as owner, key, ast.Load()) if name := self._name(key):
                 called = name_of(owner)

@@ -21,7 +21,7 @@ from accelopt_profiling.gate.reading.rare_values import rare_values
 from accelopt_profiling.gate.reading.sizes import size_limits, special_shapes
 from accelopt_profiling.gate.reading.vocabulary import WORDS
 from accelopt_profiling.kernels import find_kernels
-from accelopt_profiling.source_text import is_main_guard, parse_python
+from accelopt_profiling.source_text import by_text, is_main_guard, syntax_of
 
 _UNREADABLE = (SyntaxError, ValueError)
 _TOO_DEEP = (RecursionError, MemoryError)
@@ -55,7 +55,7 @@ def _beside_the_original(finding: StaticFinding, in_both: bool) -> StaticFinding
 def uses_files(text: str) -> bool:
     """Check whether anything in a file reads or writes files, its tests and its main block included."""
     try:
-        facts = Facts((), parse_python(text))
+        facts = Facts((), syntax_of(text))
         findings = (finding for node in facts.nodes for finding in forbidden(facts, node))
         return any(f.code in ("reads-files", "writes-outside") for f in findings)
     except (*_UNREADABLE, *_TOO_DEEP):
@@ -97,12 +97,16 @@ def _of(text: str, answer: Callable[[Facts], Iterable[_Answer]], *too_deep: _Ans
     """Return an answer about the code that runs as part of a file's kernels, none where it does not parse, and
     ``too_deep`` where it cannot be read whole."""
     try:
-        tree = parse_python(text)
-        return list(answer(Facts(find_kernels(text).kernels, ast.Module(_of_kernels(tree), []))))
+        return list(answer(_facts(text)))
     except _UNREADABLE:
         return []
     except _TOO_DEEP:
         return list(too_deep)
+
+
+@by_text
+def _facts(text: str) -> Facts:
+    return Facts(find_kernels(text).kernels, ast.Module(_of_kernels(syntax_of(text)), []))
 
 
 def _of_kernels(tree: ast.Module) -> list[ast.stmt]:

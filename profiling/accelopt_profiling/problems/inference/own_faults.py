@@ -8,6 +8,7 @@ import traceback
 from types import ModuleType
 
 from accelopt_profiling.ran import dependents, statements_of
+from accelopt_profiling.source_text import syntax_of
 
 #: What Python says of a call that does not fit what is called.
 _CALL = re.compile(
@@ -38,12 +39,12 @@ def own_fault_line(error: BaseException | None, file: str, text: str) -> int:
         owner = getattr(error, "obj", None)
         return line if isinstance(owner, ModuleType) else 0
     if getattr(error, "code", "") == "unsupported" or type(error).__name__ == "UnsupportedOperationError":
-        return 0 if is_of_type(error) and not _is_fixed(ast.parse(text), line, types=True) else line
+        return 0 if is_of_type(error) and not _is_fixed(syntax_of(text), line, types=True) else line
     if isinstance(error, TypeError) and _CALL.search(str(error)):
         return line
     if _VALUES.search(str(error)) or not isinstance(error, Exception):
         return 0
-    return line if _is_fixed(ast.parse(text), line) else 0
+    return line if _is_fixed(syntax_of(text), line) else 0
 
 
 def is_of_type(error: BaseException) -> bool:
