@@ -139,6 +139,14 @@ def test_no_circle_of_modules():
     assert circles(edges()) == []
 
 
+def test_no_two_folders_import_each_other():
+    """A folder and one inside of it count as one: what all of it needs lies at its top."""
+    graph = edges()
+    used = {(n.rpartition(".")[0], t.rpartition(".")[0]) for n, targets in graph.items() for t in targets}
+    mutual = sorted((a, b) for a, b in used if a < b and (b, a) in used and not b.startswith(f"{a}."))
+    assert mutual == []
+
+
 @pytest.mark.parametrize(
     ("graph", "expected"),
     [({"a": {"b"}, "b": {"a"}, "c": {"a"}}, [("a", "b")]), ({"a": {"b"}, "b": set()}, [])],

@@ -16,9 +16,9 @@ from accelopt_profiling.gate.candidate_files import (
     unchanged_files,
     without_problem,
 )
+from accelopt_profiling.gate.cases import plan_cases
 from accelopt_profiling.gate.decision import decide
 from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
-from accelopt_profiling.gate.inputs.cases import plan_cases
 from accelopt_profiling.gate.near_limit import draws_again, near_cases, settle
 from accelopt_profiling.gate.probes.registry import SIZES
 from accelopt_profiling.gate.reading.facts import StaticFinding

@@ -22,7 +22,7 @@ from support.verdicts import judged_each_time, state_of_the_gate, verdict_key
 from accelopt_benchmarks.checkout import GATE_CORPUS
 from accelopt_benchmarks.gate.corpus import CorpusCase, read_corpus
 from accelopt_benchmarks.gate.detection import CorpusVerdict, judge
-from accelopt_profiling.gate.inputs import cases
+from accelopt_profiling.gate import cases
 from accelopt_profiling.gate.reading.read import read
 
 CASES = read_corpus(GATE_CORPUS)

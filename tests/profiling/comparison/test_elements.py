@@ -15,7 +15,7 @@ from support.drawn_values import values_of
 
 from accelopt_profiling.comparison.elements import compare, compare_exact
 from accelopt_profiling.comparison.tolerance import Allowed, allowed, coarsest
-from accelopt_profiling.gate.inputs.cases import plan_cases
+from accelopt_profiling.gate.cases import plan_cases
 from accelopt_profiling.gate.probes.registry import VALUES
 from accelopt_profiling.gate.probes.rewriting import Shuffled
 from accelopt_profiling.gate.request import CaseOptions

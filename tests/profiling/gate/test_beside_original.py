@@ -10,7 +10,7 @@ import torch
 from support.drawn_values import values_of
 from support.gate_checker import Checker, codes
 
-from accelopt_profiling.gate.inputs.cases import plan_cases
+from accelopt_profiling.gate.cases import plan_cases
 from accelopt_profiling.gate.request import CaseOptions
 
 NORMAL = np.random.default_rng(5).standard_normal((6, 20)).astype(np.float32)

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelopt_profiling.gate.budget import GateBudget
-from accelopt_profiling.gate.inputs.cases import plan_cases
-from accelopt_profiling.gate.inputs.draw import draw
+from accelopt_profiling.gate.cases import plan_cases
 from accelopt_profiling.gate.near_limit import further_draws
 from accelopt_profiling.gate.request import Case, CaseOptions
 from accelopt_profiling.gate.step_schemas import DrawnCase, DrawParams
+from accelopt_profiling.gate.steps.draw import draw
 from accelopt_profiling.jobs import Source
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.step_context import StepContext

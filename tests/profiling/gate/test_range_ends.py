@@ -10,8 +10,8 @@ import torch
 from support.drawn_values import values_of
 from support.gate_checker import Checker
 
+from accelopt_profiling.gate import cases
 from accelopt_profiling.gate.budget import GateBudget
-from accelopt_profiling.gate.inputs import cases
 from accelopt_profiling.gate.request import CaseOptions
 
 RNG = np.random.default_rng(3)

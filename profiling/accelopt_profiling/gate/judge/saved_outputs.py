@@ -12,7 +12,7 @@ from accelopt_profiling.comparison.leaves import Leaf, read_leaves
 from accelopt_profiling.comparison.outputs import ExpectedOutputs
 from accelopt_profiling.comparison.ties import names_the_first
 from accelopt_profiling.comparison.tolerance import Allowed, allowed
-from accelopt_profiling.gate.steps.case_files import PARAMETERS, finished
+from accelopt_profiling.gate.case_files import PARAMETERS, finished
 from accelopt_profiling.problems.problem import Tolerance
 
 

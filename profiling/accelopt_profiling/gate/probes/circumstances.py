@@ -18,8 +18,8 @@ from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.step_context import StepFailedError
 
 if TYPE_CHECKING:
+    from accelopt_profiling.gate.candidate_run import CandidateRun
     from accelopt_profiling.gate.judge.judged_case import JudgedCase
-    from accelopt_profiling.gate.steps.candidate_run import CandidateRun
 
 
 class FurtherCalls(Probe):

@@ -13,19 +13,19 @@ import numpy as np
 from accelopt_profiling.comparison.elements import compare
 from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.memory import byte_count, poisoned_memory
+from accelopt_profiling.gate.case_files import ABOUT, CONFIGURATION, beside
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, emulation, neutralised
 from accelopt_profiling.gate.observe.other_devices import other_devices
 from accelopt_profiling.gate.observe.provenance import Provenance
 from accelopt_profiling.gate.probes.circumstances import equal_bits
 from accelopt_profiling.gate.probes.probe import AnsweredCase, AnsweredCheck, Probe
-from accelopt_profiling.gate.steps.case_files import ABOUT, CONFIGURATION, beside
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.step_context import StepFailedError
 
 if TYPE_CHECKING:
+    from accelopt_profiling.gate.candidate_run import CandidateRun
     from accelopt_profiling.gate.judge.judged_case import JudgedCase
-    from accelopt_profiling.gate.steps.candidate_run import CandidateRun
 
 #: Styles of calls whose files cannot be loaded twice: they register operators, or run as a whole.
 _REGISTERED = ("operator", "script")

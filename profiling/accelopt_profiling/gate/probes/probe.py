@@ -18,10 +18,10 @@ from accelopt_profiling.gate.request import Case, GateDialect
 from accelopt_profiling.gate.verdict import Reason
 
 if TYPE_CHECKING:
+    from accelopt_profiling.gate.candidate_run import CandidateRun
     from accelopt_profiling.gate.evidence import CandidateKernels, Evidence
     from accelopt_profiling.gate.judge.judged_case import JudgedCase
     from accelopt_profiling.gate.step_schemas import CaseVerdict, DrawnCase, RunCase, RunResult
-    from accelopt_profiling.gate.steps.candidate_run import CandidateRun
     from accelopt_profiling.problems.loading.sizes import ProblemSizes
     from accelopt_profiling.problems.problem import Call, Problem
 
@@ -71,7 +71,7 @@ class Probe:
 
 
 class Drawing(Protocol):
-    """What the drawing process knows of the problem (``inputs.draw``). ``first`` are the inputs at the main shape,
+    """What the drawing process knows of the problem (``steps.draw``). ``first`` are the inputs at the main shape,
     ``size`` their bytes, ``large_bytes`` those up to which inputs are small; ``main`` are the sizes there, smaller than
     the problem's own where those do not fit. ``own_reference`` tells that the reference is not the original kernel,
     ``limits`` are the numbers that the candidate compares sizes with, ``numbers`` values that it may compare data with.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from accelopt_profiling.gate.case_files import CONFIGURATION, beside
 from accelopt_profiling.gate.probes.circumstances import FurtherCalls, Interleaved, Kept, Later, LateWrites
 from accelopt_profiling.gate.probes.conduct import (
     CallersState,
@@ -42,7 +43,6 @@ from accelopt_profiling.gate.probes.sizes import (
     WideLaunches,
 )
 from accelopt_profiling.gate.probes.strides import ExchangedAxes, MatricesApart, RowsApart, UnequalAxes
-from accelopt_profiling.gate.steps.case_files import CONFIGURATION, beside
 
 #: Cases are planned, further calls made and reasons given in this order.
 PROBES: tuple[Probe, ...] = (

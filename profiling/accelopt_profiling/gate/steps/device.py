@@ -13,13 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
-from accelopt_profiling.gate.step_schemas import DeviceRunParams, DeviceRunResult
-from accelopt_profiling.gate.steps.case_files import (
+from accelopt_profiling.gate.case_files import (
     case_folder,
     drawn_cases,
     saved_arguments,
     saved_call,
 )
+from accelopt_profiling.gate.step_schemas import DeviceRunParams, DeviceRunResult
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.trainium.device_run import DeviceRequest, kernel_alone

@@ -17,9 +17,9 @@ from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
 from accelopt_profiling.comparison.memory import arrays_of
+from accelopt_profiling.gate.case_files import problem_files
 from accelopt_profiling.gate.observe.emulation import emulation, hollow_draws
 from accelopt_profiling.gate.step_schemas import FarParams
-from accelopt_profiling.gate.steps.case_files import problem_files
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.call import perform
 from accelopt_profiling.problems.loading.sizes import ProblemSizes, size_text

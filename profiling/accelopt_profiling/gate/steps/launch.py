@@ -11,10 +11,10 @@ from os import times
 from typing import Any
 
 from accelopt_profiling.comparison.inplace_outputs import with_inplace_outputs
+from accelopt_profiling.gate.case_files import case_folder, own_check_of, saved_arguments, saved_call
 from accelopt_profiling.gate.observe.emulation import TritonSeen, emulation
 from accelopt_profiling.gate.observe.interpretation import whole
 from accelopt_profiling.gate.step_schemas import LaunchResult, StepParams
-from accelopt_profiling.gate.steps.case_files import case_folder, own_check_of, saved_arguments, saved_call
 from accelopt_profiling.gate.steps.wide_launches import wide_launches
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.measurement import Finding, Launchability

@@ -15,14 +15,7 @@ from typing import Any
 from accelopt_profiling.comparison.inplace_outputs import changed_inputs, with_inplace_outputs
 from accelopt_profiling.comparison.memory import fingerprint, overlapping, poisoned_memory, with_gaps
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
-from accelopt_profiling.gate.observe.emulation import emulation, neutralised
-from accelopt_profiling.gate.observe.hostwork import HostWork
-from accelopt_profiling.gate.observe.interpretation import of_case, whole
-from accelopt_profiling.gate.observe.other_devices import other_devices
-from accelopt_profiling.gate.observe.process_state import CallerState
-from accelopt_profiling.gate.observe.salted_hash import SaltedHashes
-from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
-from accelopt_profiling.gate.steps.case_files import (
+from accelopt_profiling.gate.case_files import (
     beside,
     case_folder,
     drawn_cases,
@@ -31,6 +24,13 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_arguments,
     saved_call,
 )
+from accelopt_profiling.gate.observe.emulation import emulation, neutralised
+from accelopt_profiling.gate.observe.hostwork import HostWork
+from accelopt_profiling.gate.observe.interpretation import of_case, whole
+from accelopt_profiling.gate.observe.other_devices import other_devices
+from accelopt_profiling.gate.observe.process_state import CallerState
+from accelopt_profiling.gate.observe.salted_hash import SaltedHashes
+from accelopt_profiling.gate.step_schemas import CaseCall, OriginalParams, OriginalResult
 from accelopt_profiling.gate.steps.wide_launches import wide_launches
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.call import call_entry, listed, perform

@@ -13,16 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.folder_tree import remove_tree
-from accelopt_profiling.gate.observe.emulation import TritonSeen, emulation, estimated_work
-from accelopt_profiling.gate.observe.interpretation import (
-    ENOUGH,
-    known_share,
-    of_case,
-    planned_share,
-    whole,
-)
-from accelopt_profiling.gate.step_schemas import CasePlan, PlanParams, PlanResult
-from accelopt_profiling.gate.steps.case_files import (
+from accelopt_profiling.gate.case_files import (
     PLAN_FILE,
     case_folder,
     drawn_cases,
@@ -32,6 +23,15 @@ from accelopt_profiling.gate.steps.case_files import (
     saved_arguments,
     saved_call,
 )
+from accelopt_profiling.gate.observe.emulation import TritonSeen, emulation, estimated_work
+from accelopt_profiling.gate.observe.interpretation import (
+    ENOUGH,
+    known_share,
+    of_case,
+    planned_share,
+    whole,
+)
+from accelopt_profiling.gate.step_schemas import CasePlan, PlanParams, PlanResult
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.call import perform
 from accelopt_profiling.step_context import StepContext, StepFailedError

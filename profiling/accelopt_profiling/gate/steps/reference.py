@@ -17,7 +17,16 @@ from accelopt_profiling.comparison.saved_values import (
     load_values,
     save_values,
 )
-from accelopt_profiling.gate.inputs.draw import case_digests
+from accelopt_profiling.gate.case_files import (
+    INITIAL_FILE,
+    PARAMETERS,
+    TOLERANCE_FILE,
+    case_folder,
+    finished,
+    problem_errors,
+    problem_files,
+    saved_call,
+)
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork, computing_dtype, count_work
 from accelopt_profiling.gate.observe.process_state import CallerState
@@ -29,16 +38,7 @@ from accelopt_profiling.gate.step_schemas import (
     ReferenceResult,
     ReferenceRule,
 )
-from accelopt_profiling.gate.steps.case_files import (
-    INITIAL_FILE,
-    PARAMETERS,
-    TOLERANCE_FILE,
-    case_folder,
-    finished,
-    problem_errors,
-    problem_files,
-    saved_call,
-)
+from accelopt_profiling.gate.steps.draw import case_digests
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.call import check_answer

@@ -17,6 +17,13 @@ from accelopt_profiling.comparison.memory import (
     poison_allocator,
     poisoned_memory,
 )
+from accelopt_profiling.gate.candidate_run import CandidateRun, allow, stop_timers
+from accelopt_profiling.gate.case_files import (
+    PLAN_FILE,
+    forget_requests,
+    own_check_of,
+)
+from accelopt_profiling.gate.loaded_candidate import LoadedCandidate
 from accelopt_profiling.gate.observe.clock_shift import Clock
 from accelopt_profiling.gate.observe.emulation import emulation
 from accelopt_profiling.gate.observe.hostwork import HostWork
@@ -25,13 +32,6 @@ from accelopt_profiling.gate.observe.salted_hash import SaltedHashes
 from accelopt_profiling.gate.observe.watch import Watch
 from accelopt_profiling.gate.probes.registry import PROBES
 from accelopt_profiling.gate.step_schemas import PlanResult, RunParams, RunResult
-from accelopt_profiling.gate.steps.candidate_run import CandidateRun, allow, stop_timers
-from accelopt_profiling.gate.steps.case_files import (
-    PLAN_FILE,
-    forget_requests,
-    own_check_of,
-)
-from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.step_context import StepContext
 from accelopt_profiling.worker.usercode import load_module

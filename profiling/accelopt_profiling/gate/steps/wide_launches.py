@@ -9,9 +9,9 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.comparison.saved_values import load_values
+from accelopt_profiling.gate.case_files import WIDE, case_folder
 from accelopt_profiling.gate.observe.device_answers import device_answers
 from accelopt_profiling.gate.step_schemas import CaseCall, StepParams
-from accelopt_profiling.gate.steps.case_files import WIDE, case_folder
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.call import perform
 from accelopt_profiling.problems.loading.sizes import size_text

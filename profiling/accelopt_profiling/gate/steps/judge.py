@@ -12,6 +12,10 @@ from accelopt_profiling.comparison.leaves import Leaf
 from accelopt_profiling.comparison.memory import is_unwritten
 from accelopt_profiling.comparison.outputs import compared_elements, difference
 from accelopt_profiling.comparison.saved_values import digest
+from accelopt_profiling.gate.case_files import (
+    TOLERANCE_FILE,
+    case_folder,
+)
 from accelopt_profiling.gate.judge.judged_case import JudgedCase
 from accelopt_profiling.gate.judge.kernel_contribution import only_moved
 from accelopt_profiling.gate.judge.saved_outputs import SavedOutputs
@@ -19,10 +23,6 @@ from accelopt_profiling.gate.judge.tolerance_check import judge_tolerance
 from accelopt_profiling.gate.probes.probe import ValueProbe
 from accelopt_profiling.gate.probes.registry import PROBES, VALUES, raw_folders
 from accelopt_profiling.gate.step_schemas import CaseVerdict, JudgeParams, OutputVerdict, ReferenceRule
-from accelopt_profiling.gate.steps.case_files import (
-    TOLERANCE_FILE,
-    case_folder,
-)
 from accelopt_profiling.gate.verdict import Reason
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import Tolerance

@@ -14,6 +14,8 @@ from time import process_time
 from typing import Any
 
 from accelopt_profiling.comparison.memory import arrays_of, fingerprint, overlapping, poisoned_memory
+from accelopt_profiling.gate.case_files import drawn_cases
+from accelopt_profiling.gate.loaded_candidate import LoadedCandidate, TooLittleKnownError
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.clock_shift import Clock, Counts
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
@@ -22,8 +24,6 @@ from accelopt_profiling.gate.observe.hostwork import HostWork
 from accelopt_profiling.gate.observe.kept_results import turned
 from accelopt_profiling.gate.observe.own_state import OwnState
 from accelopt_profiling.gate.step_schemas import RunCase, RunResult
-from accelopt_profiling.gate.steps.case_files import drawn_cases
-from accelopt_profiling.gate.steps.loaded_candidate import LoadedCandidate, TooLittleKnownError
 from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.targets import GpuTarget
 

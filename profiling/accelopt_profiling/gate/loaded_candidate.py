@@ -27,6 +27,13 @@ from accelopt_profiling.comparison.memory import (
     with_gaps,
 )
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, link_values, save_values
+from accelopt_profiling.gate.case_files import (
+    ABOUT,
+    INITIAL_FILE,
+    case_folder,
+    saved_arguments,
+    saved_call,
+)
 from accelopt_profiling.gate.observe.autotuning import AutotuneTurns
 from accelopt_profiling.gate.observe.dispatch_mode import poisoned_tensors
 from accelopt_profiling.gate.observe.emulation import Seen, empty_launches, emulation
@@ -40,13 +47,6 @@ from accelopt_profiling.gate.observe.interpretation import (
 from accelopt_profiling.gate.observe.patch_detection import SharedObjects
 from accelopt_profiling.gate.observe.process_state import CallerState
 from accelopt_profiling.gate.step_schemas import CaseCall, PlanResult, RunCase, RunParams
-from accelopt_profiling.gate.steps.case_files import (
-    ABOUT,
-    INITIAL_FILE,
-    case_folder,
-    saved_arguments,
-    saved_call,
-)
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.problems.call import call_entry, copied, listed
 from accelopt_profiling.step_context import StepContext, StepFailedError

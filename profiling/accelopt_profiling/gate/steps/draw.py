@@ -16,6 +16,13 @@ import numpy as np
 from accelopt_profiling.comparison.inplace_outputs import Effects, effects_of
 from accelopt_profiling.comparison.memory import arrays_of, byte_count
 from accelopt_profiling.comparison.saved_values import NotCarriedError, digest, save_values
+from accelopt_profiling.gate.case_files import (
+    WIDE,
+    case_folder,
+    forget_requests,
+    problem_errors,
+    problem_files,
+)
 from accelopt_profiling.gate.observe.emulation import emulation, hollow_draws
 from accelopt_profiling.gate.observe.hostwork import HostWork, count_work
 from accelopt_profiling.gate.probes.probe import COUNTED_BYTES, SizeProbe
@@ -24,13 +31,6 @@ from accelopt_profiling.gate.probes.rewriting import Shuffled
 from accelopt_profiling.gate.probes.sizes import fit
 from accelopt_profiling.gate.request import Case
 from accelopt_profiling.gate.step_schemas import CaseCall, DrawnCase, DrawParams
-from accelopt_profiling.gate.steps.case_files import (
-    WIDE,
-    case_folder,
-    forget_requests,
-    problem_errors,
-    problem_files,
-)
 from accelopt_profiling.gate.steps.far_sizes import save_far_calls
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.plain import to_plain
