@@ -10,15 +10,13 @@ from accelopt_lsp.errors import UserError
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
-    from accelopt_agent.request import Budget
-    from accelopt_agent.search.plan import SearchPlan
+    from accelopt_agent.request import Budget, SearchPlan
     from accelopt_lsp.settings.load import Settings
 
 
 def search_plan(settings: Settings) -> SearchPlan:
     """Return the strategy of the settings with its own options, and who may propose."""
-    from accelopt_agent.request import LessonLimits
-    from accelopt_agent.search.plan import SearchPlan
+    from accelopt_agent.request import LessonLimits, SearchPlan
     from accelopt_agent.search.strategies import OPTIONS
 
     search = settings.search

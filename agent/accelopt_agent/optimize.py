@@ -239,7 +239,7 @@ def _proposers(
                 file=request.kernel_file, experience=experience,
             )
         )  # fmt: skip
-    return [proposer for proposer in found if proposer.name in request.sources]
+    return [proposer for proposer in found if proposer.name in request.plan.sources]
 
 
 def _experience(request: OptimizeRequest, memory: Memory | None, team: ModelTeam) -> ExperienceSource:
@@ -250,10 +250,10 @@ def _experience(request: OptimizeRequest, memory: Memory | None, team: ModelTeam
     return ExperienceSource(
         memory,
         request.target,
-        request.experience,
+        request.plan.experience,
         within=None if here else request.root or request.path.parent,
         share="kernel" if any(role.share == "kernel" for role in roles) else "file",
-        seed=request.seed,
+        seed=request.plan.seed,
     )
 
 
@@ -337,8 +337,8 @@ async def _begin(request: OptimizeRequest, kernels: Sequence[Kernel], recorder: 
     name, content = (kernels[0].name, kernels[0].content_hash) if kernels else ("", "")
     options: dict[str, Any] = {
         "budget": request.budget,
-        "depth": request.depth,
-        "strategy": request.strategy,
+        "depth": request.plan.composed,
+        "strategy": request.plan.strategy,
         "instructions": request.instructions,
         PROCESS: os.getpid(),
         RESUMES: request.resume,
@@ -367,12 +367,12 @@ async def _all_kernels(
         yield BaselineMeasured(kernel.name, measurement)
         others = tuple(m for m in baseline.kernels if m.name != kernel.name and m.latency.us is not None)
         root, sources = Node(request.text, kernel, measurement, others=others), list(proposers(run.meter))
-        strategy_options = dict(request.strategy_options)
-        if request.strategy in LEARNING:
+        strategy_options = dict(request.plan.options)
+        if request.plan.strategy in LEARNING:
             strategy_options.setdefault("prior", await run.recorder.prior(kernel.dialect))
         strategy = strategy_named(
-            request.strategy, root, [p.name for p in sources],
-            target=request.target, depth=request.depth, seed=request.seed, **strategy_options,
+            request.plan.strategy, root, [p.name for p in sources],
+            target=request.target, depth=request.plan.composed, seed=request.plan.seed, **strategy_options,
         )  # fmt: skip
         search = KernelSearch(run, root, strategy, sources).run()
         async with aclosing(search):

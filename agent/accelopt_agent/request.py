@@ -42,6 +42,42 @@ class LessonLimits:
     loss: float = 1.15
 
 
+#: How many rewrites a strategy composes unless said otherwise: in an editor somebody waits for ``hybrid``.
+DEPTHS, LONG = {"hybrid": 6}, 16
+
+
+@dataclass(frozen=True)
+class SearchPlan:
+    """How to search.
+
+    ``sources`` are the proposers that may be asked, ``options`` those of ``strategy`` (``strategies.OPTIONS``),
+    ``depth`` how many rewrites are composed at most (None: as is usual for the strategy), ``experience`` the policy by
+    which the memory tells a model of like kernels (``experience/policies.json``), ``lessons`` which of its versions the
+    summarizer writes about. ``parallel`` versions are measured at a time, ``calls`` proposers queried.
+    """
+
+    strategy: str = "hybrid"
+    sources: frozenset[str] = SOURCES
+    depth: int | None = None
+    options: Mapping[str, Any] = field(default_factory=dict)
+    experience: str = "ours"
+    lessons: LessonLimits = LessonLimits()
+    parallel: int = 2
+    calls: int = 2
+    seed: int = 0
+
+    @property
+    def composed(self) -> int:
+        """How many rewrites are composed at most."""
+        return self.depth or DEPTHS.get(self.strategy, LONG)
+
+    def __str__(self) -> str:
+        """The plan as one line, the same for the same plan: a result's key holds it."""
+        options = ", ".join(f"{name} {value}" for name, value in sorted(self.options.items()))
+        sources = ", ".join(sorted(self.sources))
+        return f"{self.strategy} {self.depth} ({options}) {sources}; experience {self.experience}"
+
+
 @dataclass(frozen=True)
 class OptimizeRequest:
     """A search for faster versions of ``kernel`` in the file ``text`` at ``path``, for ``target``.
@@ -49,12 +85,9 @@ class OptimizeRequest:
     ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder and
     ``problem`` its setting of that name, as in ``examination.examine``; ``examined`` is the result of that call, where
     it is there already. ``inferred`` are problems for a file that has none, each for the kernels that it launches.
-    ``depth`` bounds how many rewrites are composed, ``parallel`` how many versions are measured at a time, ``calls``
-    how many proposers are queried at a time. ``resume`` takes over what earlier searches paid for under the same
-    conditions (``search.paid``). ``limits`` hold for each step of a job. ``sources``
-    restricts the proposers. ``checked`` says that the gate has accepted the original already, so that it is not checked
-    again before the search. ``experience`` names the policy by which the memory tells a model of like kernels
-    (``experience/policies.json``), ``lessons`` which of its versions the summarizer writes about.
+    ``resume`` takes over what earlier searches paid for under the same conditions (``search.paid``). ``limits`` hold
+    for each step of a job. ``checked`` says that the gate has accepted the original already, so that it is not checked
+    again before the search.
     """
 
     path: Path
@@ -66,19 +99,11 @@ class OptimizeRequest:
     inferred: tuple[InferredProblem, ...] = ()
     kernel: str | None = None
     budget: Budget = field(default_factory=Budget)
-    depth: int = 6
-    parallel: int = 2
-    resume: bool = False
-    strategy: str = "hybrid"
-    strategy_options: Mapping[str, Any] = field(default_factory=dict)
-    calls: int = 2
-    seed: int = 0
-    instructions: str = ""
+    plan: SearchPlan = field(default_factory=SearchPlan)
     limits: Limits = Limits()
-    sources: frozenset[str] = SOURCES
+    instructions: str = ""
+    resume: bool = False
     checked: bool = False
-    lessons: LessonLimits = LessonLimits()
-    experience: str = "ours"
 
     def problem_of(self, kernel: str | None) -> InferredProblem | None:
         """Return the inferred problem that launches ``kernel``, the first where none does; None for files with their

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from accelopt_agent.model.team import ModelTeam
-from accelopt_agent.request import SOURCES
-from accelopt_agent.search.plan import SearchPlan
+from accelopt_agent.request import SOURCES, SearchPlan
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from accelopt_agent import events
 from accelopt_agent.optimize import optimize
-from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.search.plan import SearchPlan
+from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.quantity import Known
@@ -73,7 +72,7 @@ class Searching:
             root=case.root,
             problem=case.reference.relative_to(case.root).as_posix(),
             budget=self.budget,
-            parallel=self.parallel,
+            plan=replace(unhurried(self.plan), parallel=self.parallel),
             resume=True,
             checked=result.latency.known is Known.ESTIMATED,  # a device's times come last
             limits=FULL_SIZE,
@@ -82,7 +81,7 @@ class Searching:
         progress: list[tuple[int, float]] = []
         begun = False
         found: list[Suggestion] = []
-        async with aclosing(self.start(unhurried(self.plan).of(request), host)) as happening:
+        async with aclosing(self.start(request, host)) as happening:
             async for event in happening:
                 if isinstance(event, events.BaselineMeasured):
                     begun = True

@@ -12,7 +12,7 @@ import nkibench
 from accelopt_agent.events import CandidateTried, Event, ProgressText, SuggestionFound
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import optimize
-from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.simulated.serving import serving
 from accelopt_agent.simulated.team import Question
 from accelopt_agent.suggestions.apply import apply_to_text, edits_for, holds
@@ -81,7 +81,13 @@ def recorded(name: str) -> tuple[str, str]:
 async def asked(host: Host, path: Path, target: str, model: ModelSettings, candidates: int) -> list[Event]:
     budget, sources = Budget(candidates=candidates, seconds=None), frozenset({"model"})
     request = OptimizeRequest(
-        path, path.read_text("utf-8"), target, root=path.parent, budget=budget, sources=sources, checked=True
+        path,
+        path.read_text("utf-8"),
+        target,
+        root=path.parent,
+        budget=budget,
+        plan=SearchPlan(sources=sources),
+        checked=True,
     )
     return [e async for e in optimize(request, host, None, model=model)]
 

@@ -17,7 +17,7 @@ from support.command import Command
 
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import same_for_all
-from accelopt_agent.search.plan import SearchPlan
+from accelopt_agent.request import SearchPlan
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
 from nkibench.ablations import ABLATIONS, searches

@@ -18,7 +18,18 @@ from accelopt_memory.memory import Memory
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.receipt import Receipt
-from support.toy_search import TEXT, ToyCost, ToyGate, ToyModel, ToyProposer, faster, request, start, us_of
+from support.toy_search import (
+    TEXT,
+    ToyCost,
+    ToyGate,
+    ToyModel,
+    ToyProposer,
+    faster,
+    planned,
+    request,
+    start,
+    us_of,
+)
 
 STEPS = 6
 START = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(STEPS)))
@@ -73,7 +84,7 @@ async def main(memory: Path, paid: Path) -> None:
     till = Till(paid)
     cost, gate = Cost(START), Gate()
     cost.till = gate.till = till
-    asked = replace(request(START, Budget(candidates=60, seconds=None)), resume=True, depth=8)
+    asked = replace(planned(request(START, Budget(candidates=60, seconds=None)), depth=8), resume=True)
     with Memory.open(memory) as kept:
         async for event in start([ToyProposer(RULES), Model(till)], kept, asked, cost, gate):
             if isinstance(event, SuggestionFound):

@@ -13,12 +13,12 @@ from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget
 from accelopt_memory.memory import Memory
-from support.toy_search import ToyCost, ToyGate, request, us_of
+from support.toy_search import ToyCost, ToyGate, planned, request, us_of
 
 
 async def main(memory: Path, address: str) -> None:
     settings = ModelSettings(address, "toy", seconds=120.0)
-    asked = replace(request(budget=Budget(candidates=1, seconds=None)), resume=True, calls=1)
+    asked = replace(planned(request(budget=Budget(candidates=1, seconds=None)), calls=1), resume=True)
     with Memory.open(memory) as kept:
         events = drive(
             asked, ToyCost(), ToyGate(), kept, "toy", lambda meter: [ModelProposer(settings, meter, "trn1")]

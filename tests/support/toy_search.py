@@ -6,6 +6,7 @@ import asyncio
 import re
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -180,6 +181,11 @@ PATIENCE = 60.0
 def request(text: str = TEXT, budget: Budget | None = None, **options: int) -> OptimizeRequest:
     budget = budget or Budget(seconds=600.0)
     return OptimizeRequest(Path("/k.py"), text, "trn1", budget=budget, **options)  # type: ignore[arg-type]
+
+
+def planned(asked: OptimizeRequest, **changes: Any) -> OptimizeRequest:
+    """Return the request with another plan, of the same depth unless that is among the ``changes``."""
+    return replace(asked, plan=replace(asked.plan, **{"depth": asked.plan.composed, **changes}))
 
 
 def start(

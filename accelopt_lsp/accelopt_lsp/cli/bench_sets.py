@@ -30,8 +30,7 @@ from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
-    from accelopt_agent.request import Budget
-    from accelopt_agent.search.plan import SearchPlan
+    from accelopt_agent.request import Budget, SearchPlan
     from accelopt_lsp.settings.load import Settings
     from nkibench.ablations import Ablation
     from nkibench.kernel_sets.tasks import SetTask

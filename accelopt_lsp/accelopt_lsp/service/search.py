@@ -50,7 +50,7 @@ async def search_events(
     search = replace(search, inferred=() if known is None else (known,))
     team, why_not = None, ""
     try:
-        if "model" in search.sources:
+        if "model" in search.plan.sources:
             resolving = in_thread(resolve_team, settings, Path(file.path), in_editor=in_editor)
             team, why_not = await control.unless_stopped(resolving)
             if why_not:
@@ -58,9 +58,9 @@ async def search_events(
         if request.instructions and team is None:
             usual = "none is configured; set model.base_url and model.model"
             left_out = "--no-model was given, or the sources have none"
-            why = why_not or (usual if "model" in search.sources else left_out)
+            why = why_not or (usual if "model" in search.plan.sources else left_out)
             raise UserError(f"Instructions are for a model, and no model is asked: {why}.".replace("..", "."))
-        require_proposer(search.sources, team)
+        require_proposer(search.plan.sources, team)
         if request.resume and not request.instructions and team is not None and memory is not None:
             wishes = in_thread(_earlier_instructions, memory, file, search)
             search = replace(search, instructions=await control.unless_stopped(wishes))
@@ -87,7 +87,10 @@ def optimize_request(file: FileText, kernel: str | None, request: SearchRequest)
     if examined.problem.ref is None and not lacks_problem(examined, searched):
         why = "; ".join(f.message for f in examined.problem.findings) or "no problem was found for it."
         raise UserError(f"{file.name}: {why}")
-    search = OptimizeRequest(
+    plan = search_plan(settings)
+    if not request.ask_model:
+        plan = replace(plan, sources=plan.sources - {"model"})
+    return OptimizeRequest(
         path=examined.path,
         text=file.text,
         target=file.targets[searched[0].dialect],
@@ -98,10 +101,9 @@ def optimize_request(file: FileText, kernel: str | None, request: SearchRequest)
         budget=request.budget or search_budget(settings),
         instructions=request.instructions.strip(),
         resume=request.resume,
+        plan=plan,
         limits=settings.job_limits,
     )
-    planned = search_plan(settings).of(search)
-    return planned if request.ask_model else replace(planned, sources=planned.sources - {"model"})
 
 
 def _earlier_instructions(memory: Memory, file: FileText, search: OptimizeRequest) -> str:

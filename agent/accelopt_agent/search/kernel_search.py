@@ -84,7 +84,9 @@ class KernelSearch:
         self._gone: set[str] = set()  # proposers that answer nothing any more
         self._told_faults: set[str] = set()
         self._offered: dict[str, Suggestion] = {}
-        self._scheduler = StepScheduler(Concurrency(run.request.calls, max(1, run.request.parallel)))
+        self._scheduler = StepScheduler(
+            Concurrency(run.request.plan.calls, max(1, run.request.plan.parallel))
+        )
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yield events until the strategy has nothing more to do, the budget is spent or the goal is reached.
@@ -373,7 +375,7 @@ class KernelSearch:
         writer = next((p for p in proposers if isinstance(p, LessonWriter)), None)
         if writer is None or not self._recorder.keeps:
             return
-        for slow, fast, version in lessons_due(self.root, self.request.lessons):
+        for slow, fast, version in lessons_due(self.root, self.request.plan.lessons):
             if self._meter.seconds_left == 0.0:
                 return
             try:

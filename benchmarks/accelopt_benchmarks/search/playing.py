@@ -14,7 +14,7 @@ from typing import Any
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried
-from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.search.budget import BudgetExhaustedError, Meter
 from accelopt_agent.search.kernel_search import KernelSearch
 from accelopt_agent.search.node import Node
@@ -120,7 +120,9 @@ async def play(
     random, subject = Random(f"{seed} {world.subject.name} {contender.name}"), world.subject
     base = (await world.baseline()).kernels[0]
     budget = Budget(candidates=candidates, seconds=None, tokens=None)
-    request = OptimizeRequest(Path(subject.path), subject.text, subject.target, budget=budget, depth=DEPTH)
+    request = OptimizeRequest(
+        Path(subject.path), subject.text, subject.target, budget=budget, plan=SearchPlan(depth=DEPTH)
+    )
     meter = Meter(budget)
     sources: list[Proposer] = [Remembering(memory)] if contender.memory else []
     if rules is not None:

@@ -14,8 +14,7 @@ from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.optimize import optimize
-from accelopt_agent.request import Budget, OptimizeRequest
-from accelopt_agent.search.plan import SearchPlan
+from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import Host
@@ -66,7 +65,7 @@ class SetPlan:
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
         """Return the search for faster versions."""
         team = self.whole_team
-        return optimize(self.whole_plan.of(request), host, self.memory, model=team)
+        return optimize(replace(request, plan=self.whole_plan), host, self.memory, model=team)
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support.played_model import PATIENCE, Reply, playing, says
-from support.toy_search import TEXT, ToyCost, ToyGate, measurement, request, us_of
+from support.toy_search import TEXT, ToyCost, ToyGate, measurement, planned, request, us_of
 
 from accelopt_agent.events import CandidateTried, Event, ProgressText, SuggestionFound
 from accelopt_agent.model.proposer import ModelProposer
@@ -113,7 +113,7 @@ async def test_what_could_not_be_used_before_an_interruption_is_told_after_it(tm
         settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
 
         def start(resume: bool) -> AsyncGenerator[Event, None]:
-            asked = replace(request(TEXT, Budget(candidates=2)), calls=1, resume=resume)
+            asked = replace(planned(request(TEXT, Budget(candidates=2)), calls=1), resume=resume)
             return drive(
                 asked, ToyCost(), ToyGate(), memory, "toy",
                 lambda meter: [ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)],

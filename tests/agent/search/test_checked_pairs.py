@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.toy_search import TEXT, ToyProposer, play, request
+from support.toy_search import TEXT, ToyProposer, planned, play, request
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.events import CandidateTried, SuggestionFound
@@ -78,7 +78,7 @@ async def test_a_person_makes_it_an_accepted_pair_or_withdraws_it(memory: Memory
 
 async def test_of_steps_on_one_way_the_last_teaches(memory: Memory) -> None:
     rules = {"a": ("wide = False", "wide = True", 30), "b": ("fused = False", "fused = True", 30)}
-    events = await play([ToyProposer(rules)], memory, replace(request(), parallel=1))
+    events = await play([ToyProposer(rules)], memory, planned(request(), parallel=1))
     found = [e.suggestion.steps for e in events if isinstance(e, SuggestionFound)]
     assert len(found) == 2
     assert [p.steps for p in memory.pairs(checked=True)] == [found[-1]]

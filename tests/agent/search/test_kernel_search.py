@@ -21,6 +21,7 @@ from support.toy_search import (
     ToyCost,
     ToyGate,
     ToyProposer,
+    planned,
     play,
     request,
     start,
@@ -276,9 +277,9 @@ async def test_everything_is_in_the_memory_when_it_is_told(memory: Memory) -> No
 async def test_a_trap_is_not_tried_again(memory: Memory) -> None:
     rules = [ToyProposer({**RAISES, **SLOW, **WIDE, **WRONG})]
     # with depth 1: of a rewrite and what is built upon it, the gate may see either first
-    await play(rules, memory, asked=replace(request(), depth=1))
+    await play(rules, memory, asked=planned(request(), depth=1))
     cost, gate = ToyCost(TEXT + "\nMORE = 1\n"), ToyGate()
-    asked = replace(request(TEXT + "\nMORE = 1\n"), depth=1)
+    asked = planned(request(TEXT + "\nMORE = 1\n"), depth=1)
     events = await play(rules, memory, asked=asked, cost=cost, gate=gate)
     assert [e.candidate.origin for e in of(CandidateTried, events)][:1] == ["rule:wide"]
     assert not [t for t in cost.seen if "wide = False" in t]

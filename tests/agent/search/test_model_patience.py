@@ -18,6 +18,7 @@ from support.toy_search import (
     ToyGate,
     ToyProposer,
     measurement,
+    planned,
     play,
     request,
 )
@@ -33,7 +34,7 @@ from accelopt_profiling.kernels import find_kernels
 
 
 async def tried(patience: int) -> tuple[int, list[Any]]:
-    asked = replace(request(budget=Budget(seconds=600.0)), strategy_options={"patience": patience})
+    asked = planned(request(budget=Budget(seconds=600.0)), options={"patience": patience})
     events = await play([ToyProposer({**WIDE, **SLOW, **TINY})], asked=asked)
     found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     return sum(isinstance(e, CandidateTried) for e in events), found
@@ -49,7 +50,7 @@ async def test_with_patience_what_promises_nothing_is_tried_too() -> None:
 @pytest.mark.parametrize("check_last", [False, True])
 async def test_checks_may_wait_for_the_end(check_last: bool) -> None:
     gate, cost = ToyGate(), ToyCost()
-    asked = replace(request(), strategy_options={"check_last": check_last})
+    asked = planned(request(), options={"check_last": check_last})
     events = await play([ToyProposer({**WIDE, **FUSED})], asked=asked, gate=gate, cost=cost)
     best = min(float(e.suggestion.fast.us or 0) for e in events if isinstance(e, SuggestionFound))
     assert best == 56  # both rules, one after the other
@@ -58,7 +59,7 @@ async def test_checks_may_wait_for_the_end(check_last: bool) -> None:
 
 async def test_a_refusal_at_the_end_leads_to_the_next_fastest() -> None:
     gate = ToyGate()
-    asked = replace(request(), strategy_options={"check_last": True})
+    asked = planned(request(), options={"check_last": True})
     events = await play([ToyProposer({**WIDE, **WRONG})], asked=asked, gate=gate)
     found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     assert found

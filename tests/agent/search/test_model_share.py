@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.toy_search import TEXT, ToyCost, ToyModel, ToyProposer, play, request, start
+from support.toy_search import TEXT, ToyCost, ToyModel, ToyProposer, planned, play, request, start
 
 from accelopt_agent.candidate import Candidate
 from accelopt_agent.evaluation.evaluators import CostUnavailableError
@@ -46,7 +46,7 @@ def origins(events: list[object]) -> list[str]:
 
 async def test_rules_leave_the_model_its_share_of_the_candidates() -> None:
     events = await play(
-        [ToyProposer(MANY), Author(idle)], asked=replace(request(budget=Budget(candidates=20)), parallel=1)
+        [ToyProposer(MANY), Author(idle)], asked=planned(request(budget=Budget(candidates=20)), parallel=1)
     )
     assert origins(events).count("model") == 6
     assert len(origins(events)) == 20
@@ -61,7 +61,7 @@ async def test_the_model_is_asked_before_further_rules_where_they_change_nothing
             tried.append(len(cost.seen))
             return await super().propose(node)
 
-    asked = replace(request(budget=Budget(candidates=40)), parallel=1)
+    asked = planned(request(budget=Budget(candidates=40)), parallel=1)
     await play([ToyProposer(UNCLEAR), Asked(idle)], None, asked, cost)
     assert tried[0] in (6, 7)  # one more begins with the question
 
@@ -69,7 +69,7 @@ async def test_the_model_is_asked_before_further_rules_where_they_change_nothing
 async def test_a_model_that_stops_answering_leaves_its_share_to_the_rules() -> None:
     silent = Author(lambda node, count: None)
     events = await play(
-        [ToyProposer(MANY), silent], asked=replace(request(budget=Budget(candidates=20)), parallel=1)
+        [ToyProposer(MANY), silent], asked=planned(request(budget=Budget(candidates=20)), parallel=1)
     )
     assert silent.asked == 8
     assert origins(events) == ["rule"] * 14 or len(origins(events)) > 14
@@ -85,7 +85,7 @@ async def test_answers_that_cannot_be_read_do_not_end_its_turn() -> None:
 
 async def test_a_model_that_searches_alone_has_the_whole_budget() -> None:
     alone = Author(idle)
-    events = await play([alone], asked=replace(request(budget=Budget(candidates=20)), parallel=1))
+    events = await play([alone], asked=planned(request(budget=Budget(candidates=20)), parallel=1))
     assert origins(events) == ["model"] * 20
 
 
@@ -110,7 +110,7 @@ async def test_what_failed_is_mended_wherever_it_stands() -> None:
             else idle(node, count)
         )
     )
-    asked = replace(request(budget=Budget(candidates=6)), calls=1, parallel=1)
+    asked = planned(request(budget=Budget(candidates=6)), calls=1, parallel=1)
     events = await play([author], asked=asked)
     assert author.repairs == ["The kernel raised ValueError."]
     assert any("time_us = 40" in e.suggestion.text for e in events if isinstance(e, SuggestionFound))
@@ -137,7 +137,7 @@ async def test_what_failed_before_an_interruption_is_still_known_and_mended(tmp_
 
     memory = Memory.open(tmp_path / "memory.db")
     try:
-        asked = replace(request(TEXT, Budget(candidates=cut)), calls=1)
+        asked = planned(request(TEXT, Budget(candidates=cut)), calls=1)
         tried = 0
         interrupted = start([Author(writes)], memory, asked)
         async for event in interrupted:
@@ -146,7 +146,7 @@ async def test_what_failed_before_an_interruption_is_still_known_and_mended(tmp_
                 break
         await interrupted.aclose()  # type: ignore[attr-defined]
         author = Author(writes)
-        again = replace(request(TEXT, Budget(candidates=3)), calls=1, resume=True)
+        again = replace(planned(request(TEXT, Budget(candidates=3)), calls=1), resume=True)
         events = await play([author], memory, again)
     finally:
         memory.close()

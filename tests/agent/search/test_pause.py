@@ -18,6 +18,7 @@ from support.toy_search import (
     ToyCost,
     ToyGate,
     ToyProposer,
+    planned,
     play,
     request,
 )
@@ -112,7 +113,7 @@ async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> N
 
 async def test_going_on_wakes_a_search_whose_last_candidate_still_runs() -> None:
     cost, pause = Held(), SearchControl(on=True)
-    events = begun(None, pause, cost, replace(request(), parallel=1))
+    events = begun(None, pause, cost, planned(request(), parallel=1))
     await until(events, "paused")
     pause.go_on()
     rest = asyncio.ensure_future(_all(events))

@@ -16,6 +16,7 @@ from support.toy_search import (
     ToyModel,
     ToyProposer,
     faster,
+    planned,
     play,
     request,
     start,
@@ -54,7 +55,7 @@ class Writer(ToyModel):
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_strategy_finds_what_rules_and_a_model_have_to_say(name: str) -> None:
-    asked = replace(request(budget=Budget(candidates=12, seconds=600.0)), strategy=name)
+    asked = planned(request(budget=Budget(candidates=12, seconds=600.0)), strategy=name)
     events = await play([ToyProposer({**WIDE, **FUSED, **WRONG}), Writer(wrong=3)], asked=asked)
     end = events[-1]
     assert isinstance(end, Finished)
@@ -75,7 +76,7 @@ async def test_every_strategy_ends_when_nobody_has_anything_to_say(name: str) ->
         async def propose(self, node: Node) -> list[Candidate]:
             raise ProposerError("I do not know.")
 
-    asked = replace(request(), strategy=name)
+    asked = planned(request(), strategy=name)
     events = await asyncio.wait_for(play([ToyProposer(WIDE), Silent()], asked=asked), PATIENCE)
     assert isinstance(events[-1], Finished)
     assert [us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound)] == [70]
@@ -94,7 +95,7 @@ async def test_calls_and_costs_end_when_the_search_is_cancelled(name: str, memor
             return []
 
     cost = ToyCost(hang=asyncio.Event())
-    run = start([Thinks()], memory, replace(request(), strategy=name), cost)
+    run = start([Thinks()], memory, planned(request(), strategy=name), cost)
 
     async def read() -> None:
         async for _ in run:
@@ -140,7 +141,7 @@ async def test_a_model_thinks_while_the_device_works() -> None:
             return await super().cost(text, kernel)
 
     cost = Works()
-    playing = asyncio.create_task(play([Thinks()], asked=replace(request(), strategy="beam"), cost=cost))
+    playing = asyncio.create_task(play([Thinks()], asked=planned(request(), strategy="beam"), cost=cost))
     await asyncio.wait_for(both.wait(), PATIENCE)
     release.set()
     await playing
@@ -190,7 +191,7 @@ async def test_hybrid_goes_deep_before_wide() -> None:
     rules = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 30) for k in range(6)}
     text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(6)))
     cost = ToyCost(text)
-    asked = replace(request(text), parallel=1, strategy_options={"patience": 12})
+    asked = planned(request(text), parallel=1, options={"patience": 12})
     events = await play([ToyProposer(rules)], asked=asked, cost=cost)
     fastest = min(us_of(t) for t in cost.seen)
     assert max(len(e.suggestion.steps) for e in events if isinstance(e, SuggestionFound)) == 6
@@ -205,7 +206,7 @@ async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:
             return node.text + f"# {self.asked}\nN{self.asked} = 1\n"
 
     idle = Idle()
-    await play([ToyProposer(WIDE), idle], asked=replace(request(), strategy_options={"model_share": 0.0}))
+    await play([ToyProposer(WIDE), idle], asked=planned(request(), options={"model_share": 0.0}))
     assert idle.asked == 2
     await play([ToyProposer(WIDE), kept := Idle()])
     assert kept.asked == 18  # 30 % of 60 candidates are kept for it

@@ -11,7 +11,7 @@ from accelopt_agent.events import CandidateTried, Event, Finished, ProgressText,
 from accelopt_agent.model.proposer import ModelProposer
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import drive
-from accelopt_agent.request import Budget, OptimizeRequest
+from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.simulated.serving import Conversation, NotRecordedError, Turn, read_conversation, serving
@@ -40,7 +40,7 @@ def kernel(a, b):
 async def run(url: str, budget: int = 4) -> list[Event]:
     asked = OptimizeRequest(
         Path("/k.py"), TEXT, "trn1", budget=Budget(candidates=budget, seconds=None),
-        strategy_options={"least_gain": -1.0},
+        plan=SearchPlan(options={"least_gain": -1.0}, depth=6),
     )  # fmt: skip
     settings = ModelSettings(url, "simulated", attempts=1)
 
