@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -169,30 +168,26 @@ def _check(suggestion: Suggestion) -> str:
     return "\n\n".join(parts)
 
 
-_LINE = re.compile(r" \(line (\d+)\)$")
-_NEVER = re.compile(r"The problem never launches the kernel (.+); it was not checked\.")
-
-
 def _remarks(suggestion: Suggestion) -> list[str]:
     """Return what the gate has to say of what it accepted, each kind of remark once: the same words of many
     lines, and kernels that the problem does not launch, are told together."""
-    lines: dict[str, list[str]] = {}
+    lines: dict[str, list[int]] = {}
     unlaunched: list[str] = []
     for reason in suggestion.gate.reasons:
-        if never := _NEVER.fullmatch(reason.message):
-            unlaunched.append(never[1])
-            continue
-        line = _LINE.search(reason.message)
-        lines.setdefault(_LINE.sub("", reason.message), []).extend([line[1]] if line else [])
-    said = [_with_lines(escaped(words), sorted(numbers, key=int)) for words, numbers in lines.items()]
+        if reason.code == "not-run" and reason.kernel:
+            unlaunched.append(reason.kernel)
+        else:
+            words = reason.message.removesuffix(f" (line {reason.line})")
+            lines.setdefault(words, []).extend([reason.line] if reason.line else [])
+    said = [_with_lines(escaped(words), sorted(numbers)) for words, numbers in lines.items()]
     if unlaunched:
         said.append(f"Not launched by the problem, so not checked: {escaped(', '.join(unlaunched))}.")
     return said
 
 
-def _with_lines(words: str, numbers: list[str]) -> str:
+def _with_lines(words: str, numbers: list[int]) -> str:
     if not numbers:
         return words
-    shown = ", ".join(numbers[:LINES])
+    shown = ", ".join(map(str, numbers[:LINES]))
     more = f" and {len(numbers) - LINES} more" if len(numbers) > LINES else ""
     return f"{words} (line{'' if len(numbers) == 1 else 's'} {shown}{more})"

@@ -10,10 +10,13 @@ from accelopt_profiling.measurement import Launchability
 
 @dataclass(frozen=True)
 class Reason:
-    """A reason for a refusal, or a note about a candidate that was accepted. ``code`` is stable."""
+    """A reason for a refusal, or a note about a candidate that was accepted. ``code`` is stable. ``line`` (1-based) and
+    ``kernel`` are those that the message of a note ends with or is about."""
 
     code: str
     message: str
+    line: int | None = field(default=None, kw_only=True, compare=False)
+    kernel: str = field(default="", kw_only=True, compare=False)
 
 
 @dataclass(frozen=True)

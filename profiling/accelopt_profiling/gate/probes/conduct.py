@@ -39,7 +39,8 @@ class Launches(Probe):
     def notes(self, check: AnsweredCheck) -> Iterator[Reason]:
         subject = check.subject
         for name in sorted(set(subject.kernels) - check.launched - {subject.kernel}) if check.looked else ():
-            yield Reason("not-run", f"The problem never launches the kernel {name}; it was not checked.")
+            message = f"The problem never launches the kernel {name}; it was not checked."
+            yield Reason("not-run", message, kernel=name)
 
 
 class Inputs(Probe):
