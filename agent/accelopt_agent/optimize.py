@@ -251,7 +251,7 @@ def _experience(request: OptimizeRequest, memory: Memory | None, team: ModelTeam
         memory,
         request.target,
         request.plan.experience,
-        within=None if here else request.root or request.path.parent,
+        within=None if here else request.file.project_root or request.path.parent,
         share="kernel" if any(role.share == "kernel" for role in roles) else "file",
         seed=request.plan.seed,
     )

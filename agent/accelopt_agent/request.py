@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.examination import examine
+from accelopt_profiling.examination import rewritten
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.problems.inference.inferred import InferredProblem, with_problem
@@ -80,30 +80,32 @@ class SearchPlan:
 
 @dataclass(frozen=True)
 class OptimizeRequest:
-    """A search for faster versions of ``kernel`` in the file ``text`` at ``path``, for ``target``.
+    """A search for faster versions of ``kernel`` in ``file``, for ``target``.
 
-    ``kernel`` None means every launched kernel of the file, the costliest first. ``root`` is the project's folder and
-    ``problem`` its setting of that name, as in ``examination.examine``; ``examined`` is the result of that call, where
-    it is there already. ``inferred`` are problems for a file that has none, each for the kernels that it launches.
-    ``resume`` takes over what earlier searches paid for under the same conditions (``search.paid``). ``limits`` hold
-    for each step of a job. ``checked`` says that the gate has accepted the original already, so that it is not checked
-    again before the search.
+    ``kernel`` None means every launched kernel of the file, the costliest first. ``inferred`` are problems for a file
+    that has none, each for the kernels that it launches. ``resume`` takes over what earlier searches paid for under the
+    same conditions (``search.paid``). ``limits`` hold for each step of a job. ``checked`` says that the gate has
+    accepted the original already, so that it is not checked again before the search.
     """
 
-    path: Path
-    text: str
+    file: KernelFile
     target: str
-    root: Path | None = None
-    problem: Mapping[str, str] | str | None = None
-    examined: KernelFile | None = None
-    inferred: tuple[InferredProblem, ...] = ()
     kernel: str | None = None
+    inferred: tuple[InferredProblem, ...] = ()
     budget: Budget = field(default_factory=Budget)
     plan: SearchPlan = field(default_factory=SearchPlan)
     limits: Limits = Limits()
     instructions: str = ""
     resume: bool = False
     checked: bool = False
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def text(self) -> str:
+        return self.file.text
 
     def problem_of(self, kernel: str | None) -> InferredProblem | None:
         """Return the inferred problem that launches ``kernel``, the first where none does; None for files with their
@@ -112,12 +114,7 @@ class OptimizeRequest:
         return next((p for p in self.inferred if kernel in p.launched), first)
 
     def kernel_file(self, text: str | None = None, kernel: str | None = None) -> KernelFile:
-        """Return the examined file with the problem for ``kernel``; with ``text``, that of another version in its
-        place."""
-        if self.examined is not None and text in (None, self.examined.text):
-            file = self.examined
-        else:
-            text = self.text if text is None else text
-            file = examine(self.path, text, project_root=self.root, problem=self.problem)
+        """Return the file with the problem for ``kernel``; with ``text``, that of another version in its place."""
+        file = self.file if text is None else rewritten(self.file, text)
         problem = self.problem_of(kernel)
         return file if problem is None else with_problem(file, problem)

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from accelopt_profiling.examination import examine
+from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.source_text import read_text
 from nkibench.task import NkiDialect, Task, tasks
 
 
@@ -33,6 +36,15 @@ class BenchmarkCase:
     def service_name(self) -> str:
         """AccelOpt's name of the kernel that a search starts from."""
         return f"{self.case_name}_ID0"
+
+    def examined(self, text: str | None = None) -> KernelFile:
+        """Return the kernel file, or ``text`` in its place. Raises UnreadableFileError: the file is gone."""
+        return examine(
+            self.kernel,
+            read_text(self.kernel) if text is None else text,
+            project_root=self.root,
+            problem=self.reference.relative_to(self.root).as_posix(),
+        )
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
@@ -19,7 +18,6 @@ from accelopt_profiling.measurement import Finding, KernelMeasurement, worst
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.receipt import Receipt
-from accelopt_profiling.source_text import read_text
 from accelopt_profiling.trainium.step import DeviceParams
 from nkibench.case import BenchmarkCase
 
@@ -52,12 +50,7 @@ def request_for(case: BenchmarkCase, target: str, text: str | None = None) -> Pr
         UnreadableFileError: the file is gone.
     """
     return ProfileRequest(
-        examine(
-            case.kernel,
-            read_text(case.kernel) if text is None else text,
-            project_root=case.root,
-            problem=case.reference.relative_to(case.root).as_posix(),
-        ),
+        case.examined(text),
         {"nki": target, "triton": target},
         limits=FULL_SIZE,
         options=MeasureOptions(detail=False),

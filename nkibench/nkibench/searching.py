@@ -13,7 +13,6 @@ from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.quantity import Known
-from accelopt_profiling.source_text import read_text
 from nkibench import measuring
 from nkibench.case import BenchmarkCase
 from nkibench.code import agent_hash
@@ -66,11 +65,8 @@ class Searching:
     ) -> AsyncGenerator[tuple[str, Best | None], None]:
         """Yield what is done, one line each, and the outcome last; no outcome when the search could not begin."""
         request = OptimizeRequest(
-            path=case.kernel,
-            text=read_text(case.kernel),
-            target=result.target,
-            root=case.root,
-            problem=case.reference.relative_to(case.root).as_posix(),
+            case.examined(),
+            result.target,
             budget=self.budget,
             plan=replace(unhurried(self.plan), parallel=self.parallel),
             resume=True,

@@ -33,7 +33,14 @@ def examine(
     discovery = replace(
         discovery, findings=(*discovery.findings, *_shadowed(path, parsed, discovery, lookup))
     )
-    return KernelFile(path, text, discovery, lookup, parsed.imports)
+    return KernelFile(path, text, discovery, lookup, parsed.imports, project_root, problem)
+
+
+def rewritten(file: KernelFile, text: str) -> KernelFile:
+    """Return ``file`` with another text, examined in the same way."""
+    if text == file.text:
+        return file
+    return examine(file.path, text, project_root=file.project_root, problem=file.configured)
 
 
 def _shadowed(

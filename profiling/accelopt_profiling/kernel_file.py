@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +20,8 @@ class KernelFile:
     """A kernel file with the content ``text`` (perhaps unsaved), and what its syntax tells.
 
     Plain data: ``to_plain`` and ``from_plain`` carry it between processes, so that a text is examined once for all who
-    ask about it. ``imports`` are those of ``text`` (see ``ParsedPython.imports``).
+    ask about it. ``imports`` are those of ``text`` (see ``ParsedPython.imports``). Its problem was looked for with
+    ``project_root`` and the setting ``configured`` (``examination.examine``).
     """
 
     path: Path
@@ -27,6 +29,8 @@ class KernelFile:
     discovery: Discovery
     problem: ProblemLookup
     imports: list[tuple[str, int]] = field(default_factory=list)
+    project_root: Path | None = None
+    configured: Mapping[str, str] | str | None = None
 
     @property
     def kernels(self) -> list[Kernel]:

@@ -16,6 +16,7 @@ from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.simulated.serving import serving
 from accelopt_agent.simulated.team import Question
 from accelopt_agent.suggestions.apply import apply_to_text, edits_for, holds
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.kernels import find_kernels
 
@@ -81,10 +82,8 @@ def recorded(name: str) -> tuple[str, str]:
 async def asked(host: Host, path: Path, target: str, model: ModelSettings, candidates: int) -> list[Event]:
     budget, sources = Budget(candidates=candidates, seconds=None), frozenset({"model"})
     request = OptimizeRequest(
-        path,
-        path.read_text("utf-8"),
+        examine(path, path.read_text("utf-8"), project_root=path.parent),
         target,
-        root=path.parent,
         budget=budget,
         plan=SearchPlan(sources=sources),
         checked=True,

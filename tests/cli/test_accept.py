@@ -29,7 +29,7 @@ def test_a_suggestion_of_an_older_gate_is_offered_and_accepted_no_more(
     path = home / "k.py"
     path.write_text(TEXT)
     with Memory.open(home / "memory.db") as memory:
-        events = asyncio.run(play([ToyProposer(WIDE)], memory, replace(request(TEXT), path=path)))
+        events = asyncio.run(play([ToyProposer(WIDE)], memory, replace(request(), file=examine(path, TEXT))))
         (suggestion,) = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
         if version != "today's":
             memory.save_suggestion(

@@ -219,7 +219,7 @@ def test_a_text_that_cannot_be_read_is_a_sentence(
 async def _waiting_suggestion(folder: Path) -> str:
     """Put a suggestion for the kernel file into the memory; return its id."""
     (folder / "k.py").write_text(TEXT)
-    asked = replace(request(TEXT), path=folder / "k.py")
+    asked = replace(request(), file=examine(folder / "k.py", TEXT))
     with Memory.open(folder / "memory.db") as memory:
         events = await play([ToyProposer({**WIDE, **FUSED})], memory, asked=asked)
     return next(event.suggestion.id for event in events if isinstance(event, SuggestionFound))

@@ -13,13 +13,14 @@ from accelopt_agent.events import SuggestionFound
 from accelopt_agent.optimize import drive
 from accelopt_lsp.cli.terminal import print_markdown
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 
 
 @pytest.fixture
 async def searched(home: Path) -> str:
     """A finished search of a toy kernel in the memory; the id of its suggestion."""
     (home / "k.py").write_text(TEXT)
-    asked = replace(request(), path=home / "k.py")
+    asked = replace(request(), file=examine(home / "k.py", TEXT))
     with Memory.open(Path(str(home / "memory.db"))) as memory:
         rules = [ToyProposer({**WIDE, **RAISES})]
         events = [e async for e in drive(asked, ToyCost(), ToyGate(), memory, "toy", lambda meter: rules)]

@@ -15,6 +15,7 @@ from accelopt_agent.evaluation.evaluators import CostUnavailableError
 from accelopt_agent.evaluation.host_evaluation import HostCost
 from accelopt_agent.request import OptimizeRequest
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
 
 TRITON = """\
@@ -155,7 +156,7 @@ async def test_a_search_takes_it_for_a_failure_of_its_own(
     path = home / "k.py"
     path.write_text(fits)
 
-    evaluator = HostCost(shared_host, OptimizeRequest(path, fits, kernel.target, root=home))
+    evaluator = HostCost(shared_host, OptimizeRequest(examine(path, fits, project_root=home), kernel.target))
     name = (await evaluator.baseline()).kernels[0].name
     with pytest.raises(CostUnavailableError, match=kernel.message) as refused:
         await evaluator.cost(kernel.text, name)

@@ -14,6 +14,7 @@ from support.toy_search import TEXT, WIDE, ToyProposer, play, request
 from accelopt_agent.events import SuggestionFound
 from accelopt_lsp.resources import settings_for
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 
 Ids = dict[str, str]
 
@@ -30,7 +31,7 @@ def ids(accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> Ids:
     assert accelopt("trust", project, "--yes").code == 0
     settings = settings_for(project / "k.py")
     assert settings.memory_project == project.resolve()
-    asked = replace(request(TEXT), path=project / "k.py", root=project)
+    asked = replace(request(), file=examine(project / "k.py", TEXT, project_root=project))
     with Memory.open(settings.memory_path, project=project) as memory:
         events = asyncio.run(play([ToyProposer(WIDE)], memory, asked))
         (suggestion,) = [e.suggestion for e in events if isinstance(e, SuggestionFound)]

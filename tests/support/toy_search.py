@@ -20,6 +20,7 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.paid import PaidWork
 from accelopt_agent.search.proposer import Proposer, ProposerError
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import (
@@ -180,7 +181,7 @@ PATIENCE = 60.0
 
 def request(text: str = TEXT, budget: Budget | None = None, **options: int) -> OptimizeRequest:
     budget = budget or Budget(seconds=600.0)
-    return OptimizeRequest(Path("/k.py"), text, "trn1", budget=budget, **options)  # type: ignore[arg-type]
+    return OptimizeRequest(examine(Path("/k.py"), text), "trn1", budget=budget, **options)  # type: ignore[arg-type]
 
 
 def planned(asked: OptimizeRequest, **changes: Any) -> OptimizeRequest:

@@ -18,7 +18,7 @@ from accelopt_lsp.service.host_profiles import HostProfiles
 from accelopt_lsp.service.protocol import FileText, LearnedPair, SearchRequest
 from accelopt_lsp.service.search import optimize_request
 from accelopt_memory.memory import Memory
-from accelopt_profiling.examination import examine
+from accelopt_profiling.examination import rewritten
 from accelopt_profiling.hosts.host import HostUnreachableError
 
 
@@ -26,14 +26,11 @@ async def learn_change(
     file: FileText, slow: str, kernel: str | None, summary: str, profiles: HostProfiles, memory: Memory
 ) -> LearnedPair:
     """``Service.learn``."""
-    settings = file.settings
     try:
         name = changed_kernel(slow, file.text, kernel)
-        before = examine(
-            file.examined.path, slow, project_root=settings.project_root, problem=settings.problem
-        )
+        before = rewritten(file.examined, slow)
         request = optimize_request(replace(file, examined=before), name, SearchRequest())
-        host = await profiles.connected(settings)
+        host = await profiles.connected(file.settings)
         learned = await learned_suggestion(
             request, file.text, HostCost(host, request), HostGate(host, request), memory, host.name,
             summary or f"A change to {name} by a person.",

@@ -91,13 +91,9 @@ def optimize_request(file: FileText, kernel: str | None, request: SearchRequest)
     if not request.ask_model:
         plan = replace(plan, sources=plan.sources - {"model"})
     return OptimizeRequest(
-        path=examined.path,
-        text=file.text,
-        target=file.targets[searched[0].dialect],
-        root=settings.project_root,
-        problem=settings.problem,
-        examined=examined,
-        kernel=kernel,
+        examined,
+        file.targets[searched[0].dialect],
+        kernel,
         budget=request.budget or search_budget(settings),
         instructions=request.instructions.strip(),
         resume=request.resume,

@@ -13,6 +13,7 @@ from accelopt_agent.request import OptimizeRequest
 from accelopt_agent.transfer.edit_transfer import reproduces, transfer
 from accelopt_benchmarks.memory.corpus import CorpusPair, OtherKernel
 from accelopt_benchmarks.result import GoalResult
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
 
 #: The share of kernels of each relation on which the gate must accept what the edit makes of them.
@@ -55,7 +56,8 @@ async def carry(pair: CorpusPair, other: OtherKernel, host: Host) -> CarriedEdit
         return CarriedEdit(pair.name, other.name, other.relation, "does not fit", ms=ms)
     if other.relation == "own" and not reproduces(pair.slow, pair.fast, pair.kernel):
         return CarriedEdit(pair.name, other.name, other.relation, "is not its own fast side", made.fit, ms=ms)
-    request = OptimizeRequest(pair.path, other.text, pair.target, root=pair.path.parent)
+    file = examine(pair.path, other.text, project_root=pair.path.parent)
+    request = OptimizeRequest(file, pair.target)
     try:
         verdict, _ = await HostGate(host, request).check(made.text, other.kernel)
     except CostUnavailableError as error:

@@ -27,6 +27,7 @@ from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
 from accelopt_benchmarks.search.world import World
+from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import Kernel
 
 #: Rewrites of rewrites of the original, at most.
@@ -120,9 +121,8 @@ async def play(
     random, subject = Random(f"{seed} {world.subject.name} {contender.name}"), world.subject
     base = (await world.baseline()).kernels[0]
     budget = Budget(candidates=candidates, seconds=None, tokens=None)
-    request = OptimizeRequest(
-        Path(subject.path), subject.text, subject.target, budget=budget, plan=SearchPlan(depth=DEPTH)
-    )
+    file = examine(Path(subject.path), subject.text)
+    request = OptimizeRequest(file, subject.target, budget=budget, plan=SearchPlan(depth=DEPTH))
     meter = Meter(budget)
     sources: list[Proposer] = [Remembering(memory)] if contender.memory else []
     if rules is not None:

@@ -16,6 +16,7 @@ from accelopt_benchmarks.search.playing import CONTENDERS, MarkedTexts, RunOutco
 from accelopt_benchmarks.search.tokens import Tokens, call_tokens, counter, our_tokens, their_tokens
 from accelopt_benchmarks.search.world import StudyKernel, World
 from accelopt_memory.records import Pair
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.plain import from_plain, to_plain
 from nkibench.code import agent_hash
@@ -107,9 +108,8 @@ async def open_world(subject: StudyKernel, plan: StudyPlan) -> AsyncIterator[Wor
     """Yield the subject's world, its costs kept in the plan's cache."""
     host = LocalHost()
     try:
-        request = OptimizeRequest(
-            subject.path, subject.text, subject.target, root=subject.path.parent, kernel=subject.kernel.name
-        )
+        file = examine(subject.path, subject.text, project_root=subject.path.parent)
+        request = OptimizeRequest(file, subject.target, subject.kernel.name)
         yield World(subject, HostCost(host, request), plan.cache / f"{subject.file_name}.jsonl")
     finally:
         await host.close()

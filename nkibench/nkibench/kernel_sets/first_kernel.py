@@ -12,6 +12,7 @@ from accelopt_agent.model.first_kernel import write_first_kernel
 from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.search.budget import Meter
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits
 from accelopt_profiling.plain import from_plain, to_plain
@@ -71,10 +72,8 @@ async def first_kernel(
 
 async def _fault(host: Host, task: SetTask, text: str, target: str, folder: Path, limits: Limits) -> str:
     """Return what the gate has against a file, as one line; "" where it accepts it."""
-    request = OptimizeRequest(
-        path=folder / KERNEL, text=text, target=target, root=folder, problem=task.problem, limits=limits
-    )
-    examined = request.kernel_file()
+    examined = examine(folder / KERNEL, text, project_root=folder, problem=task.problem)
+    request = OptimizeRequest(examined, target, limits=limits)
     if not examined.kernels:
         errors = [f.message for f in examined.findings if f.severity == "error"]
         return "; ".join(errors) or "The file launches no Triton kernel."

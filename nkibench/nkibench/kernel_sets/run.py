@@ -17,6 +17,7 @@ from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.jobs import Limits, MeasureOptions
 from accelopt_profiling.measurement import Latency
@@ -120,10 +121,10 @@ async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
         (folder / KERNEL).write_text(written.text, "utf-8")
     kernel = folder / task.kernel
     budget = plan.budget if written is None else written.left
+    examined = examine(kernel, task.files[task.kernel], project_root=folder, problem=task.problem)
     request = OptimizeRequest(
-        path=kernel, text=task.files[task.kernel], target=plan.target, root=folder, problem=task.problem,
-        budget=budget or Budget(), resume=True, limits=plan.limits,
-    )  # fmt: skip
+        examined, plan.target, budget=budget or Budget(), resume=True, limits=plan.limits
+    )
     result = await _examined(host, task, request, plan)
     if result.status == "passed" and budget is not None and budget.candidates:
         result = await _searched(host, result, request, plan)
@@ -138,7 +139,7 @@ async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
 
 async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: SetPlan) -> SetResult:
     """Return whether the gate accepts the kernel as it is, its time, and PyTorch's own."""
-    examined = request.kernel_file()
+    examined = request.file
     asked = ProfileRequest(
         examined,
         {"triton": plan.target, "nki": plan.target},

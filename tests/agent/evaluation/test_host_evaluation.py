@@ -13,6 +13,7 @@ from accelopt_agent.events import BaselineMeasured, Event, Finished, ProgressTex
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import OptimizeRequest
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError, JobFailedError, JobMessage
 from accelopt_profiling.jobs import Job, StepError
 from accelopt_profiling.measurement import KernelMeasurement, Latency
@@ -73,7 +74,7 @@ async def run(
 ) -> list[Event]:
     path = tmp_path / "k.py"
     path.write_text(TEXT)
-    request = OptimizeRequest(path, TEXT, "trn1", root=tmp_path, checked=checked)
+    request = OptimizeRequest(examine(path, TEXT, project_root=tmp_path), "trn1", checked=checked)
     return [event async for event in optimize(request, host, memory)]
 
 
@@ -133,7 +134,7 @@ async def test_a_version_launched_for_parts_of_the_output_is_never_compared_by_o
     host = PlayedHost([launched(1, 100.0)], [launched(1, 100.0)], [launched(count, 50.0)])
     path = tmp_path / "k.py"
     path.write_text(TEXT)
-    cost = HostCost(host, OptimizeRequest(path, TEXT, "trn1", root=tmp_path))
+    cost = HostCost(host, OptimizeRequest(examine(path, TEXT, project_root=tmp_path), "trn1"))
     await cost.baseline()
     asked = cost.cost(TEXT + "\nPARTS = 2\n", "kernel")
     if known:
@@ -169,7 +170,7 @@ async def test_a_failure_of_the_problem_or_the_host_is_no_verdict_on_a_candidate
     tmp_path: Path, step: str, error: str, code: str
 ) -> None:
     host = PlayedHost(JobFailedError(step, StepError(error, "It ended early.")))
-    request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
+    request = OptimizeRequest(examine(tmp_path / "f.py", TEXT), "trn1")
     with pytest.raises(CostUnavailableError) as raised:
         await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
     assert (raised.value.code, raised.value.lasting) == (code, False)
@@ -177,7 +178,7 @@ async def test_a_failure_of_the_problem_or_the_host_is_no_verdict_on_a_candidate
 
 async def test_a_failure_of_the_candidate_is_a_verdict(tmp_path: Path) -> None:
     host = PlayedHost(JobFailedError("gate.run", StepError("timeout", "The run took too long.")))
-    request = OptimizeRequest(tmp_path / "f.py", TEXT, "trn1")
+    request = OptimizeRequest(examine(tmp_path / "f.py", TEXT), "trn1")
     verdict, _ = await HostGate(host, request).check(TEXT + "\nx = 1\n", "kernel")  # type: ignore[arg-type]
     assert not verdict.accepted
     assert not verdict.invalid_problem

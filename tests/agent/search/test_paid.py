@@ -20,6 +20,7 @@ from accelopt_agent.search.history import interrupted
 from accelopt_agent.search.paid import PaidWork, content_of, run_content
 from accelopt_agent.search.recorder import Recorder
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.verdict import Reason, Verdict
 from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError
 from accelopt_profiling.jobs import Limits
@@ -57,7 +58,9 @@ def memory(tmp_path: Path) -> Memory:
 
 def asked(project: Path, **options: Any) -> OptimizeRequest:
     path = project / "k.py"
-    return replace(request(path.read_text()), path=path, root=project, resume=True, **options)
+    return replace(
+        request(), file=examine(path, path.read_text(), project_root=project), resume=True, **options
+    )
 
 
 def edited(name: str, old: str, new: str) -> Any:

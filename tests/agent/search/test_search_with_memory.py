@@ -14,6 +14,7 @@ from accelopt_agent.suggestions.apply import edits_for
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, apply_to_text
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
 
 EXAMPLE = Path(__file__).parents[3] / "examples" / "nki_silu.py"
@@ -59,7 +60,9 @@ def reference(a, b):
 
 async def search(shared_host: Host, path: Path, memory: Memory | None) -> list[Event]:
     request = OptimizeRequest(
-        path, path.read_text(), "trn1", root=path.parent, budget=Budget(candidates=24, seconds=600)
+        examine(path, path.read_text(), project_root=path.parent),
+        "trn1",
+        budget=Budget(candidates=24, seconds=600),
     )
     events = [event async for event in optimize(request, shared_host, memory)]
     assert isinstance(events[-1], Finished)

@@ -12,6 +12,7 @@ from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import CandidateJudged, ProgressText, SuggestionFound
 from accelopt_agent.request import OptimizeRequest
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import Job, StepError
 from accelopt_profiling.measurement import Latency
@@ -103,7 +104,7 @@ class Host:
 @pytest.fixture
 def asked(tmp_path: Path) -> OptimizeRequest:
     (tmp_path / "f_problem.py").write_text(PROBLEM)
-    return OptimizeRequest(tmp_path / "f.py", KERNEL, "h100")
+    return OptimizeRequest(examine(tmp_path / "f.py", KERNEL), "h100")
 
 
 async def test_both_texts_travel_in_one_job(asked) -> None:

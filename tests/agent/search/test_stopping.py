@@ -26,6 +26,7 @@ from accelopt_agent.search.control import SearchControl
 from accelopt_agent.search.history import past_run
 from accelopt_agent.search.node import Node
 from accelopt_memory.memory import Memory
+from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import HostFacts, JobMessage
 from accelopt_profiling.jobs import Job
@@ -289,7 +290,7 @@ async def test_a_host_whose_jobs_never_end(way: str, text: str, tmp_path: Path) 
     host = StuckHost()
 
     def start(budget: Budget, control: SearchControl) -> AsyncGenerator[Event, None]:
-        asked = replace(request(text, budget=budget), path=tmp_path / "k.py")
+        asked = replace(request(text, budget=budget), file=examine(tmp_path / "k.py", text))
         return optimize(asked, host, None, control=control)  # type: ignore[arg-type]
 
     began = time.monotonic()

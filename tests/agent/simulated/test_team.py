@@ -16,6 +16,7 @@ from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.proposer import Proposer
 from accelopt_agent.simulated.serving import Conversation, NotRecordedError, Turn, read_conversation, serving
 from accelopt_agent.simulated.team import Question, SimulatedTeam, Skill
+from accelopt_profiling.examination import examine
 
 #: A kernel that rules have something to say about; its time is written in it, as the toy world wants it.
 TEXT = '''\
@@ -39,7 +40,7 @@ def kernel(a, b):
 
 async def run(url: str, budget: int = 4) -> list[Event]:
     asked = OptimizeRequest(
-        Path("/k.py"), TEXT, "trn1", budget=Budget(candidates=budget, seconds=None),
+        examine(Path("/k.py"), TEXT), "trn1", budget=Budget(candidates=budget, seconds=None),
         plan=SearchPlan(options={"least_gain": -1.0}, depth=6),
     )  # fmt: skip
     settings = ModelSettings(url, "simulated", attempts=1)
