@@ -126,6 +126,50 @@ def test_a_misspelt_keyword_is_told_by_every_function(name: str) -> None:
     assert f"{name} has no argument 'dtyp' (nearest: dtype)" in fault.message
 
 
+FAMILIES = [(d, o) for d, o in BOUND if o.family]
+#: Operations that NumPy calls otherwise than ``nl``, or has not.
+NUMPY = {
+    "fmod": np.fmod,
+    "mod": np.mod,
+    "negative": np.negative,
+    "abs": np.abs,
+    "all": np.all,
+    "divide": np.divide,
+}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "operation"), FAMILIES, ids=lambda v: v if isinstance(v, str) else v.name
+)
+def test_a_function_of_nl_runs_as_its_example_says_and_means_what_numpy_says(
+    dialect: NkiDialect, operation: Operation
+) -> None:
+    bits = any(word in operation.short for word in ("bitwise", "shift", "invert"))
+    a = np.arange(1, 1 + 128 * 4).reshape(128, 4) % 7 + 1
+    a = a.astype(np.int32) if bits else (a / 8).astype(np.float32)
+    body = f"""
+    x = nl.load(a)
+    y = nl.load(b)
+    result = {operation.example}
+    out = nl.ndarray(result.shape, dtype=result.dtype, buffer=nl.shared_hbm)
+    nl.store(out, result)
+    return out
+    """
+    run = nki_source.run if dialect == "beta1" else nki_current_source.run
+    outcome = run(body, a, a[::-1].copy())
+    assert outcome.fault is None, outcome.fault
+    function = NUMPY.get(operation.short, getattr(np, operation.short, None))
+    if function is None:
+        return
+    if operation.family == "reduction":
+        expected = function(a, axis=1)
+    else:
+        expected = function(a, a[::-1]) if operation.family == "binary" else function(a)
+    np.testing.assert_allclose(
+        np.squeeze(outcome.result), np.squeeze(expected).astype(outcome.result.dtype), rtol=1e-5
+    )
+
+
 #: Instructions of both dialects that are still written twice.
 IN_TWO_FORMS = {
     "affine_select", "dma_copy", "dma_transpose", "iota", "local_gather", "max8", "memset", "nc_find_index8",
