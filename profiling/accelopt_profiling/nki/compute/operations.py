@@ -65,7 +65,7 @@ ACTIVATIONS: dict[str, Callable[[Array], Array]] = {
     "gelu_apprx_sigmoid": lambda x: x * sigmoid(np.float32(1.702) * x),
     "gelu_dx": _gelu_derivative, "gelu_apprx_sigmoid_dx": _gelu_sigmoid_derivative,
     "erf_dx": lambda x: np.float32(2 / np.sqrt(np.pi)) * np.exp(-x * x),
-    "sin": np.sin, "cos": np.cos, "arctan": np.arctan, "erf": erf,
+    "sin": np.sin, "cos": np.cos, "tan": np.tan, "arctan": np.arctan, "erf": erf,
     "softplus": softplus, "mish": lambda x: x * np.tanh(softplus(x)), "abs": np.abs, "sign": np.sign,
     "reciprocal": np.reciprocal, "negative": np.negative,
 }  # fmt: skip
