@@ -63,25 +63,23 @@ def bound(operation: Operation, dialect: NkiDialect) -> Callable[..., Any]:
     if signature.variadic or operation.kind == "range":  # a loop looks at the frame that calls it
         return function
     positional, taken = signature.positional, signature.names
-    ignored = tuple(p.name for p in signature.parameters if p.ignored)
-    defaults = {p.name: default_value(p.default) for p in signature.parameters if not p.required}
+    ignored = frozenset(p.name for p in signature.parameters if p.ignored)
+    effective = taken - ignored
+    optional = {p.name: default_value(p.default) for p in signature.parameters if not p.required}
+    defaults = {name: value for name, value in optional.items() if name not in ignored}
     writes = operation.name.startswith("nisa.") and "dst" in taken
 
     def call(*arguments: Any, **named: Any) -> Any:
         values = {**defaults, **named}
-        for name, value in zip(positional, arguments, strict=False):
-            values[name] = value
-        if (
-            values.keys() != taken
-            or len(arguments) > len(positional)
-            or (named and not named.keys().isdisjoint(positional[: len(arguments)]))
-        ):
-            refuse_call(operation, dialect, arguments, named)
+        values.update(zip(positional, arguments, strict=False))
+        twice = arguments and named and not named.keys().isdisjoint(positional[: len(arguments)])
+        if twice or len(arguments) > len(positional) or values.keys() != effective:
+            if twice or len(arguments) > len(positional) or values.keys() | optional.keys() != taken:
+                refuse_call(operation, dialect, arguments, named)
+            values = {name: value for name, value in values.items() if name not in ignored}
         if operation.generation and limits().generation < operation.generation:
             core = f"trn{operation.generation - 1}"
             refuse(f"{operation.name} needs {core}: name that target, or use another function.")
-        for name in ignored:
-            del values[name]
         result = function(**values)
         return None if writes else result
 
