@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.command import Command
-from support.nki_kernels import SILU, WRONG
+from support.nki_kernels import FASTER, SILU, WRONG
 
 from accelopt_lsp.cli.report import page
 from accelopt_lsp.service.host_profiles import HostProfiles
@@ -84,10 +84,15 @@ def test_a_file_without_kernels_says_so() -> None:
     assert "no Triton or NKI kernel" in read(page([FileMeasurement("k.py")], [""])).text
 
 
-def test_each_file_is_profiled_on_the_host_of_its_project(
-    accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    "command",
+    ["report k.py", "profile k.py", "optimize k.py --no-model", "learn k.py fast.py", "verify k.py --problem k.py",
+     "problem bare.py", "watch . --once"],
+)  # fmt: skip
+def test_each_file_is_run_on_the_host_of_its_project(
+    accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch, command: str
 ) -> None:
-    """The working folder says nothing about files of other projects."""
+    """The working folder says nothing about files of other projects, nor does the folder that is watched."""
     hosts: list[str] = []
 
     async def connected(self: HostProfiles, settings: Settings, name: str | None = None) -> Host:
@@ -99,8 +104,10 @@ def test_each_file_is_profiled_on_the_host_of_its_project(
     project = home / "project"
     (project / ".git").mkdir(parents=True)
     (project / "k.py").write_text(SILU)
+    (project / "fast.py").write_text(FASTER)
+    (project / "bare.py").write_text(SILU.partition("def get_inputs")[0])
     (project / "accelopt.toml").write_text('host = "box"\n')
     assert accelopt("trust", project, "--yes").code == 0
-    ended = accelopt("report", project / "k.py")
+    ended = accelopt(*(project / word if word.endswith(".py") else word for word in command.split()))
     assert (ended.code, hosts) == (3, ["box"])
     assert "box is out of reach" in ended.err

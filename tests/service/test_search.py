@@ -17,7 +17,7 @@ from accelopt_agent.search.control import SearchControl
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.features.search_line import SearchLine
 from accelopt_lsp.service.protocol import FileText, SearchRequest
-from accelopt_lsp.service.search import search_events
+from accelopt_lsp.service.search import optimize_request, search_events
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.verdict import Verdict
@@ -82,6 +82,21 @@ def test_what_was_not_checked_is_said_at_the_end() -> None:
     end = SearchLine("silu", 40).end(event)
     assert "not checked yet: est. 3 us by Widen 3 and 1 more." in end
     assert end.endswith("Resume the search to continue it.")
+
+
+def test_a_search_heeds_what_the_settings_of_its_file_say(tmp_path: Path) -> None:
+    flags = {
+        "limits.seconds": 7.0,
+        "search.candidates": 3,
+        "search.sources": "rules,model",
+        "target.nki": "trn2",
+    }
+    settings = load_settings(tmp_path, environ={}, flags=flags)
+    file = FileText(examine(tmp_path / "k.py", SILU, project_root=tmp_path), settings)
+    asked = optimize_request(file, "silu", SearchRequest(ask_model=False))
+    assert (asked.limits, asked.limits.seconds) == (settings.job_limits, 7.0)
+    assert (asked.budget.candidates, asked.target) == (3, "trn2")
+    assert asked.plan.sources == {"rules"}
 
 
 @pytest.mark.parametrize("stage", ["the host", "the model's key"])
