@@ -77,8 +77,8 @@ def failure_sites(error: BaseException) -> list[FailureSite]:
     trace = error.__traceback__
     while trace is not None:
         file = trace.tb_frame.f_code.co_filename
-        if _is_theirs(file) and (found := _statement(file, trace.tb_lineno)):
-            sites.append(FailureSite(found[0], tuple(found[1:]), trace.tb_frame))
+        if _is_theirs(file) and (nodes := _statement(file, trace.tb_lineno)):
+            sites.append(FailureSite(nodes[0], tuple(nodes[1:]), trace.tb_frame))
         trace = trace.tb_next
     return sites[::-1]
 
@@ -99,8 +99,8 @@ def failed_check(error: AssertionError, file: str) -> str:
 
 def definition_of(code: CodeType) -> ast.FunctionDef | None:
     """Return the definition of a user's function; None where its source cannot be read."""
-    found = _statement(code.co_filename, code.co_firstlineno) if _is_theirs(code.co_filename) else None
-    return next((s for s in found or () if isinstance(s, ast.FunctionDef) and s.name == code.co_name), None)
+    nodes = _statement(code.co_filename, code.co_firstlineno) if _is_theirs(code.co_filename) else None
+    return next((s for s in nodes or () if isinstance(s, ast.FunctionDef) and s.name == code.co_name), None)
 
 
 def _is_theirs(file: str) -> bool:

@@ -79,7 +79,7 @@ class KernelFile:
         folders = [f for f in dict.fromkeys([path.parent, root, root / "src"]) if f.is_dir()]
         relative = any(level for names in imports.values() for _, level in names)
         if ship_imports or (relative and not (path.parent / "__init__.py").is_file()):
-            known = {root / name: names for name, names in imports.items()}
-            shipped = project_imports({root / n: t for n, t in files.items()}, folders, root, known)
+            imports_by_path = {root / name: names for name, names in imports.items()}
+            shipped = project_imports({root / n: t for n, t in files.items()}, folders, root, imports_by_path)
             files |= {p.relative_to(root).as_posix(): content for p, content in shipped.items()}
         return Source(kernel, files, [] if ship_imports else [str(f) for f in folders], str(path))

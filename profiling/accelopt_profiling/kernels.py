@@ -160,17 +160,19 @@ def _kernels_of(tree: ast.Module) -> Discovery:
     scope = _Scope()
     definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, str]] = []
     _collect(tree, scope, "", definitions)
-    definitions += [(scope.functions[n], n, made) for n, made in scope.made.items() if n in scope.functions]
+    definitions += [
+        (scope.functions[n], n, made_by) for n, made_by in scope.made.items() if n in scope.functions
+    ]
     definitions.sort(key=lambda definition: definition[0].lineno)
-    seen: dict[str, int] = {}
+    counts: dict[str, int] = {}
     kernels: list[Kernel] = []
     findings: list[Finding] = []
     called = _called_inside([node for node, _, _ in definitions])
     microscaling = _reaching_names(tree, _MICROSCALING)
     for node, qualified, maker in definitions:
-        seen[qualified] = seen.get(qualified, 0) + 1
-        name = qualified if seen[qualified] == 1 else f"{qualified}#{seen[qualified]}"
-        if seen[qualified] > 1:
+        counts[qualified] = counts.get(qualified, 0) + 1
+        name = qualified if counts[qualified] == 1 else f"{qualified}#{counts[qualified]}"
+        if counts[qualified] > 1:
             message = f"Another kernel is called {qualified}; this one, the later, is what the name means at run time."
             findings.append(Finding("duplicate-kernel", node.lineno, "warning", message))
         first = min([d.lineno for d in node.decorator_list], default=node.lineno)
@@ -221,8 +223,8 @@ def _collect(
 def _called_inside(kernels: list[ast.FunctionDef | ast.AsyncFunctionDef]) -> set[str]:
     """Return the names called or passed on inside kernels: those kernels are device functions."""
     calls = (n for kernel in kernels for n in ast.walk(kernel) if isinstance(n, ast.Call))
-    named = (part for c in calls for part in (c.func, *c.args, *(k.value for k in c.keywords)))
-    return {part.id for part in named if isinstance(part, ast.Name)}
+    parts = (part for c in calls for part in (c.func, *c.args, *(k.value for k in c.keywords)))
+    return {part.id for part in parts if isinstance(part, ast.Name)}
 
 
 def _returns_a_value(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
@@ -238,9 +240,9 @@ def _returns_a_value(kernel: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
     return False
 
 
-def _reaching_names(tree: ast.Module, wanted: frozenset[str]) -> set[str]:
-    """Return the functions of a file that name one of ``wanted``, or another function of the file that does."""
-    named = {
+def _reaching_names(tree: ast.Module, targets: frozenset[str]) -> set[str]:
+    """Return the functions of a file that name one of ``targets``, or another function of the file that does."""
+    uses = {
         n.name: {
             m.attr if isinstance(m, ast.Attribute) else m.id
             for m in ast.walk(n)
@@ -249,8 +251,8 @@ def _reaching_names(tree: ast.Module, wanted: frozenset[str]) -> set[str]:
         for n in ast.walk(tree)
         if isinstance(n, ast.FunctionDef)
     }
-    reached = {name for name, names in named.items() if names & wanted}
-    while reached and (more := {name for name, names in named.items() if names & reached} - reached):
+    reached = {name for name, names in uses.items() if names & targets}
+    while reached and (more := {name for name, names in uses.items() if names & reached} - reached):
         reached |= more
     return reached
 

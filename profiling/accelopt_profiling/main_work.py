@@ -77,8 +77,8 @@ def without_main_work(
     at = f" at {measured.case}" if measured.case else ""
     message = f"{how} in this run{at}, so the kernel has no time here. {way}"
     finding = Finding("main-work-missed", gap.line, "warning", message)
-    kept = [f for f in measured.findings if f.code == "capacity" or not _is_of_cost(f.code)]
-    return replace(measured, findings=[finding, *kept])
+    rest = [f for f in measured.findings if f.code == "capacity" or not _is_of_cost(f.code)]
+    return replace(measured, findings=[finding, *rest])
 
 
 def _is_of_cost(code: str) -> bool:

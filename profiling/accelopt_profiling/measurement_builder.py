@@ -98,12 +98,12 @@ class MeasurementBuilder:
             from_plain(dict[str, Latency], timed.get("timings", {})),
             str(timed.get("device", "")),
         )
-        known = {name: latency for name, latency in timings.items() if name in self._kernels}
-        for name, latency in known.items():
+        latencies = {name: latency for name, latency in timings.items() if name in self._kernels}
+        for name, latency in latencies.items():
             measured = with_device_time(self._kernels[name], latency, device)
             self._kernels[name] = measured if checked is None else with_checked_outputs(measured, checked)
             self._evidence[name] = {**timed, "checked": to_plain(checked)}
-        return bool(known)
+        return bool(latencies)
 
     def fail(self, step: str, error: StepError, kernels: list[Kernel]) -> None:
         """Turn a failed step into one finding. What was measured before stays; but where a kernel's own file raised
@@ -141,8 +141,8 @@ class MeasurementBuilder:
         self._findings.append(finding)
 
     def _estimated(self, kernel: Kernel) -> bool:
-        known = self._kernels.get(kernel.name)
-        return known is not None and known.latency.us is not None
+        measurement = self._kernels.get(kernel.name)
+        return measurement is not None and measurement.latency.us is not None
 
     def _kernel_file(self) -> str:
         return self._file.path.resolve().relative_to(self._file.root).as_posix()

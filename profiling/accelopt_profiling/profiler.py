@@ -125,8 +125,8 @@ def _with_inference(request: ProfileRequest) -> ProfileRequest:
     file = request.file
     if not lacks_problem(file, request.wanted):
         return request
-    known = request.inferred.get(inference_key(file))
-    return replace(request, file=with_problem(file, known) if known else to_be_inferred(file))
+    problem = request.inferred.get(inference_key(file))
+    return replace(request, file=with_problem(file, problem) if problem else to_be_inferred(file))
 
 
 def _remember_inferred(request: ProfileRequest, value: Any) -> None:

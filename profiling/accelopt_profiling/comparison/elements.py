@@ -49,14 +49,14 @@ def compare(
     native: Array | None,
     limit: Allowed,
     nearby: Array | None = None,
-    known: Array | None = None,
+    valid: Array | None = None,
 ) -> OutputComparison:
     """Compare float arrays of one shape; errors are computed in float64, piece by piece. ``native`` is the reference
-    in the inputs' own precision, ``nearby`` what it gives for inputs that are off by a few roundings. Where ``known``
+    in the inputs' own precision, ``nearby`` what it gives for inputs that are off by a few roundings. Where ``valid``
     is False all of them count as 0.
     """
     others = [_rows(array) for array in (native, nearby) if array is not None]
-    mask = None if known is None else _rows(known)
+    mask = None if valid is None else _rows(valid)
     return _compare_floats(_Pieces(_rows(actual), _rows(expected), others, mask), limit, actual.shape)
 
 
@@ -69,8 +69,8 @@ def compare_exact(actual: Array, expected: Array, further: Array | None = None) 
     if not count or (further is not None and _rounded_otherwise(actual, expected, count, further)):
         return OutputComparison()
     place = [int(i) for i in np.argwhere(wrong)[0]] if wrong.ndim else []
-    found, wanted = actual[tuple(place)], expected[tuple(place)]
-    detail = f"{count} of {actual.size} elements differ, first at {place}: {found} instead of {wanted}"
+    actual_value, expected_value = actual[tuple(place)], expected[tuple(place)]
+    detail = f"{count} of {actual.size} elements differ, first at {place}: {actual_value} instead of {expected_value}"
     return OutputComparison("wrong-result", detail, element=math.inf, location=place)
 
 
@@ -144,8 +144,10 @@ def _compare_floats(pieces: _Pieces, limit: Allowed, shape: Any) -> OutputCompar
     whole = _ratio(error, bound)
     relative = error / math.sqrt(worst.squares) if worst.squares else (math.inf if error else 0.0)
     place = _unravel(worst.place, actual.shape, shape)
-    seen = actual.size and (pieces.known is None or pieces.known[worst.place])
-    found, wanted = (float(actual[worst.place]), float(expected[worst.place])) if seen else (None, None)
+    is_computed = actual.size and (pieces.known is None or pieces.known[worst.place])
+    actual_value, expected_value = (
+        (float(actual[worst.place]), float(expected[worst.place])) if is_computed else (None, None)
+    )
     fault = "wrong-result" if max(whole, worst.row, worst.element) > 1 else ""
     detail = ""
     if fault:
@@ -153,10 +155,10 @@ def _compare_floats(pieces: _Pieces, limit: Allowed, shape: Any) -> OutputCompar
         times = max(whole, worst.row, worst.element)
         detail = (
             f"the error of {which} is {times:.3g} times what is allowed "
-            f"(relative L2 error {relative:.3g}; worst at {place}: {found:.7g} instead of {wanted:.7g})"
+            f"(relative L2 error {relative:.3g}; worst at {place}: {actual_value:.7g} instead of {expected_value:.7g})"
         )
     return OutputComparison(
-        fault, detail, relative, whole, worst.row, worst.element, worst.max_abs, place, found, wanted
+        fault, detail, relative, whole, worst.row, worst.element, worst.max_abs, place, actual_value, expected_value
     )  # fmt: skip
 
 
@@ -223,11 +225,22 @@ def _compare_masks(pieces: _Pieces, shape: Any) -> OutputComparison | None:
         if wrong.any():
             row, column = (int(i) for i in np.argwhere(wrong)[0])
             place = _unravel((start + row, column), pieces.actual.shape, shape)
-            found, wanted = float(mine[row, column]), float(theirs[row, column])
-            fault = "not-finite" if math.isfinite(wanted) else "missed-not-finite"
-            detail = f"{_elements(int(np.count_nonzero(wrong)))}, first at {place}: {found} instead of {wanted:.7g}"
+            own, target = float(mine[row, column]), float(theirs[row, column])
+            fault = "not-finite" if math.isfinite(target) else "missed-not-finite"
+            detail = (
+                f"{_elements(int(np.count_nonzero(wrong)))}, first at {place}: {own} instead of {target:.7g}"
+            )
             return OutputComparison(
-                fault, detail, math.inf, math.inf, math.inf, math.inf, math.inf, place, found, wanted
+                fault,
+                detail,
+                math.inf,
+                math.inf,
+                math.inf,
+                math.inf,
+                math.inf,
+                place,
+                own,
+                target,
             )
     return None
 

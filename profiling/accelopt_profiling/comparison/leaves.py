@@ -54,14 +54,14 @@ def leaves_of(values: list[Any], others: bool = False) -> list[Leaf]:
     Raises:
         ValueError: a value is neither.
     """
-    found: list[Leaf] = []
+    leaves: list[Leaf] = []
     for where, value in flattened(values):
         leaf = _leaf(where, value)
         if leaf is not None:
-            found.append(leaf)
+            leaves.append(leaf)
         elif not others:
             raise ValueError(f"{where} is a {type(value).__name__}, not an array or a number")
-    return found
+    return leaves
 
 
 def read_leaves(folder: Path, others: bool = False) -> list[Leaf]:

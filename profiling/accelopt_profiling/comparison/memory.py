@@ -27,9 +27,9 @@ def arrays_of(values: Any, where: str = "") -> list[tuple[str, Any]]:
     torch = sys.modules.get("torch")
     if type(values) in (list, tuple):
         return [
-            found
+            array
             for n, v in enumerate(values)
-            for found in arrays_of(v, f"{where}[{n}]" if where else str(n))
+            for array in arrays_of(v, f"{where}[{n}]" if where else str(n))
         ]
     if isinstance(values, np.ndarray) or (torch is not None and isinstance(values, torch.Tensor)):
         return [(where, values)]
@@ -66,15 +66,15 @@ def byte_count(values: list[Any]) -> int:
 def overlapping(one: list[Any], other: list[Any]) -> list[list[str]]:
     """Return the places of the arrays of ``other`` that share memory with one of ``one``, each with the place of
     that."""
-    found: list[list[str]] = []
+    pairs: list[list[str]] = []
     for place, second in arrays_of(other):
         low, high = span(second)
         for source, first in arrays_of(one):
             start, end = span(first)
             if low < end and start < high:
-                found.append([place, source])
+                pairs.append([place, source])
                 break
-    return found
+    return pairs
 
 
 def same_layout(one: list[Any], other: list[Any]) -> bool:
@@ -288,5 +288,5 @@ def is_unwritten(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, An
     if values.dtype.name != ("float32" if dtype == "bfloat16" else dtype):
         return np.zeros(values.shape, np.bool_)
     same: Any = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}") == bits
-    found: np.ndarray[Any, Any] = same.reshape(values.shape)
-    return found
+    unwritten: np.ndarray[Any, Any] = same.reshape(values.shape)
+    return unwritten

@@ -32,8 +32,8 @@ def floats(value: Any) -> Array | None:
     """Return an array or tensor of floats as float64, in the same memory if it is that; None for anything else."""
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
-        found: Array = value.detach().double().cpu().numpy()
-        return found if value.is_floating_point() else None
+        array: Array = value.detach().double().cpu().numpy()
+        return array if value.is_floating_point() else None
     if isinstance(value, np.ndarray) and str(value.dtype).startswith(("float", "bfloat")):
         return value.astype(np.float64, copy=False)
     return None

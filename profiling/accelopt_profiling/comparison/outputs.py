@@ -80,10 +80,10 @@ class ExpectedOutputs:
 
     def _others(self, name: str) -> list[Leaf | None]:
         """Return the reference's leaves for other inputs, output by output; None where that is not known."""
-        found = self._load(name) or []
-        fits = len(found) == len(self.expected)
+        leaves = self._load(name) or []
+        fits = len(leaves) == len(self.expected)
         return [
-            found[n] if fits and found[n].shape == leaf.shape else None
+            leaves[n] if fits and leaves[n].shape == leaf.shape else None
             for n, leaf in enumerate(self.expected)
         ]
 
@@ -95,23 +95,23 @@ class ExpectedOutputs:
         return allowed([*self.input_dtypes(), mine.dtype], self.stated if stated is None else stated)
 
     def compare(
-        self, values: Array, number: int, limit: Allowed, known: Array | None = None
+        self, values: Array, number: int, limit: Allowed, valid: Array | None = None
     ) -> OutputComparison:
-        """Compare values with those that are expected of output ``number``. ``known`` marks the elements that were
+        """Compare values with those that are expected of output ``number``. ``valid`` marks the elements that were
         computed; the others are not held against the kernel.
         """
-        mask = known if known is not None and known.shape == values.shape else None
+        mask = valid if valid is not None and valid.shape == values.shape else None
         attempt = (
             partial(self._compare_floats, values, number, limit, mask)
             if self.expected[number].floating and values.dtype.kind == "f"
             else partial(self._compare_exact, values, number, mask)
         )
-        found = OutputComparison()
+        comparison = OutputComparison()
         for runs in (0, 1, 2) if self._lazy else (2,):
-            found = attempt(runs)
-            if found.fault != "wrong-result":
+            comparison = attempt(runs)
+            if comparison.fault != "wrong-result":
                 break
-        return found
+        return comparison
 
     def _compare_floats(
         self, values: Array, number: int, limit: Allowed, mask: Array | None, runs: int
@@ -127,10 +127,10 @@ class ExpectedOutputs:
         native = (self._native(number, values.shape) if runs else self.expected[number]).values
         further = self.further[number] if runs > 1 else None
         arrays = [values, native, *([] if further is None else [further.values])]
-        found = compare_exact(*(array if mask is None else np.where(mask, array, 0) for array in arrays))
-        if found.fault and mask is None and self._may_name(values, number, native):
+        comparison = compare_exact(*(array if mask is None else np.where(mask, array, 0) for array in arrays))
+        if comparison.fault and mask is None and self._may_name(values, number, native):
             return OutputComparison()
-        return found
+        return comparison
 
     def _may_name(self, values: Array, number: int, native: Array) -> bool:
         """Check whether indices name equal elements of an input as the reference's do."""
@@ -148,15 +148,17 @@ class ExpectedOutputs:
     def first_fault(self, leaves: list[Leaf], masks: Masks | None = None) -> OutputComparison | None:
         """Return the comparison of the first output that is wrong; None where all are right. Forms must
         agree."""
-        return next((found for _, found in self.comparisons(leaves, masks) if found.fault), None)
+        return next(
+            (comparison for _, comparison in self.comparisons(leaves, masks) if comparison.fault), None
+        )
 
     def comparisons(
         self, leaves: list[Leaf], masks: Masks | None = None
     ) -> Iterator[tuple[Leaf, OutputComparison]]:
         """Yield each output with its comparison."""
         for number, leaf in enumerate(leaves):
-            known = (masks or {}).get(number)
-            yield leaf, self.compare(leaf.values, number, self.allowed(leaf, number), known)
+            mask = (masks or {}).get(number)
+            yield leaf, self.compare(leaf.values, number, self.allowed(leaf, number), mask)
 
 
 def difference(leaf: Leaf, comparison: OutputComparison) -> str:
@@ -214,12 +216,12 @@ class OutputCheck:
     def check(
         self,
         outputs: list[Any] | None,
-        left: list[Any] | None = None,
-        known: Callable[[list[Any]], Masks] = lambda outputs: {},
+        inputs_after: list[Any] | None = None,
+        masks_of: Callable[[list[Any]], Masks] = lambda outputs: {},
     ) -> Correctness:
-        """Return the verdict on a kernel's raw ``outputs``, None where it returned nothing. ``left`` are the
+        """Return the verdict on a kernel's raw ``outputs``, None where it returned nothing. ``inputs_after`` are the
         inputs that it was given, as it left them, for problems whose reference writes to its inputs.
-        ``known`` gives the masks of outputs that were computed in part.
+        ``masks_of`` gives the masks of outputs that were computed in part.
 
         Raises:
             ProblemError: the reference returned nothing, or the kernel did and should have. What the reference raises
@@ -232,8 +234,8 @@ class OutputCheck:
             check_answer(reference.values)
         except ProblemError as error:
             return Correctness("not checked", error.message)
-        if self._runs.written and left is not None:
-            outputs = joined(outputs or [], left, self._runs.written)
+        if self._runs.written and inputs_after is not None:
+            outputs = joined(outputs or [], inputs_after, self._runs.written)
         elif outputs is None:
             message = "The kernel's function returned nothing; let it return the outputs."
             raise ProblemError("problem-empty", message)
@@ -245,7 +247,7 @@ class OutputCheck:
         except Exception as error:  # the problem's own code meets outputs of any shape or kind here
             why = f"{type(error).__name__}: {error}"[:200]
             return Correctness("failed", f"The outputs do not fit the reference's layout: {why}.")
-        return _verdict(leaves, self._expected, known(finished), reference.precision)
+        return _verdict(leaves, self._expected, masks_of(finished), reference.precision)
 
 
 def narrowly_refused(runs: ReferenceRuns, outputs: list[Any]) -> bool:
@@ -257,8 +259,8 @@ def narrowly_refused(runs: ReferenceRuns, outputs: list[Any]) -> bool:
     expected = _LiveOutputs(runs, runs.problem.tolerance, nearby=False)
     if form_difference(leaves, expected.expected) is not None:
         return False
-    found = expected.first_fault(leaves)
-    return found is not None and 1 < max(found.whole, found.row, found.element) <= _NARROW
+    comparison = expected.first_fault(leaves)
+    return comparison is not None and 1 < max(comparison.whole, comparison.row, comparison.element) <= _NARROW
 
 
 def copy_inputs(value: Any) -> Any:
@@ -279,11 +281,11 @@ def check_outputs(
     problem: Problem,
     inputs: list[Any],
     outputs: list[Any] | None,
-    left: list[Any] | None = None,
-    known: Callable[[list[Any]], Masks] = lambda outputs: {},
+    inputs_after: list[Any] | None = None,
+    masks_of: Callable[[list[Any]], Masks] = lambda outputs: {},
 ) -> Correctness:
     """Check as ``OutputCheck.check`` does, for one run on ``inputs``, which are as they were drawn."""
-    return OutputCheck(problem, lambda: inputs).check(outputs, left, known)
+    return OutputCheck(problem, lambda: inputs).check(outputs, inputs_after, masks_of)
 
 
 def _verdict(leaves: list[Leaf], expected: ExpectedOutputs, masks: Masks, precision: str) -> Correctness:

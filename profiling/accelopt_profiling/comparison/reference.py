@@ -73,9 +73,9 @@ class ReferenceRuns:
         """The reference on float64 copies of the inputs, or the most precise run that there is."""
         if not self.problem.own_reference:
             return self._native_only("The original kernel is the reference, in its own precision.")
-        known = self.__dict__.get("native")
-        if known is not None and coarsest(dtypes(known)) is None:
-            return ExpectedValues(known, "exact")
+        native = self.__dict__.get("native")
+        if native is not None and coarsest(dtypes(native)) is None:
+            return ExpectedValues(native, "exact")
         try:
             values = self._run(self.widened())
         except (
@@ -83,7 +83,7 @@ class ReferenceRuns:
         ) as error:  # it may insist on a dtype; if it does not run on its own inputs either, that raises
             why = f"{type(error).__name__}: {error}"[:200]
             return self._native_only(f"The reference does not run in float64 ({why}).")
-        if known is not None and len(known) != len(values):
+        if native is not None and len(native) != len(values):
             return self._native_only("The reference returns something else for inputs in float64.")
         own = coarsest(dtypes(values))
         if own is None:
@@ -117,17 +117,17 @@ class ReferenceRuns:
     def _changed(self, after: list[Any]) -> list[int]:
         """Positions of the arguments that a run has changed, where a kernel gets the inputs themselves."""
         before = self.inputs()
-        found = [
+        positions = [
             n - len(before)
             for n, (a, b) in enumerate(zip(after, before, strict=True))
             if not same_values(a, b)
         ]
-        if not found:
+        if not positions:
             return []
         call, arguments = self.problem.call(before)
         if not call.writes or not passed_through(before, arguments):
             return []
-        return [n for n in found if n >= -len(arguments)]
+        return [n for n in positions if n >= -len(arguments)]
 
     @cached_property
     def large(self) -> bool:
@@ -140,14 +140,14 @@ class ReferenceRuns:
         rounds floats to whole numbers ("further"): empty where that takes long or shows nothing. For large inputs in
         the inputs' precision, to take less memory.
         """
-        found: dict[str, list[Any]] = {}
+        outputs: dict[str, list[Any]] = {}
         if self.expected.precision not in ("float64", "exact"):
-            return found
+            return outputs
         inputs = self.inputs()
         own = coarsest(dtypes(inputs))
         size = byte_count(self.expected.values)
         if own is None or (self.large and size > _LARGE_RESULT_BYTES):
-            return found
+            return outputs
         near = NEARBY.get(own, NEARBY["float32"])
         floating = [d.startswith(("float", "bfloat")) for d in dtypes(self.expected.values)]
         runs = [("nearby", near)] if any(floating) else []
@@ -161,10 +161,10 @@ class ReferenceRuns:
                 elif name == "nearby" and size <= 8 * _NEARBY_BYTES and self._moves_rows(values, inputs):
                     values = self._farthest(values, by)
             except Exception:  # it did run on the inputs themselves
-                return found
-            found[name] = values
+                return outputs
+            outputs[name] = values
         rounding = self._rounding(inputs) if all(floating) else None
-        return found if rounding is None else {**found, "rounding": rounding}
+        return outputs if rounding is None else {**outputs, "rounding": rounding}
 
     def _moved(self, by: float, seed: int) -> list[Any]:
         return self._run(moved(self.widened(), by, np.random.default_rng(seed)))
@@ -184,7 +184,7 @@ class ReferenceRuns:
         for seed in range(2, 1 + _DRAWS):
             drawn = [floats(value) for value in self._moved(by, seed)]
             far = [farther(*three) for three in zip(far, drawn, exact, strict=True)]
-        return [value if found is None else found for value, found in zip(values, far, strict=True)]
+        return [value if farthest is None else farthest for value, farthest in zip(values, far, strict=True)]
 
     def _rounding(self, inputs: list[Any]) -> list[Any] | None:
         """Return the expected values, each off by the largest error that the reference makes in the inputs'
@@ -198,10 +198,10 @@ class ReferenceRuns:
         worst = [np.zeros(e.shape) for e in expected if e is not None]
         for number in range(_SAMPLES):
             by = _ASIDE if number else 0.0
-            given = moved(self.widened(), by, np.random.default_rng(2 + number))
+            nearby = moved(self.widened(), by, np.random.default_rng(2 + number))
             try:
-                own = [floats(v) for v in self._run(narrowed(given, inputs))]
-                exact = [floats(v) for v in self._run(widen(narrowed(given, inputs)))]
+                own = [floats(v) for v in self._run(narrowed(nearby, inputs))]
+                exact = [floats(v) for v in self._run(widen(narrowed(nearby, inputs)))]
             except Exception:  # it did run on the inputs themselves
                 return None
             if len(own) != len(worst) or len(exact) != len(worst):

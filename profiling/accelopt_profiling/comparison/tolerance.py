@@ -84,5 +84,5 @@ def allowed(dtypes: list[str], stated: Tolerance) -> Allowed:
 def coarsest(dtypes: list[str]) -> str | None:
     """Return the float dtype with the fewest significant bits among ``dtypes``; None when none of them is a
     float."""
-    known = [d for d in dtypes if d in _COARSENESS]
-    return max(known, key=_COARSENESS.index) if known else None
+    floats = [d for d in dtypes if d in _COARSENESS]
+    return max(floats, key=_COARSENESS.index) if floats else None

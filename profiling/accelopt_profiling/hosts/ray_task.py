@@ -55,10 +55,10 @@ def run_job(
 def _worker(
     archive: bytes, version: str, bootstrap: str, python: str, env: dict[str, str]
 ) -> subprocess.Popen[bytes]:
-    wanted = [version, python, env, *(os.environ.get(name) for name in _LENT)]
-    kept: subprocess.Popen[bytes] | None = _kept.get("worker")
-    if kept is not None and kept.poll() is None and _kept["for"] == wanted:
-        return kept
+    key = [version, python, env, *(os.environ.get(name) for name in _LENT)]
+    previous: subprocess.Popen[bytes] | None = _kept.get("worker")
+    if previous is not None and previous.poll() is None and _kept["for"] == key:
+        return previous
     _end()
     command = [python, "-c", bootstrap]
     worker = subprocess.Popen(
@@ -68,7 +68,7 @@ def _worker(
         env={**os.environ, **env},
         start_new_session=True,
     )
-    _kept.update({"worker": worker, "for": wanted})
+    _kept.update({"worker": worker, "for": key})
     assert worker.stdin is not None
     worker.stdin.write(b"%d\n" % len(archive) + archive)
     worker.stdin.flush()

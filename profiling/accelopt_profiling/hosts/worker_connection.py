@@ -144,8 +144,8 @@ class WorkerConnection:
         if message.get("type") == "refused":
             raise HostUnreachableError(f"{self._name}: {printable(str(message.get('message')))}")
         if message.get("protocol") != PROTOCOL:
-            said = printable(str(message.get("protocol")))[:_SHOWN]
-            raise HostUnreachableError(f"{self._name} speaks protocol {said}, this is {PROTOCOL}.")
+            protocol = printable(str(message.get("protocol")))[:_SHOWN]
+            raise HostUnreachableError(f"{self._name} speaks protocol {protocol}, this is {PROTOCOL}.")
         try:
             return facts_in(self._name, message)
         except ValueError as error:
@@ -301,8 +301,8 @@ class WorkerConnection:
             or self._decoder.noise.decode(errors="replace").strip()
         )
         lines = [printable(line) for line in printed.splitlines()]
-        shown = [line[:_SHOWN] for line in lines if line][-3:]
-        return f" It said: {' / '.join(shown)}" if shown else ""
+        tail = [line[:_SHOWN] for line in lines if line][-3:]
+        return f" It said: {' / '.join(tail)}" if tail else ""
 
 
 def facts_in(name: str, hello: dict[str, Any]) -> HostFacts:

@@ -107,10 +107,10 @@ def call_entry(
         if inspect.isclass(function):
             function = partial(_call_instance, function)
         positional = arguments[: len(arguments) - len(call.keywords)]
-        named = dict(zip(call.keywords, arguments[len(positional) :], strict=True))
+        keywords = dict(zip(call.keywords, arguments[len(positional) :], strict=True))
         triton = hasattr(function, "arg_names")
         if call.style == "launch":
-            grid = _grid(function, call.grid, positional, named)
+            grid = _grid(function, call.grid, positional, keywords)
             function = function[grid if triton else grid({})]
         if call.on_chip:
             if not hasattr(function, "with_tiles"):
@@ -121,8 +121,8 @@ def call_entry(
             function = function.with_tiles(call.on_chip)
         with around():
             if call.backward:
-                return with_gradients(function, positional, named, call.rows_apart)
-            result = call_made(function, positional, named)
+                return with_gradients(function, positional, keywords, call.rows_apart)
+            result = call_made(function, positional, keywords)
         if call.style == "launch" and triton:
             result = None  # what a launch returns is the compiled kernel
     if result is None:
@@ -165,13 +165,13 @@ def _entry(module: ModuleType, name: str) -> Any:
     """Return what an entry names: ``function`` or ``Softmax.apply`` of the kernel file's module, or of the one before a
     colon, which launches the file's kernels; None where there is none."""
     place, _, name = name.rpartition(":")
-    found: Any = importlib.import_module(place) if place else module
+    entry: Any = importlib.import_module(place) if place else module
     for part in name.split("."):
-        found = getattr(found, part, None)
-    return found
+        entry = getattr(entry, part, None)
+    return entry
 
 
-def _call_instance(cls: type, *arguments: Any, **named: Any) -> Any:
+def _call_instance(cls: type, *arguments: Any, **keywords: Any) -> Any:
     """Build an object with as many arguments as its class requires, and call it with the others. Its weights are the
     same each time."""
     parameters = inspect.signature(cls).parameters.values()
@@ -181,11 +181,11 @@ def _call_instance(cls: type, *arguments: Any, **named: Any) -> Any:
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_available() and hasattr(built, "cuda"):
         built = built.cuda()
-    return built(*arguments[required:], **named)
+    return built(*arguments[required:], **keywords)
 
 
 def with_gradients(
-    function: Any, positional: list[Any], named: dict[str, Any], rows_apart: bool = False
+    function: Any, positional: list[Any], keywords: dict[str, Any], rows_apart: bool = False
 ) -> list[Any]:
     """Return the outputs of a call, then the gradients of its floating tensors. What arrives at an output's elements
     goes round 0.5, 0.7, ..., 1.5, so that a kernel has to read it; at a single value it is one. With ``rows_apart`` NaN
@@ -200,11 +200,11 @@ def with_gradients(
         floating = isinstance(value, torch.Tensor) and value.is_floating_point() and value.itemsize > 1
         return value.detach().requires_grad_() if floating else value
 
-    positional, named = [leaf(v) for v in positional], {name: leaf(v) for name, v in named.items()}
+    positional, keywords = [leaf(v) for v in positional], {name: leaf(v) for name, v in keywords.items()}
     with torch.enable_grad():
-        result = function(*positional, **named)
+        result = function(*positional, **keywords)
     outputs = list(result) if isinstance(result, (list, tuple)) else [result]
-    leaves = [v for v in (*positional, *named.values()) if isinstance(v, torch.Tensor) and v.requires_grad]
+    leaves = [v for v in (*positional, *keywords.values()) if isinstance(v, torch.Tensor) and v.requires_grad]
     heads = [v for v in outputs if isinstance(v, torch.Tensor) and v.requires_grad]
     if not heads or not leaves:
         raise ProblemError("problem-invalid", "No output has a gradient; leave out `backward`.")
@@ -228,14 +228,14 @@ def _arriving(output: Any, rows_apart: bool) -> Any:
     return torch.nn.functional.pad(gradient, (0, _GAP), value=float("nan"))[..., : output.shape[-1]]
 
 
-def _grid(kernel: Any, axes: list[str], positional: list[Any], named: dict[str, Any]) -> Any:
+def _grid(kernel: Any, axes: list[str], positional: list[Any], keywords: dict[str, Any]) -> Any:
     """Return the function that gives a launch's grid from the values of its ``constexpr`` arguments."""
     names = kernel.arg_names if hasattr(kernel, "arg_names") else inspect.signature(kernel).parameters
-    given = dict(zip(names, positional, strict=False)) | named
-    known = {"cdiv": lambda a, b: -(-a // b), "next_power_of_2": lambda n: 1 << max(0, n - 1).bit_length()}
+    arguments = dict(zip(names, positional, strict=False)) | keywords
+    helpers = {"cdiv": lambda a, b: -(-a // b), "next_power_of_2": lambda n: 1 << max(0, n - 1).bit_length()}
 
     def grid(meta: dict[str, Any]) -> tuple[int, ...]:
-        return tuple(int(eval(axis, {**known, **given, **meta})) for axis in axes)  # noqa: S307  (the problem's text)
+        return tuple(int(eval(axis, {**helpers, **arguments, **meta})) for axis in axes)  # noqa: S307  (the problem's text)
 
     return grid
 

@@ -118,12 +118,12 @@ def _kernels(groups: Sequence[Sequence[TorchOperator]], target: GpuTarget) -> li
                 if use.storage not in writes and use.bytes >= reads.get(use.storage, use).bytes:
                     reads[use.storage] = use
             writes.update((use.storage, use) for use in operator.writes)
-        left = tuple(use for key, use in writes.items() if readers.get(key, set()) != {number})
+        outputs = tuple(use for key, use in writes.items() if readers.get(key, set()) != {number})
         passes = max(operator.passes for operator in group)
         seconds = sum(_arithmetic(operator, target) for operator in group)
         rates = [library_rates()[o.rate] for o in group if o.rate and o.dtype == "float32"]
         low, high = (rates[0].low, rates[0].high) if rates else (UNCHECKED_LOW, UNCHECKED_HIGH)
-        kernels.append(_Kernel(tuple(reads.values()) * passes, left, seconds, low, high))
+        kernels.append(_Kernel(tuple(reads.values()) * passes, outputs, seconds, low, high))
     return kernels
 
 
@@ -152,10 +152,10 @@ def _latency(kernels: Sequence[_Kernel], target: GpuTarget, gap: float, width: f
     dram = target["model.dram_efficiency"] * target["dram_bandwidth"]
     cache: OrderedDict[int, int] = OrderedDict()
     room = target["model.l2_share"] * target["l2_bytes"]
-    given = ended = 0.0
+    submit_us = ended = 0.0
     low = high = 0.0
     for kernel in kernels:
-        given += floor if not given else gap * floor
+        submit_us += floor if not submit_us else gap * floor
         memory = sum(use.bytes for use in kernel.writes) / dram
         for use in kernel.reads:
             memory += use.bytes / (target["l2_bandwidth"] if use.storage in cache else dram)
@@ -165,7 +165,7 @@ def _latency(kernels: Sequence[_Kernel], target: GpuTarget, gap: float, width: f
         while cache and sum(cache.values()) > room:
             cache.popitem(last=False)
         by_memory = memory >= kernel.seconds
-        before, ended = ended, max(ended, given) + MICROSECONDS * max(memory, kernel.seconds)
+        before, ended = ended, max(ended, submit_us) + MICROSECONDS * max(memory, kernel.seconds)
         low += (ended - before) * (target["model.interval_low"] if by_memory else kernel.low)
         high += (ended - before) * (target["model.interval_high"] if by_memory else kernel.high)
     return Latency(ended, low / width, high * width, Known.ESTIMATED)

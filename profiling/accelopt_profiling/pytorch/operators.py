@@ -80,32 +80,32 @@ def record_operators(prepare: Callable[[], Callable[[], Any]]) -> list[TorchOper
     from torch.utils._python_dispatch import TorchDispatchMode
     from torch.utils.flop_counter import flop_registry
 
-    found: list[TorchOperator] = []
-    kept: list[Any] = []  # storages live as long as they are told apart by their address
+    operators: list[TorchOperator] = []
+    references: list[Any] = []  # storages live as long as they are told apart by their address
 
     class Recorder(TorchDispatchMode):  # type: ignore[misc]
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = kwargs or {}
-            result = func(*args, **given)
-            before = [t for t in leaves_in((args, given)) if isinstance(t, torch.Tensor)]
+            keywords = kwargs or {}
+            result = func(*args, **keywords)
+            before = [t for t in leaves_in((args, keywords)) if isinstance(t, torch.Tensor)]
             after = [t for t in leaves_in(result) if isinstance(t, torch.Tensor)]
-            kept.extend((*before, *after))
-            if len(found) >= MOST_OPERATORS:
+            references.extend((*before, *after))
+            if len(operators) >= MOST_OPERATORS:
                 raise NotModelledError(f"the time of more than {MOST_OPERATORS} operators is not modelled")
-            operator = _operator(func, args, given, result, before, after, flop_registry)
+            operator = _operator(func, args, keywords, result, before, after, flop_registry)
             if operator is not None:
-                found.append(operator)
+                operators.append(operator)
             return result
 
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
         call = prepare()
         with Recorder():
             call()
-    return found
+    return operators
 
 
 def _operator(
-    func: Any, args: Any, given: Any, result: Any, before: list[Any], after: list[Any], counters: Any
+    func: Any, args: Any, keywords: Any, result: Any, before: list[Any], after: list[Any], counters: Any
 ) -> TorchOperator | None:
     """Describe what one operator does; None for those that run no kernel: views, allocations, questions of shape."""
     packet = func.overloadpacket
@@ -126,7 +126,7 @@ def _operator(
         query, keys = before[0].shape, before[1].shape
         flops = 4.0 * int(query.numel()) * int(keys[-2])
     else:
-        flops = float(counters[packet](*args, **given, out_val=result)) if packet in counters else 0.0
+        flops = float(counters[packet](*args, **keywords, out_val=result)) if packet in counters else 0.0
     reads = {_storage(t): TensorUse(_storage(t), _bytes(t)) for t in before}
     if not writes_into:
         reads = {key: use for key, use in reads.items() if key not in {_storage(t) for t in new}}

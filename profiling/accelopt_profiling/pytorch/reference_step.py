@@ -74,8 +74,8 @@ def torch_times(context: StepContext, params: TorchParams) -> TorchTimes:
         except Exception as error:
             why = f"PyTorch's operators cannot be listed without data: {type(error).__name__}: {error}"
             raise StepFailedError(StepError("unsupported", " ".join(why.split())[:400])) from error
-    found = estimate_torch(operators, target)
-    return TorchTimes(found.eager, found.compiled, found.kernels, found.compiled_kernels)
+    estimate = estimate_torch(operators, target)
+    return TorchTimes(estimate.eager, estimate.compiled, estimate.kernels, estimate.compiled_kernels)
 
 
 def _call(problem: Problem, seed: int) -> Callable[[], Any]:
@@ -102,7 +102,7 @@ def _measured(torch: Any, problem: Problem, params: TorchParams) -> TorchTimes:
             runs |= measure(device, {"compiled": compiled}, lambda: inputs, params.plan, time.perf_counter)
         except Exception as error:
             why = " ".join(f"torch.compile failed: {type(error).__name__}: {error}".split())[:400]
-    times = {name: latency(found.times_us) for name, found in runs.items()}
+    times = {name: latency(run.times_us) for name, run in runs.items()}
     return TorchTimes(times["eager"], times.get("compiled", Latency()), why=why)
 
 
@@ -112,7 +112,7 @@ def _calls(torch: Any, problem: Problem) -> tuple[Callable[[Any], Any], Callable
         return problem.reference, torch.compile(problem.reference)
     model = problem.model().cuda()
     compiled = torch.compile(model)
-    return lambda given: model(*given), lambda given: compiled(*given)
+    return lambda inputs: model(*inputs), lambda inputs: compiled(*inputs)
 
 
 async def reference_times(

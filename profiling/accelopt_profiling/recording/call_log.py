@@ -77,17 +77,17 @@ def read_calls(folder: Path) -> ReadCalls:
     """Read the logs of all processes; equal calls of several are one. A line cut short by a kill is left out."""
     read = ReadCalls()
     for path in sorted(folder.glob("*.jsonl")):
-        known: dict[int, tuple[str, RecordedCall]] = {}
+        calls: dict[int, tuple[str, RecordedCall]] = {}
         facts: dict[str, Any] = {}
         for line in _lines(path):
             if "call" in line:
-                known[int(line["number"])] = (str(line["file"]), from_plain(RecordedCall, line["call"]))
+                calls[int(line["number"])] = (str(line["file"]), from_plain(RecordedCall, line["call"]))
             elif "facts" in line:
                 facts.update(line["facts"])
-            elif line.get("number") in known:
-                _, call = known[line["number"]]
+            elif line.get("number") in calls:
+                _, call = calls[line["number"]]
                 call.count, call.kernels = int(line["count"]), dict(line["kernels"])
-        for file, call in known.values():
+        for file, call in calls.values():
             _merge(read.calls.setdefault(file, []), call)
         read.facts.append(facts)
     return read

@@ -187,8 +187,8 @@ def _outcome(request: RecordRequest, read: ReadCalls, code: int, ended: str) -> 
             problems.append(f"{target} cannot be written: {error.strerror or error}.")
             continue
         kernels = dict(Counter(kernel for call in ordered for kernel in call.kernels))
-        made = sum(call.count for call in ordered)
-        files.append(RecordedFile(path, target, kernels, made, further.get(name, 0)))
+        count = sum(call.count for call in ordered)
+        files.append(RecordedFile(path, target, kernels, count, further.get(name, 0)))
     refused = {k: v for f in facts for k, v in f.get("refused", {}).items()}
     recorded = {k for f in files for k in f.kernels}
     return RecordOutcome(

@@ -134,11 +134,11 @@ class LaunchObserver:
             raise UnrecordableValueError(
                 f"no function of {Path(file).name} leads to it, and it is made at run time"
             )
-        given = [*zip(kernel.arg_names, args, strict=False), *kwargs.items()]
+        arguments = [*zip(kernel.arg_names, args, strict=False), *kwargs.items()]
         if callable(grid):
-            grid = grid(dict(given))
+            grid = grid(dict(arguments))
         sizes = [int(n) for n in (grid if isinstance(grid, (tuple, list)) else (grid,))]
-        self._record(OpenCall(file, path, given, list(kwargs)), encode(given), sizes, name, state)
+        self._record(OpenCall(file, path, arguments, list(kwargs)), encode(arguments), sizes, name, state)
 
     def _record(
         self, entry: OpenCall, encoded: EncodedArguments, grid: list[int] | None, kernel: str, state: _KernelFile

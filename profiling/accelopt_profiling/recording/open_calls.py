@@ -56,12 +56,15 @@ class OpenCalls:
         return calls
 
     def enter(
-        self, file: str, name: str, given: list[tuple[str, Any]], more: Any, named: Any, rest: Any
+        self, file: str, name: str, positional: list[tuple[str, Any]], more: Any, keyword_only: Any, rest: Any
     ) -> OpenCall:
         """Note the start of a call: positional arguments, ``*more``, keyword-only ones and ``**rest``."""
-        keywords = dict(named)
+        keywords = dict(keyword_only)
         keywords.update(rest or {})
-        arguments = [*given, *((f"argument {len(given) + n + 1}", v) for n, v in enumerate(more or ()))]
+        arguments = [
+            *positional,
+            *((f"argument {len(positional) + n + 1}", v) for n, v in enumerate(more or ())),
+        ]
         call = OpenCall(file, name, [*arguments, *keywords.items()], list(keywords))
         self.stack().append(call)
         return call

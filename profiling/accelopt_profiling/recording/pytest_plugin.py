@@ -43,14 +43,14 @@ class RecordingPlugin:
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Pass over a case whose test has shown all that is kept."""
-        seen = self._seen.get(_test_of(item))
-        if seen is None:
+        record = self._seen.get(_test_of(item))
+        if record is None:
             return
         why = ""
-        if seen.kernels and self._observer.full(seen.kernels):
+        if record.kernels and self._observer.full(record.kernels):
             why = "its kernels have all the shapes that are kept"
-        elif not seen.kernels and seen.idle >= IDLE_CASES:
-            why = f"{seen.idle} cases launched nothing that is to be recorded"
+        elif not record.kernels and record.idle >= IDLE_CASES:
+            why = f"{record.idle} cases launched nothing that is to be recorded"
         if why:
             self.passed_over += 1
             pytest.skip(f"accelopt record: {why}")
@@ -58,9 +58,9 @@ class RecordingPlugin:
     @pytest.hookimpl(hookwrapper=True)
     def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, None]:
         """Note which kernels the case launches, and end it in time."""
-        seen = self._seen.setdefault(_test_of(item), _Seen())
+        record = self._seen.setdefault(_test_of(item), _Seen())
         before = self._observer.launches
-        self._observer.begin_case(seen.kernels)
+        self._observer.begin_case(record.kernels)
         alarmed = threading.current_thread() is threading.main_thread()
         previous = signal.signal(signal.SIGALRM, _too_long) if alarmed else None
         if alarmed:
@@ -73,7 +73,7 @@ class RecordingPlugin:
             if alarmed:
                 signal.setitimer(signal.ITIMER_REAL, 0)
                 signal.signal(signal.SIGALRM, previous)
-            seen.idle += (
+            record.idle += (
                 self._observer.launches == before and not skipped
             )  # its parameters do not fit each other
 

@@ -47,26 +47,26 @@ def reaching_tests(
     module = _import_of(kernel_file.stem, kernel_file.parent.name)
     users = [p for p, text in texts.items() if not _is_test(p) and module.search(text)]
     indirect = {n: p for p in users[:50] for n in _public_names(texts[p], p.stem)}
-    found: list[ReachingTest] = []
+    tests: list[ReachingTest] = []
     for path, text in texts.items():
         if _is_test(path) and path.name != "conftest.py":
             test = _reaching(path, text, root, kernel_file.stem, module, own, indirect)
-            found += [test] if test is not None else []
+            tests += [test] if test is not None else []
         if cancelled():
             return []
-    return sorted(found, key=lambda t: (t.rank, len(t.path), t.path))
+    return sorted(tests, key=lambda t: (t.rank, len(t.path), t.path))
 
 
 def _reaching(
     path: Path, text: str, root: Path, stem: str, module: re.Pattern[str], own: set[str], indirect: dict[str, Path]
 ) -> ReachingTest | None:  # fmt: skip
     words = set(re.findall(r"\w+", text))
-    named = sorted(own & words)
+    own_names = sorted(own & words)
     through = sorted(set(indirect) & words)
     if module.search(text):
         rank, why = 0, f"imports {stem}"
-    elif named:
-        rank, why = 2, f"names {named[0]}"
+    elif own_names:
+        rank, why = 2, f"names {own_names[0]}"
     elif through:
         rank, why = 4, f"names {through[0]} of {indirect[through[0]].name}"
     else:

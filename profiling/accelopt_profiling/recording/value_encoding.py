@@ -65,7 +65,7 @@ class EncodedArguments:
         """
         import torch
 
-        made: list[dict[str, Any]] = []
+        entries: list[dict[str, Any]] = []
         approximated: dict[str, None] = {}
         for reached, dtype in zip(self.ranges, self.dtypes, strict=True):
             with torch.no_grad():
@@ -74,11 +74,11 @@ class EncodedArguments:
             budget -= len(how.get("values", ""))
             if not exact:
                 approximated[reached.name] = None
-            made.append({"dtype": dtype, "elements": reached.elements, **how})
-        return made, list(approximated)
+            entries.append({"dtype": dtype, "elements": reached.elements, **how})
+        return entries, list(approximated)
 
 
-def encode(named: list[tuple[str, Any]]) -> EncodedArguments:
+def encode(arguments: list[tuple[str, Any]]) -> EncodedArguments:
     """Encode arguments, given by name.
 
     Raises:
@@ -86,7 +86,7 @@ def encode(named: list[tuple[str, Any]]) -> EncodedArguments:
     """
     encoded = EncodedArguments()
     views: list[tuple[Any, dict[str, Any]]] = []
-    for name, value in named:
+    for name, value in arguments:
         encoded.values.append(to_json(value, _other(name, encoded.ranges, views)))
     for tensor, view in views:
         start, stop = _extent(tensor)
@@ -139,9 +139,9 @@ def _extent(tensor: Any) -> tuple[int, int]:
 def _reach(name: str, tensor: Any, ranges: list[_Range]) -> None:
     """Give a tensor a range; tensors that overlap in one storage share theirs."""
     start, stop = _extent(tensor)
-    for known in ranges:
-        if known.holds(tensor) and start < known.stop and known.start < stop:
-            known.start, known.stop = min(start, known.start), max(stop, known.stop)
+    for other in ranges:
+        if other.holds(tensor) and start < other.stop and other.start < stop:
+            other.start, other.stop = min(start, other.start), max(stop, other.stop)
             return
     ranges.append(_Range(name, tensor, start, stop))
 

@@ -148,9 +148,9 @@ def load_target(name: str) -> Target:
     Raises:
         UnknownTargetError: there is none; the message lists the names.
     """
-    wanted = _spelling(name)
+    spelling = _spelling(name)
     for target in _targets().values():
-        if wanted in map(_spelling, (target.name, *target.aliases)):
+        if spelling in map(_spelling, (target.name, *target.aliases)):
             return target
     raise UnknownTargetError(f"there is no target {name!r}; choose one of: {', '.join(_targets())}")
 

@@ -130,11 +130,13 @@ def notes(before: Conditions | None, after: Conditions | None) -> list[str]:
     """Return notes on what in the conditions makes a time doubtful."""
     if before is None or after is None:
         return ["Clocks, temperature and power are not known."]
-    found = []
+    remarks = []
     if before.core_mhz and after.core_mhz:
         change = after.core_mhz / before.core_mhz - 1
         if abs(change) > _LEAST_CLOCK_CHANGE:
-            found.append(f"The clock went from {before.core_mhz:.0f} to {after.core_mhz:.0f} MHz meanwhile.")
+            remarks.append(
+                f"The clock went from {before.core_mhz:.0f} to {after.core_mhz:.0f} MHz meanwhile."
+            )
     if reason := after.slowed_by or before.slowed_by:
-        found.append(f"The device slowed itself down: {reason}.")
-    return found
+        remarks.append(f"The device slowed itself down: {reason}.")
+    return remarks

@@ -111,8 +111,8 @@ def identifier_of(properties: Any) -> str | None:
 def pci_address_of(properties: Any) -> str | None:
     """Return the PCI address of a device as ``rocm-smi --showbus`` tells it; None where torch does not."""
     parts = [getattr(properties, f"pci_{name}_id", None) for name in ("domain", "bus", "device")]
-    known = [part for part in parts if isinstance(part, int)]
-    return "{:04x}:{:02x}:{:02x}.0".format(*known) if len(known) == len(parts) else None
+    numbers = [part for part in parts if isinstance(part, int)]
+    return "{:04x}:{:02x}:{:02x}.0".format(*numbers) if len(numbers) == len(parts) else None
 
 
 def _persisting_reset() -> Any:

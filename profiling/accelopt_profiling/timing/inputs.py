@@ -44,12 +44,12 @@ class RotatingInputs:
 
     def __call__(self) -> Given:
         """Lay out the inputs of the next run."""
-        given = pairing(self._turn, len(self._memory), self.movable)
+        pair = pairing(self._turn, len(self._memory), self.movable)
         self._turn += 1
-        for place, values in zip(self._memory[given.memory], self._values[given.values], strict=True):
+        for place, values in zip(self._memory[pair.memory], self._values[pair.values], strict=True):
             if not _overlaps_itself(place):
                 place.detach().copy_(values)
-        return given
+        return pair
 
 
 def _form(tensor: Any) -> tuple[Any, ...]:

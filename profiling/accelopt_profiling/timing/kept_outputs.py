@@ -22,16 +22,16 @@ class KeptOutputs:
     generator: random.Random = field(default_factory=random.SystemRandom)
     runs: list[tuple[int, Given, Any]] = field(default_factory=list)
 
-    def see(self, run: int, given: Given, outputs: Any) -> None:
+    def see(self, run: int, pair: Given, outputs: Any) -> None:
         """Look at a run's outputs, right after it; what is kept is copied from the device at once."""
         place = len(self.runs) if len(self.runs) < KEPT else self.generator.randrange(run + 1)
         if place < KEPT:
-            self.keep(run, given, outputs, place)
+            self.keep(run, pair, outputs, place)
 
-    def keep(self, run: int, given: Given, outputs: Any, place: int = KEPT) -> None:
+    def keep(self, run: int, pair: Given, outputs: Any, place: int = KEPT) -> None:
         """Keep this run, unless its outputs are too large."""
         if _size(outputs) <= KEPT_BYTES // (KEPT + 1):
-            self.runs[place : place + 1] = [(run, given, copied(outputs))]
+            self.runs[place : place + 1] = [(run, pair, copied(outputs))]
 
     def save(self, folder: Path) -> int:
         """Write them below ``folder``; how many there were. What cannot be compared is left out."""
@@ -41,10 +41,10 @@ class KeptOutputs:
         )
 
         saved = 0
-        for run, given, outputs in self.runs:
+        for run, pair, outputs in self.runs:
             values = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
             try:
-                save_values(folder / FOLDER / f"{run}-{given.values}", values)
+                save_values(folder / FOLDER / f"{run}-{pair.values}", values)
                 saved += 1
             except NotCarriedError:
                 continue

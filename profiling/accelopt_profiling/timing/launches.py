@@ -78,23 +78,23 @@ def traced(torch: Any, call: Callable[[], Any]) -> list[DeviceKernel] | None:
         events = recorded.profiler.kineto_results.events()
     except RuntimeError:
         return None
-    found = kernels_of(events)
-    return found or None
+    kernels = kernels_of(events)
+    return kernels or None
 
 
 def kernels_of(events: Iterable[Any]) -> list[DeviceKernel]:
     """Return the kernels among kineto's events: what ran on the device and is no copy, no fill and no
     annotation."""
-    found = []
+    kernels = []
     for event in events:
         name = str(event.name())
         on_device = "cpu" not in str(event.device_type()).lower()
         if on_device and not event.is_user_annotation() and not name.lower().startswith(_NO_KERNELS):
-            found.append(DeviceKernel(name, event.duration_ns() / 1000, int(event.device_resource_id())))
-    return found
+            kernels.append(DeviceKernel(name, event.duration_ns() / 1000, int(event.device_resource_id())))
+    return kernels
 
 
 def same_set(runs: Iterable[Iterable[DeviceKernel]]) -> bool:
     """Check whether every run executed the same kernels the same number of times."""
-    seen = {tuple(sorted(kernel.name for kernel in run)) for run in runs}
-    return len(seen) <= 1
+    sets = {tuple(sorted(kernel.name for kernel in run)) for run in runs}
+    return len(sets) <= 1

@@ -72,7 +72,7 @@ def measure(
     inputs: Callable[[], Any],
     plan: TimingPlan,
     clock: Callable[[], float],
-    after: After = lambda name, run, given, returned: None,
+    after: After = lambda name, run, arguments, returned: None,
 ) -> dict[str, Runs]:
     """Time every variant; each call gets what ``inputs`` lays out for it. ``clock`` tells seconds. ``after`` is called
     behind each counted run, outside its time, with the variant, the round, what it was given and what it returned.
@@ -80,32 +80,32 @@ def measure(
     What the variants raise goes through.
     """
     runs = {name: Runs() for name in variants}
-    for name, found in runs.items():
+    for name, own in runs.items():
         warm: list[float] = []
         hot = clock() + plan.warm_seconds
         while len(warm) < plan.least_warm or (
             len(warm) < plan.most_warm and (clock() < hot or not settled(warm))
         ):
             warm.append(_timed(device, variants[name], inputs(), clock)[0])
-        found.warm, found.stable = len(warm), settled(warm)
+        own.warm, own.stable = len(warm), settled(warm)
     generator = random.Random(plan.seed)
     end = clock() + plan.seconds
     rounds = 0
     while rounds < plan.least_rounds or (rounds < plan.most_rounds and clock() < end):
         for name in interleaved(list(variants), 1, generator):
-            given = inputs()
-            device_us, wall_us, escaped_us, returned = _timed(device, variants[name], given, clock)
+            arguments = inputs()
+            device_us, wall_us, escaped_us, returned = _timed(device, variants[name], arguments, clock)
             runs[name].device_us.append(device_us)
             runs[name].wall_us.append(wall_us)
             runs[name].escaped_us.append(escaped_us)
-            after(name, rounds, given, returned)
+            after(name, rounds, arguments, returned)
             del returned  # its memory is the next run's
         rounds += 1
     return runs
 
 
 def _timed(
-    device: Device, call: Callable[[Any], Any], given: Any, clock: Callable[[], float]
+    device: Device, call: Callable[[Any], Any], arguments: Any, clock: Callable[[], float]
 ) -> tuple[float, float, float, Any]:
     """Return one run from cold caches and an idle device: by events, until all is idle, what came after the
     last event, and what the call returned."""
@@ -113,7 +113,7 @@ def _timed(
     start, end = device.event(), device.event()
     began = clock()
     start.record()
-    returned = call(given)
+    returned = call(arguments)
     end.record()
     end.synchronize()
     own = clock()

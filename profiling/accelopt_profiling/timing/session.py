@@ -63,7 +63,7 @@ def time_calls(
     inputs: Callable[[], Any],
     plan: TimingPlan,
     around: Surroundings,
-    after: After = lambda name, run, given, returned: None,
+    after: After = lambda name, run, arguments, returned: None,
 ) -> TimingSession:
     """Time the variant ``CANDIDATE``, and compare it with ``BASELINE`` if that is given too. ``inputs`` and ``after``
     are those of ``measure.measure``.
@@ -73,35 +73,35 @@ def time_calls(
     own = runs[CANDIDATE]
     candidate = variants[CANDIDATE]
     timings = _by_kernel(device, candidate, inputs, around)
-    seen = _traces(device, candidate, inputs, around)
-    found = _run_notes(own)
-    if seen:
-        timings = {**_only_traced(seen, timings), **timings}
-        if not same_set(seen):
-            found.append("Not every run executed the same kernels.")
+    traces = _traces(device, candidate, inputs, around)
+    remarks = _run_notes(own)
+    if traces:
+        timings = {**_only_traced(traces, timings), **timings}
+        if not same_set(traces):
+            remarks.append("Not every run executed the same kernels.")
     then = around.conditions()
     comparison = None
     if BASELINE in runs:
         comparison = compare(own.times_us, runs[BASELINE].times_us)
-        found += [f"The baseline: {note}" for note in _run_notes(runs[BASELINE])]
-    names = sorted({kernel.name for trace in seen for kernel in trace}) if seen else None
+        remarks += [f"The baseline: {note}" for note in _run_notes(runs[BASELINE])]
+    names = sorted({kernel.name for trace in traces for kernel in trace}) if traces else None
     return TimingSession(
         device.name, timings, latency(own.times_us), latency(own.wall_us), len(own.device_us), own.warm,
-        names, before, then, comparison, [*found, *notes(before, then)], _thinned(own.times_us),
+        names, before, then, comparison, [*remarks, *notes(before, then)], _thinned(own.times_us),
     )  # fmt: skip
 
 
 def _run_notes(runs: Runs) -> list[str]:
-    found = []
+    remarks = []
     if not runs.stable:
-        found.append(f"The time had not settled after {runs.warm} runs.")
+        remarks.append(f"The time had not settled after {runs.warm} runs.")
     if runs.escapes:
-        found.append(
+        remarks.append(
             "Work goes on after the call's stream is done; the time is that until the device is idle."
         )
     if len(set(runs.device_us)) == 1 and len(runs.device_us) > 10:
-        found.append("Every run took the very same time, which no device does.")
-    return found
+        remarks.append("Every run took the very same time, which no device does.")
+    return remarks
 
 
 def _thinned(samples: Sequence[float]) -> list[float]:
@@ -116,9 +116,9 @@ def _by_kernel(
     samples: dict[str, list[float]] = {}
     with around.hooked(timer):
         for _ in range(KERNEL_ROUNDS):
-            given = inputs()
+            arguments = inputs()
             device.empty_caches()
-            call(given)
+            call(arguments)
             for name, total in timer.finish().items():
                 samples.setdefault(name, []).append(total)
     return {name: latency(totals) for name, totals in samples.items()}
@@ -128,12 +128,12 @@ def _traces(
     device: Device, call: Callable[[Any], Any], inputs: Callable[[], Any], around: Surroundings
 ) -> list[list[DeviceKernel]]:
     """Return what the tracer saw of some runs, each from cold caches; empty where there is no tracer."""
-    found = []
+    traces = []
     for _ in range(TRACED_ROUNDS):
-        given = inputs()
+        arguments = inputs()
         device.empty_caches()
-        found.append(around.trace(partial(call, given)))
-    return [trace for trace in found if trace is not None]
+        traces.append(around.trace(partial(call, arguments)))
+    return [trace for trace in traces if trace is not None]
 
 
 def _only_traced(traces: list[list[DeviceKernel]], hooked: Mapping[str, Any]) -> dict[str, Latency]:
@@ -146,4 +146,4 @@ def _only_traced(traces: list[list[DeviceKernel]], hooked: Mapping[str, Any]) ->
                 of_run[kernel.name] = of_run.get(kernel.name, 0.0) + kernel.us
         for name, total in of_run.items():
             totals.setdefault(name, []).append(total)
-    return {name: latency(found) for name, found in totals.items()}
+    return {name: latency(times) for name, times in totals.items()}

@@ -71,25 +71,25 @@ def time_launches(context: StepContext, params: TimeParams) -> dict[str, Any]:
             files[BASELINE] = load_module(context, params.baseline, "accelopt_baseline")
         drawn = [on_device(problem.inputs(params.seed + number)) for number in range(params.inputs)]
         calls = {name: _calls(file, problem, drawn) for name, file in files.items()}
-        inputs, kept = RotatingInputs(_read_by(calls)), KeptOutputs()
+        inputs, outputs = RotatingInputs(_read_by(calls)), KeptOutputs()
 
-        def after(name: str, run: int, given: Given, returned: Any) -> None:
+        def after(name: str, run: int, pair: Given, returned: Any) -> None:
             if kinds := own_kinds(returned, torch.Tensor):
                 message = (
                     f"The call returned a kind of tensor of its own ({', '.join(kinds)}); return torch's."
                 )
                 raise StepFailedError(StepError("unsupported", message))
             if name == CANDIDATE:
-                kept.see(run, given, returned)
+                outputs.see(run, pair, returned)
 
-        variants = {name: _variant(made) for name, made in calls.items()}
-        found = time_calls(device, variants, inputs, params.plan, around, after)
+        variants = {name: _variant(file_calls) for name, file_calls in calls.items()}
+        session = time_calls(device, variants, inputs, params.plan, around, after)
         again = inputs()  # once more when nothing is timed any longer
-        kept.keep(found.runs, again, variants[CANDIDATE](again))
-        kept.save(context.folder)
-    wanted = {k.name.split("#")[0].rpartition(".")[2]: k.name for k in params.kernels}
-    timings = {wanted[name]: known for name, known in found.timings.items() if name in wanted}
-    return {**to_plain(found), "timings": to_plain(timings)}
+        outputs.keep(session.runs, again, variants[CANDIDATE](again))
+        outputs.save(context.folder)
+    kernel_names = {k.name.split("#")[0].rpartition(".")[2]: k.name for k in params.kernels}
+    timings = {kernel_names[name]: value for name, value in session.timings.items() if name in kernel_names}
+    return {**to_plain(session), "timings": to_plain(timings)}
 
 
 def _calls(file: ModuleType, problem: Problem, drawn: list[list[Any]]) -> list[TimedCall]:
@@ -99,13 +99,16 @@ def _calls(file: ModuleType, problem: Problem, drawn: list[list[Any]]) -> list[T
 
 
 def _variant(calls: list[TimedCall]) -> Callable[[Given], Any]:
-    return lambda given: calls[given.memory].run()
+    return lambda pair: calls[pair.memory].run()
 
 
 def _read_by(calls: dict[str, list[TimedCall]]) -> list[list[Any]]:
     """Return what the calls of all files read, set by set, each tensor once."""
     numbers = range(len(calls[CANDIDATE]))
-    return [list({id(t): t for made in calls.values() for t in made[n].reads}.values()) for n in numbers]
+    return [
+        list({id(t): t for file_calls in calls.values() for t in file_calls[n].reads}.values())
+        for n in numbers
+    ]
 
 
 def _hooked(timer: LaunchTimer) -> AbstractContextManager[None]:

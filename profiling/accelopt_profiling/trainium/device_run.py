@@ -59,9 +59,9 @@ def kernel_alone(call: Call, kernels: Iterable[Kernel]) -> Kernel:
         message = f"{call.function} is no NKI kernel of the file, so it cannot be run on the device alone."
         raise DeviceError("unsupported", message)
     if more:
-        asked = ", ".join(f"`{name}`" for name in more if name != "style") or f"the style {call.style}"
+        extras = ", ".join(f"`{name}`" for name in more if name != "style") or f"the style {call.style}"
         alone = "on the device a kernel is run alone, with arguments by position"
-        message = f"The call of {call.function} has {asked}; {alone}."
+        message = f"The call of {call.function} has {extras}; {alone}."
         raise DeviceError("unsupported", message)
     return kernel
 

@@ -33,8 +33,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     model = nrtpy.NrtpyModel.load_from_neff(job["neff"], core_id=job["core"])
     expected = set(model.input_tensors_info)
     if expected != set(job["arrays"]):
-        given = ", ".join(sorted(job["arrays"]))
-        raise ValueError(f"the NEFF takes {', '.join(sorted(expected))}, the kernel has {given}")
+        arrays = ", ".join(sorted(job["arrays"]))
+        raise ValueError(f"the NEFF takes {', '.join(sorted(expected))}, the kernel has {arrays}")
     inputs = {
         name: nrtpy.NrtpyTensor.from_numpy(files.load_array(saved), name=name)
         for name, saved in job["arrays"].items()

@@ -91,12 +91,12 @@ def device_measurement(
     ``roofline_us`` gives the percent of peak.
     """
     latency = run.samples.latency
-    known = quantities(run.summary) if run.summary is not None else {}
-    known["runs"] = measured(run.samples.runs)
+    values = quantities(run.summary) if run.summary is not None else {}
+    values["runs"] = measured(run.samples.runs)
     share = None if roofline_us is None or not latency.us else 100 * roofline_us / latency.us
     return KernelMeasurement(
         name=kernel.name, line=kernel.line, dialect="nki", target=target, host=host,
         correctness=correctness or Correctness(), latency=latency, percent_of_peak=share,
-        bound=bound(run.summary) if run.summary is not None else None, quantities=known,
+        bound=bound(run.summary) if run.summary is not None else None, quantities=values,
         content_hash=kernel.content_hash, stage="timed", toolchain=run.toolchain,
     )  # fmt: skip

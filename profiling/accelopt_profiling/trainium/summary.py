@@ -49,9 +49,9 @@ def read_summary(text: str, tool: str) -> ProfileSummary:
     latency = _table()["latency"]
     fields = _with(data, latency)
     if fields is None:
-        known = ", ".join(list(data)[:8]) if isinstance(data, dict) else type(data).__name__
+        keys = ", ".join(list(data)[:8]) if isinstance(data, dict) else type(data).__name__
         raise DeviceError(
-            "bad-profile", f"The profile of {tool} has no {latency!r} (it has {known})", _UPDATE, text[:500]
+            "bad-profile", f"The profile of {tool} has no {latency!r} (it has {keys})", _UPDATE, text[:500]
         )
     seconds = fields[latency]
     if not _number(seconds) or seconds <= 0:
@@ -80,8 +80,8 @@ def _with(data: Any, name: str, depth: int = 3) -> dict[str, Any] | None:
         if name in data:
             return data
         for value in data.values():
-            if depth and (found := _with(value, name, depth - 1)) is not None:
-                return found
+            if depth and (owner := _with(value, name, depth - 1)) is not None:
+                return owner
     if isinstance(data, list) and data and depth:
         return _with(data[0], name, depth - 1)
     return None
@@ -90,17 +90,17 @@ def _with(data: Any, name: str, depth: int = 3) -> dict[str, Any] | None:
 def quantities(summary: ProfileSummary) -> dict[str, Quantity]:
     """Return the quantities of a summary, all measured; missing fields are left out."""
     table, fields = _table(), summary.fields
-    known: dict[str, Quantity] = {}
+    values: dict[str, Quantity] = {}
     for field, meaning in table["fields"].items():
         if _number(fields.get(field)):
-            known[meaning["quantity"]] = measured(float(fields[field]), unit=meaning["unit"])
+            values[meaning["quantity"]] = measured(float(fields[field]), unit=meaning["unit"])
     for engine, keys in table["engines"].items():
         share = busy_fraction(summary, engine)
         if share is not None:
-            known[f"{engine} busy"] = measured(share * summary.seconds * 1e6, unit="us")
+            values[f"{engine} busy"] = measured(share * summary.seconds * 1e6, unit="us")
         elif _number(fields.get(keys["time"])):
-            known[f"{engine} busy"] = measured(fields[keys["time"]] * 1e6, unit="us")
-    return known
+            values[f"{engine} busy"] = measured(fields[keys["time"]] * 1e6, unit="us")
+    return values
 
 
 def busy_fraction(summary: ProfileSummary, engine: str) -> float | None:

@@ -80,10 +80,10 @@ def open_device(toolchain: Toolchain, generation: Generation | None = None) -> B
             "driver-missing", "There is no /dev/neuron0 on this machine",
             "Use a Trainium machine with the package aws-neuronx-dkms, or AccelOpt's estimates.",
         )  # fmt: skip
-    wanted = generation or ("current" if "current" in toolchain.generations else "beta1")
-    if wanted not in toolchain.generations:
+    choice = generation or ("current" if "current" in toolchain.generations else "beta1")
+    if choice not in toolchain.generations:
         raise _missing_generation(toolchain, generation)
-    if wanted == "current":
+    if choice == "current":
         explorer = toolchain.tools.get("neuron-explorer")
         if explorer is None and toolchain.nrtpy_python is None:
             raise DeviceError(

@@ -43,12 +43,12 @@ def _known() -> list[dict[str, Any]]:
 
 def explain_failure(output: str, otherwise: DeviceError) -> DeviceError:
     """Return the known failure whose pattern a tool's output matches; ``otherwise`` where none does."""
-    for known in _known():
-        for pattern in known["patterns"]:
+    for failure in _known():
+        for pattern in failure["patterns"]:
             match = re.search(pattern, output)
             if match is not None:
                 line = next((text for text in output.splitlines() if match[0] in text), match[0])
-                return DeviceError(known["code"], known["message"], known["fix"], line.strip()[:500])
+                return DeviceError(failure["code"], failure["message"], failure["fix"], line.strip()[:500])
     return otherwise
 
 

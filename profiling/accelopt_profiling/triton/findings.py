@@ -14,7 +14,7 @@ from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperatio
 
 def execution_findings(execution: LaunchExecution) -> list[Finding]:
     """Return the findings ``out-of-bounds``, ``unsupported`` and ``kernel-raised`` of one launch."""
-    found = [
+    findings = [
         Finding("out-of-bounds", fault.line or execution.launch.line, "error", describe(fault))
         for fault in execution.faults
     ]
@@ -22,13 +22,13 @@ def execution_findings(execution: LaunchExecution) -> list[Finding]:
     if error is not None:
         line = line_of(error, execution.launch.file) or execution.launch.line
         if isinstance(error, UnsupportedOperationError):
-            found.append(
+            findings.append(
                 Finding("unsupported", line, "information", f"{str(error)[:1].upper()}{str(error)[1:]}.")
             )
         else:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            found.append(Finding("kernel-raised", line, "error", f"The kernel raised {what}"))
-    return found
+            findings.append(Finding("kernel-raised", line, "error", f"The kernel raised {what}"))
+    return findings
 
 
 def own_run_finding(failed: StepFailedError, session: CaptureSession, line: int) -> Finding | None:
@@ -43,12 +43,12 @@ def own_run_finding(failed: StepFailedError, session: CaptureSession, line: int)
         return None
     check = isinstance(failed.__cause__, AssertionError)
     what = "The file's own check failed" if check else "The file's own run broke off after these launches"
-    said = f"{what}: {error.message.removesuffix('.')}."
+    message = f"{what}: {error.message.removesuffix('.')}."
     unsure = session.coverage.sampled and not session.own_failure
     if unsure:
-        said += " Not all programs were run, which may be why."
+        message += " Not all programs were run, which may be why."
     severity: Severity = "error" if check and not unsure else "warning"
-    return Finding("kernel-raised", error.line or line, severity, said)
+    return Finding("kernel-raised", error.line or line, severity, message)
 
 
 def own_checks(session: CaptureSession) -> str:

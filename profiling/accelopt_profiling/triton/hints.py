@@ -46,9 +46,9 @@ class Scale:
     def __init__(self, execution: LaunchExecution, counts: LaunchCounts) -> None:
         self.factor = counts.programs / max(1, counts.sampled)
         self.exact = counts.sampled == counts.programs
-        seen = execution.program_bytes
-        mean = sum(seen) / len(seen) if seen else 0
-        self._low, self._high = (min(seen) / mean, max(seen) / mean) if mean else (1.0, 1.0)
+        program_bytes = execution.program_bytes
+        mean = sum(program_bytes) / len(program_bytes) if program_bytes else 0
+        self._low, self._high = (min(program_bytes) / mean, max(program_bytes) / mean) if mean else (1.0, 1.0)
 
     def quantity(self, count: float, unit: str) -> Quantity:
         value = count * self.factor
@@ -66,7 +66,7 @@ def launch_quantities(execution: LaunchExecution, counts: LaunchCounts) -> dict[
     loads, stores = sum(x.load_bytes for x in lines), sum(x.store_bytes for x in lines)
     sectors = sum(x.load_sectors + x.store_sectors for x in lines)
     lanes = sum(x.lanes for x in lines)
-    found = {
+    quantities = {
         "programs": executed(counts.programs, "programs"),
         "sampled_programs": executed(counts.sampled, "programs"),
         "load_bytes": scale.quantity(loads, "bytes"),
@@ -78,14 +78,18 @@ def launch_quantities(execution: LaunchExecution, counts: LaunchCounts) -> dict[
         "mma_flops": scale.quantity(sum(sum(x.mma_flops.values()) for x in lines), "flops"),
         "atomics": scale.quantity(sum(x.atomics for x in lines), "operations"),
     }
-    found = {k: q for k, q in found.items() if q.value or k in ("programs", "sampled_programs", "load_bytes")}
+    quantities = {
+        k: q for k, q in quantities.items() if q.value or k in ("programs", "sampled_programs", "load_bytes")
+    }
     if lanes:
-        found["masked_lanes"] = executed(100 * sum(x.masked for x in lines) / lanes, "% of the sampled lanes")
+        quantities["masked_lanes"] = executed(
+            100 * sum(x.masked for x in lines) / lanes, "% of the sampled lanes"
+        )
     if sectors:
-        found["sector_use"] = executed(
+        quantities["sector_use"] = executed(
             min(100.0, 100 * (loads + stores) / (sectors * SECTOR_BYTES)), "% of the sampled bytes"
         )
-    return found
+    return quantities
 
 
 def line_costs(execution: LaunchExecution, counts: LaunchCounts) -> list[LineCost]:
@@ -93,7 +97,7 @@ def line_costs(execution: LaunchExecution, counts: LaunchCounts) -> list[LineCos
     scale = Scale(execution, counts)
     sectors = sum(x.load_sectors + x.store_sectors for x in counts.lines.values())
     again = _read_again(execution, counts)
-    found = []
+    costs = []
     for number, line in sorted(counts.lines.items()):
         unique = _unique_bytes(execution, counts, number, scale)
         text = _text(line, scale, unique, number in again, counts.sampled)
@@ -102,8 +106,8 @@ def line_costs(execution: LaunchExecution, counts: LaunchCounts) -> list[LineCos
             quantities = _line_quantities(line, scale)
             if unique is not None:
                 quantities["unique_bytes"] = scale.quantity(unique / scale.factor, "bytes")
-            found.append(LineCost(number, text, share, quantities))
-    return found
+            costs.append(LineCost(number, text, share, quantities))
+    return costs
 
 
 def _read_again(execution: LaunchExecution, counts: LaunchCounts) -> set[int]:
@@ -112,12 +116,12 @@ def _read_again(execution: LaunchExecution, counts: LaunchCounts) -> set[int]:
     for number in sorted(execution.line_tensors):
         for name in execution.line_tensors[number]:
             readers.setdefault(name, []).append(number)
-    found: set[int] = set()
+    repeats: set[int] = set()
     for name, numbers in readers.items():
         first, *later = numbers
         if counts.lines[first].load_sectors >= counts.unique_load_sectors.get(name, 0):
-            found.update(n for n in later if execution.line_tensors[n] == {name})
-    return found
+            repeats.update(n for n in later if execution.line_tensors[n] == {name})
+    return repeats
 
 
 def _unique_bytes(
@@ -159,7 +163,7 @@ def _text(line: LineCounts, scale: Scale, unique: float | None, again: bool, sam
 
 
 def _line_quantities(line: LineCounts, scale: Scale) -> dict[str, Quantity]:
-    found = {
+    quantities = {
         "load_bytes": scale.quantity(line.load_bytes, "bytes"),
         "store_bytes": scale.quantity(line.store_bytes, "bytes"),
         "sectors": scale.quantity(line.load_sectors + line.store_sectors, "sectors"),
@@ -168,13 +172,13 @@ def _line_quantities(line: LineCounts, scale: Scale) -> dict[str, Quantity]:
         "mma_flops": scale.quantity(sum(line.mma_flops.values()), "flops"),
         "atomics": scale.quantity(line.atomics, "operations"),
     }
-    found = {name: quantity for name, quantity in found.items() if quantity.value}
+    quantities = {name: quantity for name, quantity in quantities.items() if quantity.value}
     if line.lanes:
-        found["masked_lanes"] = executed(100 * line.masked / line.lanes, "% of the sampled lanes")
+        quantities["masked_lanes"] = executed(100 * line.masked / line.lanes, "% of the sampled lanes")
     use = sector_use(line)
     if use is not None:
-        found["sector_use"] = executed(100 * use, "% of the sampled bytes")
-    return found
+        quantities["sector_use"] = executed(100 * use, "% of the sampled bytes")
+    return quantities
 
 
 def sector_use(line: LineCounts) -> float | None:
@@ -186,7 +190,7 @@ def sector_use(line: LineCounts) -> float | None:
 def line_findings(counts: LaunchCounts) -> list[Finding]:
     """Return the findings ``uncoalesced`` and ``masked-lanes``, for operations wide and frequent enough to matter.
     Lines with the same share of masked lanes have one finding, on the first."""
-    found = []
+    findings = []
     few = FEW_ACCESSES * sum(line.lanes for line in counts.lines.values())
     masked: dict[int, list[int]] = {}
     for number, line in sorted(counts.lines.items()):
@@ -198,7 +202,7 @@ def line_findings(counts: LaunchCounts) -> list[Finding]:
                 f"Only {100 * use:.0f} % of the bytes of the 32-byte sectors this line touches are used; let "
                 "neighbouring lanes access neighbouring elements."
             )
-            found.append(Finding("uncoalesced", number, "warning", message))
+            findings.append(Finding("uncoalesced", number, "warning", message))
         if line.masked == line.lanes or (line.masked / line.lanes >= MANY_MASKED and line.lanes >= few):
             share = 100 if line.masked == line.lanes else min(99, round(100 * line.masked / line.lanes))
             masked.setdefault(share, []).append(number)
@@ -211,8 +215,8 @@ def line_findings(counts: LaunchCounts) -> list[Finding]:
             else f"{percent} % of the lanes{where} are masked off in the sampled programs; where a size masks "
             "them, a block size that divides it would not start them."
         )
-        found.append(Finding("masked-lanes", numbers[0], "information", message))
-    return found
+        findings.append(Finding("masked-lanes", numbers[0], "information", message))
+    return findings
 
 
 def size(nbytes: float) -> str:
@@ -247,20 +251,22 @@ def with_code(lines: list[LineCost], facts: CompiledFacts) -> list[LineCost]:
 
 
 def with_hints(
-    lines: list[LineCost], counts: LaunchCounts, facts: CompiledFacts | None, made: LaunchEstimate
+    lines: list[LineCost], counts: LaunchCounts, facts: CompiledFacts | None, estimate: LaunchEstimate
 ) -> list[LineCost]:
     """Give each counted line its share of what limits the kernel and, in a hint, its part of the estimated time. A
     launch that is limited by its own overhead has no such parts."""
-    if made.bound in ("launch", "program starts") or made.latency.us is None:
+    if estimate.bound in ("launch", "program starts") or estimate.latency.us is None:
         return lines
-    of_line = _AMOUNTS.get(made.bound, _sectors)
+    of_line = _AMOUNTS.get(estimate.bound, _sectors)
     amounts = {number: of_line(line) for number, line in counts.lines.items()}
-    if made.bound == "memory":
+    if estimate.bound == "memory":
         amounts |= {c.line: _from_memory(c, counts.lines[c.line]) for c in lines if c.line in counts.lines}
-    if made.bound == "latency":
-        amounts = {number: made.waits_us.get(number, 0.0) for number in {*counts.lines, *made.waits_us}}
-    if made.bound == "integer":
-        amounts = {number: made.integers_us.get(number, 0.0) for number in counts.lines}
+    if estimate.bound == "latency":
+        amounts = {
+            number: estimate.waits_us.get(number, 0.0) for number in {*counts.lines, *estimate.waits_us}
+        }
+    if estimate.bound == "integer":
+        amounts = {number: estimate.integers_us.get(number, 0.0) for number in counts.lines}
         lines = _with_integers(lines, counts, amounts)
     if not any(amounts.values()):
         amounts = {number: _sectors(line) for number, line in counts.lines.items()}
@@ -270,9 +276,9 @@ def with_hints(
         line = counts.lines.get(cost.line)
         if line is not None and total:
             share = amounts[cost.line] / total
-            waits = made.bound == "latency" and share > 0
+            waits = estimate.bound == "latency" and share > 0
             cause = "waits for load" if waits else _cause(cost, line, facts)
-            hint = line_hint(cause, share * made.latency.us, share)
+            hint = line_hint(cause, share * estimate.latency.us, share)
             cost = dataclasses.replace(cost, share=share, hint=hint)
         hinted.append(cost)
     return hinted
@@ -289,12 +295,12 @@ def _with_integers(lines: list[LineCost], counts: LaunchCounts, amounts: dict[in
     return [merged[number] for number in sorted(merged)]
 
 
-def latency_cause(made: LaunchEstimate) -> str:
+def latency_cause(estimate: LaunchEstimate) -> str:
     """Return what a launch bound by latency waits for longest: ``programs wait for the load on line 12``; empty for
     other launches."""
-    if made.bound != "latency" or not made.waits_us:
+    if estimate.bound != "latency" or not estimate.waits_us:
         return ""
-    line = max(made.waits_us, key=lambda number: made.waits_us[number])
+    line = max(estimate.waits_us, key=lambda number: estimate.waits_us[number])
     return f"programs wait for the load on line {line}" if line else "programs wait for their first loads"
 
 

@@ -190,7 +190,7 @@ class KernelResults:
         chosen = self.representative()
         if chosen is None or self.empty:
             return self._never_launched(inferred)
-        execution, made = chosen
+        execution, launch_estimate = chosen
         measurement = self._blank()
         quantities = {"launches": executed(len(self.executions), "launches")}
         stated = self._stated()
@@ -200,9 +200,9 @@ class KernelResults:
             quantities |= hints.launch_quantities(execution, execution.counts)
         if self.compiled is not None:
             quantities |= self.compiled.quantities()
-        if made is not None and execution.counts is not None:
-            quantities |= made.quantities
-            quantities["percent_of_peak"] = made.percent_of_peak
+        if launch_estimate is not None and execution.counts is not None:
+            quantities |= launch_estimate.quantities
+            quantities["percent_of_peak"] = launch_estimate.percent_of_peak
             quantities["time_at_scale"] = time_at_scale(execution.counts, self.compiled, self.target)
             if (together := self._all_launches()) is not None:
                 quantities["all_launches_time"] = together
@@ -211,20 +211,24 @@ class KernelResults:
                 case=largest_tensor(execution.launch) + (f" ({case})" if case else ""),
                 configuration=describe_configuration(execution.launch),
                 arguments=describe_arguments(execution.launch),
-                latency=made.latency,
-                bound=made.bound,
-                waiting=hints.latency_cause(made),
-                percent_of_peak=made.percent_of_peak.value,
+                latency=launch_estimate.latency,
+                bound=launch_estimate.bound,
+                waiting=hints.latency_cause(launch_estimate),
+                percent_of_peak=launch_estimate.percent_of_peak.value,
             )
         launchable = self._launchable()
-        every = [*findings, *self._findings(execution, made)]
+        every = [*findings, *self._findings(execution, launch_estimate)]
         if inferred:
             own = {
                 own_fault_line(e.error, e.launch.file, self.text)
                 for e in self.executions
                 if e.error is not None
             }
-            at_floor = made is not None and made.bound == "launch" and launchable.status != "no"
+            at_floor = (
+                launch_estimate is not None
+                and launch_estimate.bound == "launch"
+                and launchable.status != "no"
+            )
             every = [
                 *(of_inferred(f, "does-not-compile", own=own) for f in every),
                 *self._untouched(execution),
@@ -233,7 +237,7 @@ class KernelResults:
         measurement = dataclasses.replace(
             measurement,
             quantities=quantities,
-            lines=self._lines(execution, made),
+            lines=self._lines(execution, launch_estimate),
             findings=list(dict.fromkeys(every)),
             launches=self._each_launch() if self.each else (),
             launch=next((n for n, e in enumerate(self.executions) if e is stated), None),
@@ -275,7 +279,7 @@ class KernelResults:
         finding = Finding("never-launched", self.kernel.line, severity, message)
         return dataclasses.replace(self._blank(), findings=[finding])
 
-    def _findings(self, execution: LaunchExecution, made: LaunchEstimate | None) -> list[Finding]:
+    def _findings(self, execution: LaunchExecution, launch_estimate: LaunchEstimate | None) -> list[Finding]:
         line = self.kernel.line
         findings = [f for e in self.checks or self.executions for f in execution_findings(e)]
         findings += autotune.configuration_findings(self.configurations, line)
@@ -288,8 +292,8 @@ class KernelResults:
             findings += spill_findings(self.compiled, line)
         if self.correctness.status == "failed":
             findings.append(Finding("wrong-result", line, "error", self.correctness.detail))
-        if made is not None and execution.counts is not None:
-            findings += cost_findings(execution.counts, made, self.target, line)
+        if launch_estimate is not None and execution.counts is not None:
+            findings += cost_findings(execution.counts, launch_estimate, self.target, line)
         return findings
 
     def _untouched(self, execution: LaunchExecution) -> list[Finding]:
@@ -311,14 +315,14 @@ class KernelResults:
         )
         return [Finding("inferred-size", self.kernel.line, "information", message)]
 
-    def _lines(self, execution: LaunchExecution, made: LaunchEstimate | None) -> list[LineCost]:
+    def _lines(self, execution: LaunchExecution, launch_estimate: LaunchEstimate | None) -> list[LineCost]:
         lines: list[LineCost] = []
         if execution.counts is not None:
             lines = hints.line_costs(execution, execution.counts)
         if self.compiled is not None:
             lines = hints.with_code(lines, self.compiled)
-        if made is not None and execution.counts is not None:
-            lines = hints.with_hints(lines, execution.counts, self.compiled, made)
+        if launch_estimate is not None and execution.counts is not None:
+            lines = hints.with_hints(lines, execution.counts, self.compiled, launch_estimate)
         if self.chosen is not None:
             lines.insert(0, self.chosen.line(self.configurations, len(self.tried), self.kernel.line))
         return lines
@@ -331,8 +335,8 @@ class KernelResults:
 
     def _cost(self, execution: LaunchExecution) -> float:
         """Return the estimated time of a launch in us, below all others where it has none."""
-        made = self._estimate(execution)
-        return -1.0 if made is None else made.latency.us or 0.0
+        launch_estimate = self._estimate(execution)
+        return -1.0 if launch_estimate is None else launch_estimate.latency.us or 0.0
 
     def _each_launch(self) -> tuple[LaunchTime | None, ...]:
         """Return the times of the launches that were compiled."""
@@ -350,8 +354,8 @@ class KernelResults:
 
     def _all_launches(self) -> Quantity | None:
         """Return the time of all launches together; None of one alone, or where one has no estimate."""
-        made = [self._estimate(e) for e in self.executions]
-        times = [m.latency for m in made if m is not None and m.latency.us is not None]
+        estimates = [self._estimate(e) for e in self.executions]
+        times = [m.latency for m in estimates if m is not None and m.latency.us is not None]
         if self.chosen is not None or not 1 < len(self.executions) == len(times):
             return None
         ends = [

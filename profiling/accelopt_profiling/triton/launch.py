@@ -42,8 +42,8 @@ def with_constants(jitted: Any, source: Any, args: tuple[Any, ...]) -> tuple[Any
         return args
     constants = {place[0]: value for place, value in source.constants.items() if len(place) == 1}
     rest = iter(args)
-    given = {p.num for p in jitted.params if not p.is_constexpr}
-    return tuple(next(rest, None) if n in given else constants.get(n) for n in range(len(jitted.arg_names)))
+    numbers = {p.num for p in jitted.params if not p.is_constexpr}
+    return tuple(next(rest, None) if n in numbers else constants.get(n) for n in range(len(jitted.arg_names)))
 
 
 def describe_configuration(launch: CapturedLaunch) -> str:
@@ -60,16 +60,16 @@ def describe_configuration(launch: CapturedLaunch) -> str:
 
 def describe_arguments(launch: CapturedLaunch) -> tuple[str, ...]:
     """Return what a launch was given: "grid 32x1", "x fp32 1024x64 (strides 64, 1)", "rows 1024"."""
-    found = [f"grid {'x'.join(map(str, launch.grid))}"]
+    parts = [f"grid {'x'.join(map(str, launch.grid))}"]
     for name, value in zip(launch.fn.arg_names, launch.args, strict=False):
         if hasattr(value, "shape") and hasattr(value, "dtype"):
             kind = launch.signature.get(name, "").removeprefix("*") or str(value.dtype).removeprefix("torch.")
             strides = ", ".join(map(str, value.stride())) if hasattr(value, "stride") else ""
             shape = "x".join(map(str, value.shape)) or "scalar"
-            found.append(f"{name} {kind} {shape}" + (f" (strides {strides})" if strides else ""))
+            parts.append(f"{name} {kind} {shape}" + (f" (strides {strides})" if strides else ""))
         elif isinstance(value, (bool, int, float, str)):
-            found.append(f"{name} {value}")
-    return tuple(found)
+            parts.append(f"{name} {value}")
+    return tuple(parts)
 
 
 def largest_tensor(launch: CapturedLaunch) -> str:

@@ -71,23 +71,23 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
     except UnknownTargetError as error:
         raise StepFailedError(StepError("unsupported", str(error))) from error
     run, problem = _Profile(context, params, target), params.problem
-    made = run.run()
+    measurements = run.run()
     if problem is None or params.options.extent != "all":
-        return made
+        return measurements
     if layout_of(problem).runs_itself and not any(result.executions for result in run.results):
         problem = instead_of_own_run(context, problem)
         params = dataclasses.replace(params, problem=problem)
         try:
-            made = _Profile(context, params, target).run()
+            measurements = _Profile(context, params, target).run()
         except StepFailedError:
-            return made
+            return measurements
 
     from accelopt_profiling.problems.inference.infer_step import infer
 
     def profile_apart(own: StepContext, own_params: ProfileParams, entry: str) -> list[KernelMeasurement]:
         return _Profile(dataclasses.replace(own, emit=context.emit), own_params, target, entry).run()
 
-    return with_unlaunched(context, params, made, infer, profile_apart)
+    return with_unlaunched(context, params, measurements, infer, profile_apart)
 
 
 class _Profile:
@@ -254,7 +254,7 @@ class _Profile:
             module, problem = self._loaded()
         with problem_errors(self.context, "get_inputs"):
             inputs = sizes.inputs(self.params.seed)
-        kept = copy_inputs(inputs)
+        originals = copy_inputs(inputs)
         with user_errors(self.context):
             outputs = returned(partial(run_problem, problem, module, inputs))
         self._take(session, checks=bool(sizes.smaller))
@@ -263,7 +263,7 @@ class _Profile:
         verdict = Correctness("not checked", f"{failed[0]} did not run to its end") if failed else None
         with problem_errors(self.context, "reference"):
             known_elements = partial(coverage.known_elements, session.coverage)
-            verdict = verdict or check_outputs(problem, kept, outputs, inputs, known_elements)
+            verdict = verdict or check_outputs(problem, originals, outputs, inputs, known_elements)
         if verdict.status == "not checked":
             self._look_for_unwritten(outputs)
         if sizes.smaller and verdict.status != "not checked":
@@ -287,11 +287,11 @@ class _Profile:
 
     def _self_run(self) -> None:
         """Run the file as a program and keep its launches, also those before an error."""
-        seen: set[int] = set()
+        lines: set[int] = set()
 
         def first_of_a_kernel(execution: LaunchExecution) -> None:
-            if execution.launch.line not in seen:
-                seen.add(execution.launch.line)
+            if execution.launch.line not in lines:
+                lines.add(execution.launch.line)
                 self._take(session)
                 self._emit("executed")
 

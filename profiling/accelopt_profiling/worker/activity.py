@@ -48,7 +48,7 @@ def write_activity(base: Path, activity: WorkerActivity) -> None:
 
 def all_activity() -> list[WorkerActivity]:
     """Return what all workers of this user do now, by process number; workers that have ended are left out."""
-    found = []
+    activities = []
     for path in Path(tempfile.gettempdir()).glob(f"accelopt-*-*/{_NAME}"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
             if path.stat().st_uid != os.getuid():
@@ -59,5 +59,5 @@ def all_activity() -> list[WorkerActivity]:
                 job["seconds"] += passed
             activity = from_plain(WorkerActivity, data)
             if Path(f"/proc/{activity.pid}").exists():
-                found.append(activity)
-    return sorted(found, key=lambda a: a.pid)
+                activities.append(activity)
+    return sorted(activities, key=lambda a: a.pid)

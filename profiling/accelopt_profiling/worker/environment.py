@@ -62,8 +62,8 @@ def step_environment(folder: Path, host: Mapping[str, str]) -> dict[str, str]:
     Triton's cache is the step's own, so that no candidate can leave compiled code there for another one.
     """
     own = {"HOME": folder / "home", "TMPDIR": folder / "tmp", "TRITON_CACHE_DIR": folder / "tmp" / "triton"}
-    kept = _kept(host, _STEP_NAMES, _STEP_PREFIXES)
-    return {**kept, **{name: str(path) for name, path in own.items()}, "PYTHONHASHSEED": "0"}
+    variables = _kept(host, _STEP_NAMES, _STEP_PREFIXES)
+    return {**variables, **{name: str(path) for name, path in own.items()}, "PYTHONHASHSEED": "0"}
 
 
 def given_variables(variables: Mapping[str, str]) -> dict[str, str]:
@@ -93,9 +93,9 @@ def restart_without_secrets() -> None:
 
 
 def _kept(host: Mapping[str, str], names: frozenset[str], prefixes: tuple[str, ...]) -> dict[str, str]:
-    given = {_GIVEN, *host.get(_GIVEN, "").split(",")} if host.get(_GIVEN) else set()
+    extra = {_GIVEN, *host.get(_GIVEN, "").split(",")} if host.get(_GIVEN) else set()
     return {
         name: value
         for name, value in host.items()
-        if name in names or name in given or (name.startswith(prefixes) and not _SECRET.search(name))
+        if name in names or name in extra or (name.startswith(prefixes) and not _SECRET.search(name))
     }

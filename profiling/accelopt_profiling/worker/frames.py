@@ -104,10 +104,10 @@ def sealer(key: bytes) -> Callable[[dict[str, Any]], bytes]:
     def seal(message: dict[str, Any]) -> bytes:
         nonlocal number
         body = json.dumps(message, separators=(",", ":"), allow_nan=False).encode()
-        made = keyed.copy()
-        made.update(number.to_bytes(8, "big") + body)
+        mac = keyed.copy()
+        mac.update(number.to_bytes(8, "big") + body)
         number += 1
-        return made.digest()[:_SEAL_BYTES] + len(body).to_bytes(_LENGTH_BYTES, "big") + body
+        return mac.digest()[:_SEAL_BYTES] + len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
     return seal
 
@@ -136,9 +136,9 @@ class SealedDecoder:
             end = _SEALED_HEADER + length
             seal, body = bytes(self._buffer[:_SEAL_BYTES]), bytes(self._buffer[_SEALED_HEADER:end])
             del self._buffer[:end]
-            made = self._keyed.copy()
-            made.update(self._number.to_bytes(8, "big") + body)
-            if not hmac.compare_digest(seal, made.digest()[:_SEAL_BYTES]):
+            mac = self._keyed.copy()
+            mac.update(self._number.to_bytes(8, "big") + body)
+            if not hmac.compare_digest(seal, mac.digest()[:_SEAL_BYTES]):
                 raise ForgedMessageError
             self._number += 1
             messages.append(json.loads(body))

@@ -38,11 +38,11 @@ def hello(isolation: Isolation) -> dict[str, Any]:
 
 
 def _versions() -> dict[str, str]:
-    found: dict[str, str] = {}
+    versions: dict[str, str] = {}
     for package in _PACKAGES:
         with contextlib.suppress(metadata.PackageNotFoundError):
-            found[package] = metadata.version(package)
-    return found
+            versions[package] = metadata.version(package)
+    return versions
 
 
 def _memory() -> int:
@@ -106,15 +106,15 @@ def parse_rocm(text: str) -> list[dict[str, Any]]:
     cards = _json(text, dict)
     system = cards.get("system")
     driver = str(system.get("Driver version", "")) if isinstance(system, dict) else ""
-    found = []
+    rows = []
     for name, card in sorted(cards.items()):
         if name.startswith("card") and isinstance(card, dict):
             total, used = (_number(card.get(f"VRAM Total {what} (B)")) for what in ("Memory", "Used Memory"))
-            found.append({
+            rows.append({
                 "index": name[4:], "name": str(card.get("Card Series") or card.get("Card series") or "AMD GPU"),
                 "driver_version": driver, "memory.total": str(total >> 20), "memory.free": str((total - used) >> 20),
             })  # fmt: skip
-    return found
+    return rows
 
 
 def parse_neuron(text: str) -> int:

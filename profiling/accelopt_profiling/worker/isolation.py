@@ -65,7 +65,7 @@ def probe_isolation(plan: SandboxPlan) -> tuple[Isolation, SandboxPlan]:
             break
     calls = bool(_result_of_child(_try_filter).get("calls"))
     spaces = bool(tried.get("processes"))
-    found = Isolation(
+    isolation = Isolation(
         processes=spaces,
         network=bool(tried.get("network")) or calls,
         files=bool(tried.get("files")) or landlock_version() > 0,
@@ -73,23 +73,23 @@ def probe_isolation(plan: SandboxPlan) -> tuple[Isolation, SandboxPlan]:
         calls=calls,
         user=plan.user is not None or os.getuid() != 0,
     )
-    return replace(found, note=_note(found, str(tried.get("why", "")))), plan
+    return replace(isolation, note=_note(isolation, str(tried.get("why", "")))), plan
 
 
-def _note(found: Isolation, why: str) -> str:
+def _note(isolation: Isolation, why: str) -> str:
     missing = []
-    if not found.processes:
-        held = found.calls or landlock_version() >= 6
+    if not isolation.processes:
+        held = isolation.calls or landlock_version() >= 6
         missing.append("steps see this machine's processes" + ("" if held else " and can end this user's"))
-    if not found.network:
+    if not isolation.network:
         missing.append("steps see the host's network")
-    if not found.files:
+    if not isolation.files:
         missing.append("steps see the host's files and can change them")
-    if not found.watched:
+    if not isolation.watched:
         missing.append("memory is bounded for each process, not for all of a step")
-    if not found.calls:
+    if not isolation.calls:
         missing.append("system calls are not filtered")
-    if not found.user:
+    if not isolation.user:
         missing.append("steps run as root, without its privileges")
     return f"{why}: {', '.join(missing)}".removeprefix(": ") if missing else ""
 

@@ -45,8 +45,8 @@ def apply_limits(limits: Limits, *, watched: bool, device: bool = False) -> None
 
 def _bound(what: int, value: int) -> None:
     _, hard = resource.getrlimit(what)
-    wanted = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(what, (wanted, wanted))
+    limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+    resource.setrlimit(what, (limit, limit))
 
 
 def _address_space() -> int:

@@ -67,12 +67,12 @@ def become_user_of_own_namespace(other: int | None = None) -> None:
 
 def _enter_with_users(users: str, groups: str) -> None:
     """Enter a new user namespace whose users a process outside of it, a child, writes down: only that one may."""
-    parent, (entered, told) = os.getpid(), os.pipe()
+    parent, (entered, writer) = os.getpid(), os.pipe()
     child = os.fork()
     if child == 0:
         status = 1
         try:
-            os.close(told)
+            os.close(writer)
             if os.read(entered, 1):
                 Path(f"/proc/{parent}/uid_map").write_text(users)
                 Path(f"/proc/{parent}/gid_map").write_text(groups)
@@ -82,9 +82,9 @@ def _enter_with_users(users: str, groups: str) -> None:
     os.close(entered)
     try:
         unshare(NEW_USER)
-        os.write(told, b"1")
+        os.write(writer, b"1")
     finally:
-        os.close(told)
+        os.close(writer)
         _, ended = os.waitpid(child, 0)
     if ended != 0:
         raise OSError("no other user can be had in a namespace of its own")

@@ -73,16 +73,16 @@ class ReadablePlaces:
 
 def places_of_interpreter(environment: Mapping[str, str]) -> ReadablePlaces:
     """Return what each step on this host reads: system, interpreter, packages."""
-    named = [part for name in _VARIABLES for part in environment.get(name, "").split(os.pathsep)]
-    named += [
+    extra = [part for name in _VARIABLES for part in environment.get(name, "").split(os.pathsep)]
+    extra += [
         value for name, value in environment.items() if name.startswith("TRITON_") and name.endswith("_PATH")
     ]
-    prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *named]
-    found = [*_there(SYSTEM), *CONFIGURATION, *filter(_may_be_shown, prefixes)]
+    prefixes = [sys.prefix, sys.base_prefix, sys.exec_prefix, sys.base_exec_prefix, *extra]
+    folders = [*_there(SYSTEM), *CONFIGURATION, *filter(_may_be_shown, prefixes)]
     paths = [str(Path(p).absolute()) for p in import_places() if os.path.exists(p) and _may_be_shown(p)]
-    packages = [p for p in paths if not os.path.isdir(p) or Path(p).name in _PACKAGES or _below(p, found)]
+    packages = [p for p in paths if not os.path.isdir(p) or Path(p).name in _PACKAGES or _below(p, folders)]
     projects = [p for p in paths if p not in packages]
-    whole = [*found, *packages]
+    whole = [*folders, *packages]
     return ReadablePlaces(tuple(_outermost(_with_targets(whole))), tuple(_outermost(_with_targets(projects))))
 
 
@@ -115,21 +115,21 @@ def private_entries(project: str) -> list[str]:
     """Return the hidden and private entries of a project's folder, at any depth; none of installed packages."""
     if _PACKAGES & set(Path(project).parts):
         return []
-    found: list[str] = []
-    waiting, seen = [project], 0
-    while waiting and seen < _MOST_ENTRIES:
+    private: list[str] = []
+    waiting, count = [project], 0
+    while waiting and count < _MOST_ENTRIES:
         folder = waiting.pop(0)
         try:
             entries = list(os.scandir(folder))
         except OSError:
             continue
-        seen += len(entries)
+        count += len(entries)
         for entry in entries:
             if _PRIVATE.match(entry.name):
-                found.append(entry.path)
+                private.append(entry.path)
             elif entry.is_dir(follow_symlinks=False) and entry.name not in _PACKAGES:
                 waiting.append(entry.path)
-    return found + waiting  # what was not looked through is not shown
+    return private + waiting  # what was not looked through is not shown
 
 
 def _there(patterns: Iterable[str]) -> Iterator[str]:
@@ -164,8 +164,8 @@ def _below(path: str, places: Iterable[str]) -> bool:
 
 def _outermost(paths: Iterable[str]) -> list[str]:
     """Return the paths without those below another, shortest first."""
-    kept: list[str] = []
+    roots: list[str] = []
     for path in sorted({os.path.normpath(p) for p in paths if p}, key=lambda p: (p.count("/"), p)):
-        if not _below(path, kept):
-            kept.append(path)
-    return kept
+        if not _below(path, roots):
+            roots.append(path)
+    return roots

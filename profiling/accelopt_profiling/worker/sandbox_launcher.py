@@ -40,9 +40,9 @@ def launch(control: socket.socket, plan: SandboxPlan) -> NoReturn:
     os.set_blocking(writing, False)
     signal.set_wakeup_fd(writing)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    made: dict[int, int] = {}  # keeper -> first process
+    sandboxes: dict[int, int] = {}  # keeper -> first process
     try:
-        spare = _try_to_make(plan, made)
+        spare = _try_to_make(plan, sandboxes)
         while True:
             ready, _, _ = select.select([control.fileno(), reading], [], [])
             if reading in ready:
@@ -58,29 +58,29 @@ def launch(control: socket.socket, plan: SandboxPlan) -> NoReturn:
                 else:
                     message = {"failed": str(spare)}
                 control.send(json.dumps(message).encode())
-                spare = _try_to_make(plan, made)
-            _report_ends(control, made)
+                spare = _try_to_make(plan, sandboxes)
+            _report_ends(control, sandboxes)
     finally:
         os._exit(0)
 
 
-def _report_ends(control: socket.socket, made: dict[int, int]) -> None:
+def _report_ends(control: socket.socket, sandboxes: dict[int, int]) -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             keeper, status = os.waitpid(-1, os.WNOHANG)
             if keeper == 0:
                 return
-            if keeper in made:
-                message = {"ended": made.pop(keeper), "status": os.waitstatus_to_exitcode(status)}
+            if keeper in sandboxes:
+                message = {"ended": sandboxes.pop(keeper), "status": os.waitstatus_to_exitcode(status)}
                 control.send(json.dumps(message).encode())
 
 
-def _try_to_make(plan: SandboxPlan, made: dict[int, int]) -> _SpareSandbox | OSError:
+def _try_to_make(plan: SandboxPlan, sandboxes: dict[int, int]) -> _SpareSandbox | OSError:
     try:
         sandbox = _make(plan)
     except OSError as error:
         return error
-    made[sandbox.keeper] = sandbox.pid
+    sandboxes[sandbox.keeper] = sandbox.pid
     return sandbox
 
 
@@ -110,10 +110,10 @@ def _keep(limits: int, ready: int, plan: SandboxPlan) -> NoReturn:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
-        kept = sorted((limits, ready))
-        os.closerange(3, kept[0])
-        os.closerange(kept[0] + 1, kept[1])
-        os.closerange(kept[1] + 1, 4096)
+        descriptors = sorted((limits, ready))
+        os.closerange(3, descriptors[0])
+        os.closerange(descriptors[0] + 1, descriptors[1])
+        os.closerange(descriptors[1] + 1, 4096)
         namespaces.unshare(namespaces.NEW_PIDS)
         inside, outside = os.pipe()
         first = os.fork()

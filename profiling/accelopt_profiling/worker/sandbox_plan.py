@@ -73,7 +73,7 @@ class ProjectFolders:
         return projects, private, passed
 
     def _private(self, place: str) -> list[str]:
-        known, now = self._listed.get(place), time.monotonic()
-        if known is None or now - known[0] > _LISTED_SECONDS:
-            known = self._listed[place] = now, private_entries(place)
-        return known[1]
+        listing, now = self._listed.get(place), time.monotonic()
+        if listing is None or now - listing[0] > _LISTED_SECONDS:
+            listing = self._listed[place] = now, private_entries(place)
+        return listing[1]

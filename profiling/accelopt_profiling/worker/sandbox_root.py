@@ -96,14 +96,14 @@ def _show(root: Path, place: str) -> None:
     namespaces.bind(place, str(target))
 
 
-def _hide(root: Path, entry: str, shown: Iterable[str]) -> None:
-    """Cover an entry of a project that is shown, but for the places below it that are ``shown`` by themselves."""
+def _hide(root: Path, entry: str, visible: Iterable[str]) -> None:
+    """Cover an entry of a project that is shown, but for the places below it that are ``visible`` by themselves."""
     target = root / entry.lstrip("/")
-    if entry in shown or target.is_symlink():  # a link leads to what is shown, or nowhere
+    if entry in visible or target.is_symlink():  # a link leads to what is shown, or nowhere
         return
     if target.is_dir():
         namespaces.mount_empty(str(target))
-        for place in shown:
+        for place in visible:
             _show(root, place)
     elif target.exists():
         namespaces.bind(str(root / "dev/null"), str(target))

@@ -79,8 +79,8 @@ def _data() -> dict[str, Any]:
 
 def _machine() -> dict[str, Any] | None:
     uname = os.uname()
-    known = _data()["machines"].get(uname.machine) if uname.sysname == "Linux" else None
-    return known if known is not None and ctypes.sizeof(ctypes.c_void_p) == 8 else None
+    machine = _data()["machines"].get(uname.machine) if uname.sysname == "Linux" else None
+    return machine if machine is not None and ctypes.sizeof(ctypes.c_void_p) == 8 else None
 
 
 def _program(machine: dict[str, Any], scope: FilterScope, own: int) -> list[_Instruction]:

@@ -110,8 +110,8 @@ def _module_name(context: StepContext, stem: str) -> str:
     """Return the name under which other files of the job import the file: its own, unless a library has it."""
     present = sys.modules.get(stem)
     own = stem in _loaded or context.relative_source(getattr(present, "__file__", None) or "") is not None
-    taken = stem in sys.stdlib_module_names or (present is not None and not own)
-    return f"job_{stem}" if taken else stem
+    is_taken = stem in sys.stdlib_module_names or (present is not None and not own)
+    return f"job_{stem}" if is_taken else stem
 
 
 @contextmanager
@@ -221,11 +221,11 @@ def user_line(context: StepContext, error: BaseException) -> tuple[str | None, i
         and (source := context.relative_source(error.filename or "")) is not None
     ):
         return source, error.lineno
-    found: tuple[str | None, int | None] = (None, None)
+    place: tuple[str | None, int | None] = (None, None)
     for frame in traceback.extract_tb(error.__traceback__):
         if (source := context.relative_source(frame.filename)) is not None:
-            found = (source, frame.lineno)
-    return found
+            place = (source, frame.lineno)
+    return place
 
 
 #: Packages of this many folders are looked for; deeper ones are no packages that people write.

@@ -30,7 +30,7 @@ def test_unknown_elements_count_as_right(
     plain = [np.where(known, array, 0) for array in (actual, expected)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparing, "_CHUNK", 12)  # several pieces
-        found = compare(actual, expected, expected, LIMIT, known=known)
+        found = compare(actual, expected, expected, LIMIT, valid=known)
         wanted = compare(plain[0], plain[1], plain[1], LIMIT)
     assert (found.fault, found.relative, found.row, found.element, found.max_abs) == (
         wanted.fault, wanted.relative, wanted.row, wanted.element, wanted.max_abs
@@ -41,5 +41,5 @@ def test_unknown_elements_count_as_right(
 
 def test_where_nothing_is_known_nothing_is_found() -> None:
     nothing: Any = np.full((4, 3), np.nan)
-    found = compare(nothing, np.ones((4, 3)), None, LIMIT, known=np.zeros((4, 3), bool))
+    found = compare(nothing, np.ones((4, 3)), None, LIMIT, valid=np.zeros((4, 3), bool))
     assert (found.fault, found.found, found.expected) == ("", None, None)

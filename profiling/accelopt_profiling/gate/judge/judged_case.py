@@ -130,7 +130,7 @@ class JudgedCase:
         own = self.answers.compare(theirs.values, number, limit, known)
         as_far = own.fault in ("", "wrong-result") and comparison.worst <= AS_FAR * min(own.worst, 1.0)
         if not (as_far or promised) and mine.floating and theirs.floating:
-            as_far = not compare(mine.values, theirs.values, None, limit, known=known).fault
+            as_far = not compare(mine.values, theirs.values, None, limit, valid=known).fault
         return replace(comparison, fault="", detail="") if as_far else comparison
 
     def original_right(self) -> bool | None:

@@ -43,11 +43,11 @@ def find_problem(
     root = root if root is not None and path.is_relative_to(root) else None
     if not discovery.kernels:
         return ProblemLookup(None, root=root or path.parent)
-    named = named_in_comment(path, source.text) or named_in_settings(path, configured, root)
+    choice = named_in_comment(path, source.text) or named_in_settings(path, configured, root)
     own = recognise_python(source, LAYOUTS)
     search = ProblemSearch(path, source, discovery, root, own.names)
-    if named:
-        return _named(search, named, own)
+    if choice:
+        return _named(search, choice, own)
     for layout in LAYOUTS:
         if layout.find is not None and (match := layout.find(search)):
             return match if isinstance(match, ProblemLookup) else _read(search, match)
@@ -57,16 +57,16 @@ def find_problem(
     return _none(search, own)
 
 
-def _named(search: ProblemSearch, named: NamedProblem, own: Recognised) -> ProblemLookup:
-    line = named.line or search.line
-    origin = f"named in a comment on line {named.line}" if named.line else "named in the settings"
-    if search.project_root and not named.path.is_relative_to(search.project_root):
+def _named(search: ProblemSearch, choice: NamedProblem, own: Recognised) -> ProblemLookup:
+    line = choice.line or search.line
+    origin = f"named in a comment on line {choice.line}" if choice.line else "named in the settings"
+    if search.project_root and not choice.path.is_relative_to(search.project_root):
         message = (
-            f"The problem {named.spelling} lies outside the project {search.project_root}; move it inside."
+            f"The problem {choice.spelling} lies outside the project {search.project_root}; move it inside."
         )
         return search.fault("problem-invalid", message, line)
-    file = ProblemFile(named.path, origin, named.entry, line, named.spelling)
-    if named.path != search.path:
+    file = ProblemFile(choice.path, origin, choice.entry, line, choice.spelling)
+    if choice.path != search.path:
         return _read(search, file)
     file = replace(file, text=search.text, source=search.source)
     if lookup := _of_a_layout(search, file):
@@ -74,7 +74,7 @@ def _named(search: ProblemSearch, named: NamedProblem, own: Recognised) -> Probl
     if own.kind is None:
         message = f"The file is named as its own problem, but {own.fault}."
         return search.fault("problem-invalid", message, line)
-    return search.lookup(own.kind, None, origin, entry=named.entry, options=_options(own))
+    return search.lookup(own.kind, None, origin, entry=choice.entry, options=_options(own))
 
 
 def _read(search: ProblemSearch, file: ProblemFile) -> ProblemLookup:
@@ -119,8 +119,8 @@ def _unrecognised_json(file: ProblemFile) -> Recognised:
         return Recognised(None, "it is not valid JSON: nested too deeply")
     if not isinstance(data, dict):
         return Recognised(None, "it is not a JSON object")
-    known = [layout for layout in LAYOUTS if layout.keys]
-    nearest = max(known, key=lambda layout: sum(key in data for key in layout.keys))
+    json_layouts = [layout for layout in LAYOUTS if layout.keys]
+    nearest = max(json_layouts, key=lambda layout: sum(key in data for key in layout.keys))
     missing = ", ".join(f'"{key}"' for key in nearest.keys if key not in data)
     return Recognised(None, f"it is not a {nearest.title} definition: it lacks {missing}")
 

@@ -36,16 +36,19 @@ Imports = list[tuple[str, int]]
 
 
 def project_imports(
-    texts: Mapping[Path, str], roots: list[Path], inside: Path, known: Mapping[Path, Imports] | None = None
+    texts: Mapping[Path, str],
+    roots: list[Path],
+    inside: Path,
+    imports_by_path: Mapping[Path, Imports] | None = None,
 ) -> dict[Path, str]:
     """Return the files below ``inside`` that ``texts`` import, directly or through one another, without ``texts``
     themselves. Where ``inside`` is a folder of installed packages, those of the texts' own packages alone.
 
     Where one of them imports a module by a computed name, every module of its package comes too, after the others.
 
-    ``roots`` are the folders on the import path, in order; ``known`` holds the imports of texts that were parsed
-    before. At most MAX_FILES files of MAX_BYTES together are read; files that cannot be read or do not parse are left
-    out (importing them will say so where the job runs).
+    ``roots`` are the folders on the import path, in order; ``imports_by_path`` holds the imports of texts that were
+    parsed before. At most MAX_FILES files of MAX_BYTES together are read; files that cannot be read or do not parse
+    are left out (importing them will say so where the job runs).
     """
     insides = (
         [inside]
@@ -54,7 +57,8 @@ def project_imports(
     )
     shipped: dict[Path, str] = {}
     waiting = [
-        (p, imported_names(t) if p not in (known or {}) else (known or {})[p]) for p, t in texts.items()
+        (p, imported_names(t) if p not in (imports_by_path or {}) else (imports_by_path or {})[p])
+        for p, t in texts.items()
     ]
     size = 0
     computed: dict[Path, None] = {}

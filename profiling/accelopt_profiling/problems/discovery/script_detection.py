@@ -70,8 +70,8 @@ def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
     applied = {ast.unparse(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     recorded += [f"{name}.apply" for name in classes if name in reaching and f"{name}.apply" in applied]
     if not recorded:  # private ones, and those that go through a class
-        found = _with_arguments(functions, functions)
-        recorded = [*(n for n in found if n in reaching and not is_driver(n)), *sorted(nki)]
+        entries = _with_arguments(functions, functions)
+        recorded = [*(n for n in entries if n in reaching and not is_driver(n)), *sorted(nki)]
     return OwnRuns(main, module, tests, recorded)
 
 

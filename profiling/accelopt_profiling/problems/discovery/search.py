@@ -138,5 +138,5 @@ def _imported_from(path: Path, source: ParsedPython) -> Path:
     climbs_to = path.parents[max(levels, 1) - 1]
     above = next(f for f in (climbs_to, *climbs_to.parents) if not (f / "__init__.py").is_file())
     package = path.relative_to(above).parts[0]
-    named = any(not level and name.split(".")[0] == package for name, level in source.imports)
-    return above if levels or named else path.parent
+    imports_itself = any(not level and name.split(".")[0] == package for name, level in source.imports)
+    return above if levels or imports_itself else path.parent

@@ -42,14 +42,14 @@ def smaller_calls(call: InferredCall) -> Iterator[tuple[str, InferredCall]]:
     literals = {int(d) for tensor in call.tensors for d in tensor.dims if d.isdigit()}
     for divisor in (8, 4, 2):
         for size in sorted({*call.sizes.values(), *literals}, reverse=True):
-            wanted = size // divisor
-            if size % divisor or wanted < 1:
+            smaller = size // divisor
+            if size % divisor or smaller < 1:
                 continue
             other = deepcopy(call)
-            other.sizes = {name: wanted if n == size else n for name, n in call.sizes.items()}
+            other.sizes = {name: smaller if n == size else n for name, n in call.sizes.items()}
             for tensor in other.tensors:
-                tensor.dims = [str(wanted) if d == str(size) else d for d in tensor.dims]
-            yield f"{size} became {wanted}", other
+                tensor.dims = [str(smaller) if d == str(size) else d for d in tensor.dims]
+            yield f"{size} became {smaller}", other
 
 
 def _sizes(call: InferredCall, stated: list[int], names: list[str]) -> Iterator[tuple[str, InferredCall]]:
@@ -60,10 +60,10 @@ def _sizes(call: InferredCall, stated: list[int], names: list[str]) -> Iterator[
         for size in order:
             if nearby is not (size in near or call.sizes[size] in stated):
                 continue
-            for wanted in _wanted(call.sizes[size], stated, list(call.sizes.values())):
+            for value in _wanted(call.sizes[size], stated, list(call.sizes.values())):
                 other = deepcopy(call)
-                other.sizes[size] = wanted
-                yield f"{size} is {wanted}", other
+                other.sizes[size] = value
+                yield f"{size} is {value}", other
 
 
 def _dimensions(
@@ -79,14 +79,14 @@ def _dimensions(
                 own = call.size_of(dimension)
             except NoSizeError:
                 own = 0
-            for wanted in _wanted(own, stated, [])[: 4 if nearby else 12]:
-                if nearby and wanted not in stated and wanted - 1 not in stated:
+            for size in _wanted(own, stated, [])[: 4 if nearby else 12]:
+                if nearby and size not in stated and size - 1 not in stated:
                     continue
                 other = deepcopy(call)
                 changed = other.argument(name)
                 assert changed is not None
-                changed.dims[at], changed.reason = other.expression(wanted) or str(wanted), _WHY
-                yield f"{name}.shape[{at}] is {wanted}", other
+                changed.dims[at], changed.reason = other.expression(size) or str(size), _WHY
+                yield f"{name}.shape[{at}] is {size}", other
 
 
 def _values(call: InferredCall, stated: list[int], names: list[str]) -> Iterator[tuple[str, InferredCall]]:
@@ -94,10 +94,10 @@ def _values(call: InferredCall, stated: list[int], names: list[str]) -> Iterator
     for argument in sorted(call.arguments, key=lambda a: a.name not in names):
         if argument.kind != "value":
             continue
-        wanted = {"True": ["False"], "False": ["True"]}.get(argument.value, [])
+        choices = {"True": ["False"], "False": ["True"]}.get(argument.value, [])
         if argument.value.isdigit():
-            wanted = [str(n) for n in _wanted(int(argument.value), stated, list(call.sizes.values()))[:6]]
-        for value in wanted:
+            choices = [str(n) for n in _wanted(int(argument.value), stated, list(call.sizes.values()))[:6]]
+        for value in choices:
             other = deepcopy(call)
             changed = other.argument(argument.name)
             assert changed is not None
@@ -136,7 +136,7 @@ def _kinds(call: InferredCall, names: list[str]) -> Iterator[tuple[str, Inferred
 
 def _wanted(current: int, stated: list[int], others: list[int]) -> list[int]:
     """Return other values for a size, likeliest first."""
-    told = [m for n in stated[:4] for m in (n, n + 1) if m <= 4096]
+    near = [m for n in stated[:4] for m in (n, n + 1) if m <= 4096]
     own = [2 * current, 3 * current, current // 2, 4 * current]
-    return [n for n in dict.fromkeys([*told[:4], *_USUAL[:2], *own, *_USUAL[2:], *others])
+    return [n for n in dict.fromkeys([*near[:4], *_USUAL[:2], *own, *_USUAL[2:], *others])
             if n != current and 0 < n <= _LARGEST]  # fmt: skip

@@ -85,17 +85,17 @@ class InferredCall:
         """Name ``size`` by the call's sizes: one of them, a product of two or three, or one times or over a small
         number. None where nothing fits.
         """
-        named = {value: name for name, value in reversed(self.sizes.items())}
-        if size in named:
-            return named[size]
+        by_size = {value: name for name, value in reversed(self.sizes.items())}
+        if size in by_size:
+            return by_size[size]
         items = list(self.sizes.items())
         for index, (a, x) in enumerate(items):
             for b, y in items[index:]:
                 if x * y == size and x > 1 and y > 1:
                     return f"{a} * {b}"
         for factor in (2, 3, 4):
-            if size % factor == 0 and size // factor in named:
-                return f"{factor} * {named[size // factor]}"
+            if size % factor == 0 and size // factor in by_size:
+                return f"{factor} * {by_size[size // factor]}"
         for a, x in items:
             if size > 1 and x % size == 0 and x // size in (2, 4, 8, 16, 32, 64, 128):
                 return f"{a} // {x // size}"
@@ -123,20 +123,20 @@ class InferredCall:
         """Give ``name`` a size that no other one has, at or above ``size``: a power of two times as large, or three
         times that where calls of many sizes would grow beyond what fits; return the name."""
         if name not in self.sizes:
-            taken = set(self.sizes.values())
+            sizes = set(self.sizes.values())
             factors = (1, 2, 4, 3, 6, 12, 5, 10, 7, 14, 9, 11, 13, 15)
             self.sizes[name] = next(
-                (size * f for f in factors if size * f not in taken), 16 * max(taken, default=1)
+                (size * f for f in factors if size * f not in sizes), 16 * max(sizes, default=1)
             )
         return name
 
-    def merge(self, kept: str, dropped: str) -> None:
-        """Make two sizes one: ``dropped`` is ``kept`` from here on."""
+    def merge(self, target: str, dropped: str) -> None:
+        """Make two sizes one: ``dropped`` is ``target`` from here on."""
         self.sizes.pop(dropped, None)
         for argument in self.arguments:
-            argument.dims = [rename(d, dropped, kept) for d in argument.dims]
+            argument.dims = [rename(d, dropped, target) for d in argument.dims]
             if argument.kind == "value":
-                argument.value = rename(argument.value, dropped, kept)
+                argument.value = rename(argument.value, dropped, target)
 
     def drop_unused_sizes(self) -> None:
         """Keep the sizes that a dimension or a value names."""

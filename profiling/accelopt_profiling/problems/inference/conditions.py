@@ -29,26 +29,26 @@ class ConditionSolver:
         self._why = f"line {site.statement.lineno}"
         self._depth = 0
 
-    def make(self, node: ast.expr, wanted: bool) -> str | None:
-        """Change the call so that ``node`` is ``wanted``; return what was changed, None where that is not known."""
+    def make(self, node: ast.expr, truth: bool) -> str | None:
+        """Change the call so that ``node`` is ``truth``; return what was changed, None where that is not known."""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-            return self.make(node.operand, not wanted)
+            return self.make(node.operand, not truth)
         if isinstance(node, ast.BoolOp):
-            every = isinstance(node.op, ast.And) is wanted
+            every = isinstance(node.op, ast.And) is truth
             done = [
-                made
+                change
                 for part in node.values
-                if self._truth(part) is not wanted and (made := self.make(part, wanted))
+                if self._truth(part) is not truth and (change := self.make(part, truth))
             ]
             return "; ".join(done if every else done[:1]) or None
         if isinstance(node, ast.Compare):
-            return self._comparison(node, wanted)
+            return self._comparison(node, truth)
         if isinstance(node, ast.Call):
-            return self._call(node, wanted)
+            return self._call(node, truth)
         if isinstance(node, (ast.GeneratorExp, ast.ListComp)):
             return None
         if isinstance(node, ast.Name):
-            return self._name(node, wanted)
+            return self._name(node, truth)
         return None
 
     def _truth(self, node: ast.expr) -> bool | None:
@@ -57,20 +57,20 @@ class ConditionSolver:
         except (NoValueError, RuntimeError):
             return None
 
-    def _name(self, node: ast.Name, wanted: bool) -> str | None:
+    def _name(self, node: ast.Name, truth: bool) -> str | None:
         argument = self._subjects.named(node.id)
         if argument is not None and argument.kind == "value":
-            return self._subjects.set_value(argument, str(wanted), self._why)
+            return self._subjects.set_value(argument, str(truth), self._why)
         if self._depth > 3:
             return None
         for value in self.assigned(node.id):
             self._depth += 1
-            return self.make(value, wanted)
+            return self.make(value, truth)
         return None
 
-    def _call(self, node: ast.Call, wanted: bool) -> str | None:
+    def _call(self, node: ast.Call, truth: bool) -> str | None:
         name = ast.unparse(node.func)
-        if name == "isinstance" and len(node.args) == 2 and isinstance(node.args[0], ast.Name) and wanted:
+        if name == "isinstance" and len(node.args) == 2 and isinstance(node.args[0], ast.Name) and truth:
             kinds = ast.unparse(node.args[1])
             if "Tensor" in kinds:
                 return self._subjects.make_tensor(node.args[0].id, self._why)
@@ -79,11 +79,11 @@ class ConditionSolver:
                     return self._subjects.make_value(node.args[0].id, self._why, value)
         if name in ("all", "any") and node.args and isinstance(node.args[0], (ast.Tuple, ast.List)):
             operator = ast.And() if name == "all" else ast.Or()
-            return self.make(ast.BoolOp(operator, node.args[0].elts), wanted)
+            return self.make(ast.BoolOp(operator, node.args[0].elts), truth)
         condition = self._returned(node) if self._depth < 4 else None
         if condition is not None:
             self._depth += 1
-            return self.make(condition, wanted)
+            return self.make(condition, truth)
         if name.endswith("is_floating_point") and isinstance(node.func, ast.Attribute):
             return self._set_dtype(ast.Attribute(node.func.value, "dtype", ast.Load()), "bfloat16")
         return None
@@ -99,14 +99,14 @@ class ConditionSolver:
             s for s in definition.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
         ]
         returned = body[0].value if len(body) == 1 and isinstance(body[0], ast.Return) else None
-        given = list(call.args)
+        arguments = list(call.args)
         if hasattr(function, "__self__") and isinstance(call.func, ast.Attribute):
-            given.insert(0, call.func.value)
-        names = {a.arg: v for a, v in zip(definition.args.args, given, strict=False)}
+            arguments.insert(0, call.func.value)
+        names = {a.arg: v for a, v in zip(definition.args.args, arguments, strict=False)}
         names |= {k.arg: k.value for k in call.keywords if k.arg}
         return None if returned is None else _Replacement(names).visit(deepcopy(returned))
 
-    def _comparison(self, node: ast.Compare, wanted: bool) -> str | None:
+    def _comparison(self, node: ast.Compare, truth: bool) -> str | None:
         if len(node.ops) > 1:
             parts = [
                 ast.Compare(left, [operator], [right])
@@ -114,8 +114,8 @@ class ConditionSolver:
                     [node.left, *node.comparators], node.ops, node.comparators, strict=False
                 )
             ]
-            return self.make(ast.BoolOp(ast.And(), list(parts)), wanted)
-        kind = type(node.ops[0]) if wanted else _OPPOSITE[type(node.ops[0])]
+            return self.make(ast.BoolOp(ast.And(), list(parts)), truth)
+        kind = type(node.ops[0]) if truth else _OPPOSITE[type(node.ops[0])]
         left, right = node.left, node.comparators[0]
         missing = isinstance(right, ast.Constant) and right.value is None
         if isinstance(left, ast.Name) and (missing or kind in (ast.Is, ast.IsNot)):
@@ -136,8 +136,8 @@ class ConditionSolver:
                 plain = isinstance(members[0], (int, float, str))
                 return self._subjects.make_value(left.id, self._why, repr(members[0])) if plain else None
             for member in sorted(members, key=_closeness(a)) if members else []:
-                if made := self._equal(left, right, a, member, one_way=True):
-                    return made
+                if change := self._equal(left, right, a, member, one_way=True):
+                    return change
             return None
         if type(a) is int and type(b) is int:
             if kind is ast.NotEq and isinstance(left, ast.BinOp):
@@ -162,20 +162,20 @@ class ConditionSolver:
         if self._subjects.reverse:
             ways.reverse()
         for node, value, goal in ways:
-            if self._subjects.is_dtype(goal) and (made := self._set_dtype(node, goal)):
-                return made
+            if self._subjects.is_dtype(goal) and (change := self._set_dtype(node, goal)):
+                return change
             shapes = isinstance(goal, (tuple, list)) and isinstance(value, (tuple, list))
-            if shapes and (made := self._set_shape(node, list(value), list(goal))):
-                return made
+            if shapes and (change := self._set_shape(node, list(value), list(goal))):
+                return change
             if isinstance(goal, str) and isinstance(node, ast.Name):
                 argument = self._subjects.named(node.id)
-                if argument and (made := self._subjects.set_value(argument, repr(goal), self._why)):
-                    return made
+                if argument and (change := self._subjects.set_value(argument, repr(goal), self._why)):
+                    return change
             if type(goal) is int and type(value) is int:
                 if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mod) and goal == 0:
                     return self._divisible(node)
-                if made := self.set_number(node, value, goal):
-                    return made
+                if change := self.set_number(node, value, goal):
+                    return change
         return None
 
     def _divisible(self, node: ast.BinOp) -> str | None:
@@ -207,8 +207,8 @@ class ConditionSolver:
             vector = argument is not None and len(argument.dims) == 1
             if argument and type(index) is int and (vector or not argument.firm):
                 return subjects.set_dimension(argument, index, goal, f"size from {self._why}")
-            if made := subjects.resize(value, goal, f"size from {self._why}"):
-                return made
+            if change := subjects.resize(value, goal, f"size from {self._why}"):
+                return change
             if argument and type(index) is int:
                 return subjects.set_dimension(argument, index, goal, f"size from {self._why}")
         if isinstance(node, ast.Name) and (argument := subjects.named(node.id)) and argument.kind == "value":
@@ -218,8 +218,8 @@ class ConditionSolver:
         if (dimension := self._dimension(node)) is not None:
             return subjects.resize_dimension(*dimension, goal, f"size from {self._why}")
         value_of = next(self.assigned(node.id), None) if isinstance(node, ast.Name) else node
-        if isinstance(value_of, ast.BinOp) and (made := self._invert(node, goal)):
-            return made  # sizes that only have the same value are not touched
+        if isinstance(value_of, ast.BinOp) and (change := self._invert(node, goal)):
+            return change  # sizes that only have the same value are not touched
         return subjects.resize(value, goal, f"size from {self._why}") or self._invert(node, goal)
 
     def _dimension(self, node: ast.expr) -> tuple[InferredArgument, int] | None:
@@ -266,7 +266,7 @@ class ConditionSolver:
             ways = [(left, a, goal - b), (right, b, goal - a)]
         elif isinstance(node.op, ast.Sub):
             ways = [(left, a, goal + b)]
-        return next((made for way in ways if way[2] >= 0 and (made := self.set_number(*way))), None)
+        return next((change for way in ways if way[2] >= 0 and (change := self.set_number(*way))), None)
 
     def assigned(self, name: str) -> Iterator[ast.expr]:
         """Yield what the function assigns to ``name``."""

@@ -57,8 +57,8 @@ _INTEGERS = re.compile(
 def docstring_types(function: ast.FunctionDef) -> dict[str, str]:
     """Return the types by argument that the docstring states: of numbers, and of tensors of whole numbers."""
     lines = source_lines(ast.get_docstring(function) or "")
-    numbers = {found[1]: found[2] or found[3] for line in lines if (found := _NUMBER.match(line))}
-    return {found[1]: found[2] for line in lines if (found := _INTEGERS.match(line))} | numbers
+    numbers = {match[1]: match[2] or match[3] for line in lines if (match := _NUMBER.match(line))}
+    return {match[1]: match[2] for line in lines if (match := _INTEGERS.match(line))} | numbers
 
 
 def comment_shapes(text: str, function: ast.FunctionDef) -> dict[str, list[list[str]]]:

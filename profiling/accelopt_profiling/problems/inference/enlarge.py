@@ -28,8 +28,8 @@ def made_small(call: InferredCall) -> InferredCall:
     together, much. Sizes stay different ones, and 16 at least."""
     with contextlib.suppress(NoSizeError):
         while elements(call) > MOST_TRIED:
-            taken = set(call.sizes.values())
-            halves = [(s, n) for n, s in call.sizes.items() if s >= 32 and s // 2 not in taken]
+            sizes = set(call.sizes.values())
+            halves = [(s, n) for n, s in call.sizes.items() if s >= 32 and s // 2 not in sizes]
             if not halves:
                 break
             size, name = max(halves)
@@ -42,16 +42,16 @@ def enlarged_calls(call: InferredCall) -> Iterator[InferredCall]:
     last dimensions alone. Calls whose tensors are too large, or that are the call itself, are left out.
     """
     last = {tensor.dims[-1] for tensor in call.tensors if tensor.dims}
-    product, meant = _is_product(call), _of_matrices(call)
-    seen = [call.sizes]
+    product, meanings = _is_product(call), _of_matrices(call)
+    previous_sizes = [call.sizes]
     for chosen in (set(call.sizes), set(call.sizes) - last, set(call.sizes) & last):
         larger = deepcopy(call)
         larger.sizes = {
-            name: _larger(name, size, product, meant) if name in chosen else size
+            name: _larger(name, size, product, meanings) if name in chosen else size
             for name, size in call.sizes.items()
         }
-        if larger.sizes not in seen and _fits(larger):
-            seen.append(larger.sizes)
+        if larger.sizes not in previous_sizes and _fits(larger):
+            previous_sizes.append(larger.sizes)
             yield larger
 
 
@@ -59,20 +59,20 @@ def _of_matrices(call: InferredCall) -> dict[str, str]:
     """Return sizes that count rows or columns, whatever their names usually mean: a batch or the size of a head that is
     a dimension of matrices and of nothing with more dimensions."""
     deeper = {dim for tensor in call.tensors if len(tensor.dims) > 2 for dim in tensor.dims}
-    meant: dict[str, str] = {}
+    meanings: dict[str, str] = {}
     for tensor in call.tensors:
         for place, (of, like) in zip(tensor.dims, (("rows", "batch"), ("columns", "head_dim")), strict=False):
             if len(tensor.dims) == 2 and place not in deeper and usual_size(place) == usual_size(like):
-                meant.setdefault(place, of)
-    return meant
+                meanings.setdefault(place, of)
+    return meanings
 
 
-def _larger(name: str, size: int, product: bool, meant: dict[str, str]) -> int:
+def _larger(name: str, size: int, product: bool, meanings: dict[str, str]) -> int:
     """Return the size by as much larger as its name has it in use; a size of a product is that of a square one."""
     if product:
         return max(size, 2048)
-    if name in meant:
-        return max(size, size_in_use(meant[name]))
+    if name in meanings:
+        return max(size, size_in_use(meanings[name]))
     return size * max(1, size_in_use(name) // usual_size(name))
 
 

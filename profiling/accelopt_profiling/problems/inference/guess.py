@@ -98,20 +98,20 @@ def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUs
     call = InferredCall(entry.name)
     docs = {**docstring_shapes(use.node), **comment_shapes(text, use.node)}
     guessing = _Guessing(text, use, call, {}, docs)
-    wanted = list(use.parameters.values())[entry.skip :]
+    parameters = list(use.parameters.values())[entry.skip :]
     stated_types = docstring_types(use.node)
-    for parameter in wanted:
+    for parameter in parameters:
         if not parameter.annotation and stated_types.get(parameter.name) in ("int", "float", "bool"):
             parameter.annotation = stated_types[parameter.name]
     if entry.kind == "kernel":
-        _guess_launch(guessing, wanted)
+        _guess_launch(guessing, parameters)
         return call
-    required = [p for p in wanted if p.default is None]
+    required = [p for p in parameters if p.default is None]
     kinds = {p.name: _is_tensor(p, guessing) for p in required}
     _add_tensors(guessing, [p for p in required if kinds[p.name]])
     for parameter in required:
-        made = _tensor(guessing, parameter) if kinds[parameter.name] else _value(guessing, parameter)
-        call.arguments.append(made)
+        argument = _tensor(guessing, parameter) if kinds[parameter.name] else _value(guessing, parameter)
+        call.arguments.append(argument)
     for tensor in call.tensors:
         stated_type = stated_types.get(tensor.name, "")
         if "int" in stated_type and tensor.dtype != stated_type:
@@ -140,22 +140,24 @@ def add_argument(
     """Add the argument ``name`` that has a default to a call, as a tensor or a number."""
     guessing = _Guessing(text, use, call, {a.name: a.dims for a in call.tensors}, docstring_shapes(use.node))
     parameter = use.parameters[name]
-    made = _tensor(guessing, parameter) if tensor else _value(guessing, parameter)
-    call.arguments.append(made)
-    return made
+    argument = _tensor(guessing, parameter) if tensor else _value(guessing, parameter)
+    call.arguments.append(argument)
+    return argument
 
 
 def _order(call: InferredCall, use: FunctionUse, entry: EntryCandidate) -> None:
     """Put the arguments into the order of the parameters; what follows a parameter that is left out goes by name."""
     names = list(use.parameters)[entry.skip :]
     call.arguments.sort(key=lambda a: names.index(a.name))
-    given = [a.name for a in call.arguments]
+    argument_names = [a.name for a in call.arguments]
     leading = 0
     while (
-        leading < len(given) and names[leading] == given[leading] and given[leading] not in use.keyword_only
+        leading < len(argument_names)
+        and names[leading] == argument_names[leading]
+        and argument_names[leading] not in use.keyword_only
     ):
         leading += 1
-    call.keywords = given[leading:]
+    call.keywords = argument_names[leading:]
 
 
 def order_arguments(call: InferredCall, use: FunctionUse, entry: EntryCandidate) -> None:
@@ -228,7 +230,7 @@ def _main(guessing: _Guessing) -> list[str]:
 def _keys_dims(guessing: _Guessing, use: ParameterUse, rank: int) -> list[str]:
     """Return the dimensions of attention's keys for its values, where they have the same rank; [] for other tensors."""
     keys = _VALUES.sub(
-        lambda found: {"v": "k", "value": "key", "values": "keys"}[found[0].lower()], use.name, count=1
+        lambda match: {"v": "k", "value": "key", "values": "keys"}[match[0].lower()], use.name, count=1
     )
     dims = next((d for n, d in guessing.shapes.items() if n.lower() == keys.lower() != use.name.lower()), [])
     return list(dims) if len(dims) == (rank or len(dims)) else []
@@ -267,21 +269,21 @@ def _tensor(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
         _add_tensors(guessing, [use])
     dims, why = guessing.dims(use)
     usual = usual_tensor(use.name)
-    made = InferredArgument(
+    argument = InferredArgument(
         use.name, "tensor", guessing.shapes[use.name], firm=bool(dims) and use.rank is not None
     )
-    made.dtype, made.fill = usual.get("dtype", "bfloat16"), usual.get("fill", "random")
+    argument.dtype, argument.fill = usual.get("dtype", "bfloat16"), usual.get("fill", "random")
     if use.byte_type:
-        made.dtype, made.fill = use.byte_type, "integers"
+        argument.dtype, argument.fill = use.byte_type, "integers"
         why = f"{why}, bytes since the kernel makes bytes of it".removeprefix(", ")
-    elif use.integers and not made.dtype.startswith("int"):
-        made.dtype, made.fill = "int64" if made.dtype == "bfloat16" else "int32", "index"
+    elif use.integers and not argument.dtype.startswith("int"):
+        argument.dtype, argument.fill = "int64" if argument.dtype == "bfloat16" else "int32", "index"
         why = f"{why}, integers since it is used as an index".removeprefix(", ")
-    elif use.packed and made.dtype == "bfloat16":
-        made.dtype, made.fill = use.packed, "integers"
+    elif use.packed and argument.dtype == "bfloat16":
+        argument.dtype, argument.fill = use.packed, "integers"
         why = f"{why}, integers since its bits are taken apart".removeprefix(", ")
-    made.reason = why or ("by its name" if usual else "a tensor by its use" if use.tensor else "a guess")
-    return made
+    argument.reason = why or ("by its name" if usual else "a tensor by its use" if use.tensor else "a guess")
+    return argument
 
 
 def _value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
@@ -343,8 +345,8 @@ def _value_of(guessing: _Guessing, use: ParameterUse) -> tuple[str, str]:
 
 def _size_like(guessing: _Guessing, name: str) -> str | None:
     """Return a size whose usual value is that of ``name``: ``n_cols`` is ``columns``."""
-    wanted = usual_size(name)
-    return next((s for s, size in guessing.call.sizes.items() if size == wanted and names_a_size(name)), None)
+    usual = usual_size(name)
+    return next((s for s, size in guessing.call.sizes.items() if size == usual and names_a_size(name)), None)
 
 
 def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
@@ -367,9 +369,12 @@ def _guess_launch(guessing: _Guessing, parameters: list[ParameterUse]) -> None:
         else:
             call.arguments.append(_launch_value(guessing, use))
     names = [p.name for p in parameters]
-    given = [a.name for a in call.arguments]
-    leading = next((n for n, (a, b) in enumerate(zip(names, given, strict=False)) if a != b), len(given))
-    call.keywords = given[leading:]
+    argument_names = [a.name for a in call.arguments]
+    leading = next(
+        (n for n, (a, b) in enumerate(zip(names, argument_names, strict=False)) if a != b),
+        len(argument_names),
+    )
+    call.keywords = argument_names[leading:]
     values = {a.name: a.value for a in call.arguments if a.kind == "value"}
     rows = {"rows", *(dims[0] for dims in guessing.shapes.values() if dims)}
     stepped = {name: dimension for name, (_, dimension) in strides.items() if dimension}
@@ -382,25 +387,25 @@ def _shape_by_strides(guessing: _Guessing, parameters: list[ParameterUse]) -> di
     the dimension that it steps along, "" where that is not known."""
     tensors = [p.name for p in parameters if p.tensor]
     sizes = [p.name for p in parameters if not p.tensor and "stride" not in p.name.lower()]
-    found = strides_of([p.name for p in parameters], tensors)
-    known: dict[str, tuple[str, str]] = {}
+    strides = strides_of([p.name for p in parameters], tensors)
+    meanings: dict[str, tuple[str, str]] = {}
     for name in tensors:
-        own = found.pop(name, {})
-        named = stride_dims(own, sizes)
-        usual = _BY_RANK.get(max(len(named), 2), _BY_RANK[2])
-        named += [""] * (len(usual) - len(named))
+        own = strides.pop(name, {})
+        step_dims = stride_dims(own, sizes)
+        usual = _BY_RANK.get(max(len(step_dims), 2), _BY_RANK[2])
+        step_dims += [""] * (len(usual) - len(step_dims))
         documented = guessing.docs.get(name, [])
         if len(documented) == 1 and _counts_elements(documented[0]):
             documented = []
-        stated = documented or [a or b for a, b in zip(named, usual, strict=False)]
+        stated = documented or [a or b for a, b in zip(step_dims, usual, strict=False)]
         guessing.shapes[name] = dims = [_sized(guessing, d) for d in stated]
         values = stride_values(own, dims)
-        known |= {
+        meanings |= {
             n: (v, f"{name}.shape[{at}]" * (at < len(dims))) for at, (n, v) in enumerate(values.items())
         }
-    for own in found.values():
-        known |= {n: (v, "") for n, v in stride_values(own, [] if is_step(own) else _BY_RANK[2]).items()}
-    return known
+    for own in strides.values():
+        meanings |= {n: (v, "") for n, v in stride_values(own, [] if is_step(own) else _BY_RANK[2]).items()}
+    return meanings
 
 
 def _counts_elements(name: str) -> bool:
@@ -425,8 +430,8 @@ def _launch_value(guessing: _Guessing, use: ParameterUse) -> InferredArgument:
         return InferredArgument(use.name, "value", value="columns", reason="columns by its name")
     if "block" in low or low.startswith(("bs", "bm", "bn", "bk", "tile")):
         return InferredArgument(use.name, "value", value="64", reason="a tile by its name")
-    made = _value(guessing, use)
-    if made.value == "None" and "constexpr" in use.annotation:
-        made.value = "64" if low.endswith("size") else "False"
-        made.reason = "a constant of which nothing tells what it is"
-    return made
+    argument = _value(guessing, use)
+    if argument.value == "None" and "constexpr" in use.annotation:
+        argument.value = "64" if low.endswith("size") else "False"
+        argument.reason = "a constant of which nothing tells what it is"
+    return argument

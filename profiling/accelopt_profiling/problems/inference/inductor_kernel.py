@@ -113,8 +113,8 @@ def _decorator(kernel: ast.FunctionDef) -> tuple[dict[str, str], dict[str, Any],
     for decorator in kernel.decorator_list:
         if not isinstance(decorator, ast.Call):
             continue
-        given = {k.arg: k.value for k in decorator.keywords}
-        meta = given.get("triton_meta")
+        keywords = {k.arg: k.value for k in decorator.keywords}
+        meta = keywords.get("triton_meta")
         entries = {} if not isinstance(meta, ast.Dict) else {
             k.value: _literal(v) for k, v in zip(meta.keys, meta.values, strict=True) if isinstance(k, ast.Constant)
         }  # fmt: skip
@@ -123,7 +123,7 @@ def _decorator(kernel: ast.FunctionDef) -> tuple[dict[str, str], dict[str, Any],
             return (
                 {str(n): str(kind) for n, kind in _by_name(types, names).items()},
                 _by_name(constants, names) if isinstance(constants, dict) else {},
-                _literal(given["size_hints"]) if "size_hints" in given else None,
+                _literal(keywords["size_hints"]) if "size_hints" in keywords else None,
             )
     return None
 
@@ -182,11 +182,11 @@ def _tensor(name: str, dtype: str, reach: _AccessRanges, sizes: dict[str, int]) 
         if name in reach.elements
         else "an element for each of the launch"
     )
-    made = InferredArgument(name, "tensor", [str(elements)], dtype, reason=why, firm=True)
+    argument = InferredArgument(name, "tensor", [str(elements)], dtype, reason=why, firm=True)
     if (below := reach.below.get(name)) is not None:
-        made.kind, made.reason = "value", f"indices below {below}, which the kernel asserts"
-        made.value = f'torch.randint(0, {below}, ({elements},), device="cuda", dtype=torch.{dtype})'
-    return made
+        argument.kind, argument.reason = "value", f"indices below {below}, which the kernel asserts"
+        argument.value = f'torch.randint(0, {below}, ({elements},), device="cuda", dtype=torch.{dtype})'
+    return argument
 
 
 class _AccessRanges:
@@ -223,8 +223,8 @@ class _AccessRanges:
         axis = _INDEX.fullmatch(name)
         if axis is not None and (size := self._sizes.get(f"{axis[1]}numel")) is not None:
             self._ranges[name] = (0, size - 1)
-        elif (found := self._range(value)) is not None:
-            self._ranges[name] = found
+        elif (value_range := self._range(value)) is not None:
+            self._ranges[name] = value_range
 
     def _take_accesses(self, value: ast.expr) -> None:
         for call in ast.walk(value):

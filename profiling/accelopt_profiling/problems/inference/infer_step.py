@@ -148,10 +148,10 @@ class _TritonLoop(RepairLoop[_TritonRun]):
         subjects = CallSubjects(call, text, functions[entry.function], entry, run.values)
         subjects.reverse = reverse
         for execution in run.executions:
-            if made := repair_launch(execution, subjects, self._kernels):
-                return made
-            if execution.error is not None and (made := repair(execution.error, subjects)):
-                return made
+            if change := repair_launch(execution, subjects, self._kernels):
+                return change
+            if execution.error is not None and (change := repair(execution.error, subjects)):
+                return change
         return repair(run.error, subjects) if run.error is not None else self._grown(call, entry, run)
 
     def _grown(self, call: InferredCall, entry: EntryCandidate, run: _TritonRun) -> str | None:
@@ -197,13 +197,13 @@ def _launched_elsewhere(
         if isinstance(n, (ast.FunctionDef, ast.ClassDef)) and n.name in names
     }
     with emulated(params.target, sample=1):
-        found = list(other_launchers(module, Path(context.source.name), kernels))
-    return {entry: (file.text, file.functions) for file in found for entry in file.entries}
+        files = list(other_launchers(module, Path(context.source.name), kernels))
+    return {entry: (file.text, file.functions) for file in files for entry in file.entries}
 
 
 def _imported_functions(module: Any, tree: ast.Module) -> dict[str, ast.FunctionDef]:
     """Return the functions of other files that kernels can call, by the names under which this one imports them."""
-    found: dict[str, ast.FunctionDef] = {}
+    functions: dict[str, ast.FunctionDef] = {}
     for node in ast.walk(tree):
         for alias in node.names if isinstance(node, ast.ImportFrom) else []:
             name = alias.asname or alias.name
@@ -211,8 +211,8 @@ def _imported_functions(module: Any, tree: ast.Module) -> dict[str, ast.Function
             if isinstance(value, JITFunction) and isinstance(
                 source := ast.parse(value.src).body[0], ast.FunctionDef
             ):
-                found[name] = source
-    return found
+                functions[name] = source
+    return functions
 
 
 def _where(error: BaseException, kernel_file: Path) -> str:
@@ -227,19 +227,19 @@ def _where(error: BaseException, kernel_file: Path) -> str:
 def repair_launch(execution: Any, subjects: CallSubjects, kernels: dict[str, ast.FunctionDef]) -> str | None:
     """Change the call by a ``LaunchExecution`` that failed or left its tensors; return what was changed, or None."""
     launch = execution.launch
-    given = dict(zip(launch.fn.arg_names, launch.args, strict=False))
+    arguments = dict(zip(launch.fn.arg_names, launch.args, strict=False))
     if execution.error is None:
-        return _first_enlarged(execution.faults, given, subjects)
+        return _first_enlarged(execution.faults, arguments, subjects)
     text = f"{type(execution.error).__name__}: {execution.error}"
     kernel = kernels.get(launch.fn.fn.__name__)
     if kernel is not None and re.search(r"ptr type|pointer|NoneType|no attribute", text):
         for name in pointers(kernel):
             if (
-                name in given
-                and not isinstance(given[name], torch.Tensor)
+                name in arguments
+                and not isinstance(arguments[name], torch.Tensor)
                 and (own := _host_name(name, subjects))
-            ) and (made := subjects.make_tensor(own, f"a pointer of {kernel.name}")):
-                return made
+            ) and (change := subjects.make_tensor(own, f"a pointer of {kernel.name}")):
+                return change
     if matched := re.search(r"[Ee]xpected dtype \[?.*'fp32'.* but got (bf16|fp16)", text):
         short = {"bf16": "bfloat16", "fp16": "float16"}[matched[1]]
         changed = [t for t in subjects.call.tensors if t.dtype == short]
@@ -257,17 +257,17 @@ def repair_launch(execution: Any, subjects: CallSubjects, kernels: dict[str, ast
             return subjects.resize(
                 subjects.call.sizes[small[0]], int(matched[1]), "the least that tl.dot takes"
             )
-    return _first_enlarged(execution.faults, given, subjects)
+    return _first_enlarged(execution.faults, arguments, subjects)
 
 
-def _first_enlarged(faults: list[Any], given: dict[str, Any], subjects: CallSubjects) -> str | None:
-    made = (_enlarge(given, fault.tensor, fault.element, subjects) for fault in faults)
-    return next(filter(None, made), None)
+def _first_enlarged(faults: list[Any], arguments: dict[str, Any], subjects: CallSubjects) -> str | None:
+    changes = (_enlarge(arguments, fault.tensor, fault.element, subjects) for fault in faults)
+    return next(filter(None, changes), None)
 
 
-def _enlarge(given: dict[str, Any], name: str, element: int, subjects: CallSubjects) -> str | None:
+def _enlarge(arguments: dict[str, Any], name: str, element: int, subjects: CallSubjects) -> str | None:
     """Give the tensor that an access left the shape of the largest one of the launch; fewer elements for none."""
-    argument = subjects.argument_of(given.get(name))
+    argument = subjects.argument_of(arguments.get(name))
     if argument is None:
         return _lower_indices(subjects)
     own = subjects.call.shape(argument)
@@ -288,8 +288,8 @@ def _enlarge(given: dict[str, Any], name: str, element: int, subjects: CallSubje
             argument, subjects.call.shape(smallest)[: max(1, len(own))], "as large as it is read"
         )
     if len(own) == 1 and element < 1 << 24:
-        wanted = 1 << element.bit_length()
-        return subjects.set_dims(argument, [wanted], "as large as it is read")
+        size = 1 << element.bit_length()
+        return subjects.set_dims(argument, [size], "as large as it is read")
     return _lower_indices(subjects)
 
 

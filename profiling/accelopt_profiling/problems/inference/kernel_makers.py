@@ -22,12 +22,12 @@ def made_function(maker: ast.FunctionDef) -> ast.FunctionDef | None:
 
 def makes_with(maker: ast.FunctionDef, count: int) -> bool:
     """Tell whether ``count`` inputs are those that ``maker`` requires and those of what it makes."""
-    made = made_function(maker)
-    if made is None or maker.args.vararg is not None:
+    inner = made_function(maker)
+    if inner is None or maker.args.vararg is not None:
         return False
     positional, rest = len(maker.args.posonlyargs) + len(maker.args.args), count - required_count(maker)
-    taken = len(made.args.posonlyargs) + len(made.args.args)
-    return count > positional and taken - len(made.args.defaults) <= rest <= taken
+    most = len(inner.args.posonlyargs) + len(inner.args.args)
+    return count > positional and most - len(inner.args.defaults) <= rest <= most
 
 
 def required_count(function: ast.FunctionDef) -> int:
@@ -35,7 +35,7 @@ def required_count(function: ast.FunctionDef) -> int:
     return len(function.args.posonlyargs) + len(function.args.args) - len(function.args.defaults)
 
 
-def call_made(function: Callable[..., Any], positional: list[Any], named: dict[str, Any]) -> Any:
+def call_made(function: Callable[..., Any], positional: list[Any], keywords: dict[str, Any]) -> Any:
     """Call ``function``; with more inputs than it takes, call what it makes of those that it requires with the rest."""
     try:
         parameters = [
@@ -44,24 +44,24 @@ def call_made(function: Callable[..., Any], positional: list[Any], named: dict[s
             if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)
         ]
     except (TypeError, ValueError):
-        return function(*positional, **named)
+        return function(*positional, **keywords)
     if len(positional) <= len(parameters) or any(p.kind is p.VAR_POSITIONAL for p in parameters):
-        return function(*positional, **named)
+        return function(*positional, **keywords)
     required = sum(p.default is p.empty for p in parameters)
-    made = function(*positional[:required])
-    kernel = made[0] if isinstance(made, tuple) and made else made
+    result = function(*positional[:required])
+    kernel = result[0] if isinstance(result, tuple) and result else result
     if not callable(kernel):
-        return function(*positional, **named)  # raises what Python says of too many arguments
-    return kernel(*positional[required:], **named)
+        return function(*positional, **keywords)  # raises what Python says of too many arguments
+    return kernel(*positional[required:], **keywords)
 
 
 def _own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
     """Return the statements of a function without those of functions inside of it."""
-    found: list[ast.AST] = []
+    nodes: list[ast.AST] = []
     waiting: list[ast.AST] = list(function.body)
     while waiting:
         node = waiting.pop()
-        found.append(node)
+        nodes.append(node)
         if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)):
             waiting += ast.iter_child_nodes(node)
-    return found
+    return nodes

@@ -118,7 +118,7 @@ def _single_assignments(kernel: ast.FunctionDef) -> dict[str, ast.expr]:
         target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
         if isinstance(node, (ast.Assign, ast.AnnAssign)) and isinstance(target, ast.Name) and node.value:
             values.setdefault(target.id, []).append(node.value)
-    return {name: found[0] for name, found in values.items() if len(found) == 1}
+    return {name: expressions[0] for name, expressions in values.items() if len(expressions) == 1}
 
 
 def _factors(node: ast.expr, assigned: dict[str, ast.expr]) -> list[str]:

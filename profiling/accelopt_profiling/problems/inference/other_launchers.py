@@ -41,7 +41,7 @@ def other_launchers(
     ``module`` was made of. Their modules are imported; one that cannot be is left out."""
     depth = module.__name__.count(".")
     root, folder = file.parents[depth], file.parent if depth == 0 else file.parents[depth - 1]
-    found = 0
+    count = 0
     for path in _naming(folder, file, set(kernels)):
         name = ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__")
         try:
@@ -56,17 +56,17 @@ def other_launchers(
             continue
         if other is None:
             continue
-        named = _KernelNames({k: getattr(module, k, None) for k in kernels}, vars(other))
-        tree = named.visit(tree)
-        candidates = [e for e in entry_candidates(tree, sorted(named.seen)) if e.kind != "kernel"]
+        references = _KernelNames({k: getattr(module, k, None) for k in kernels}, vars(other))
+        tree = references.visit(tree)
+        candidates = [e for e in entry_candidates(tree, sorted(references.seen)) if e.kind != "kernel"]
         if candidates:
-            found += 1
+            count += 1
             launched = {
-                n: k for n, k in kernels.items() if n in named.seen and isinstance(k, ast.FunctionDef)
+                n: k for n, k in kernels.items() if n in references.seen and isinstance(k, ast.FunctionDef)
             }
-            functions = function_uses(tree, named.seen, launched)
+            functions = function_uses(tree, references.seen, launched)
             yield OtherLaunchers([replace(e, name=f"{name}:{e.name}") for e in candidates], text, functions)
-        if found == _MOST_LAUNCHING:
+        if count == _MOST_LAUNCHING:
             return
 
 
@@ -75,11 +75,11 @@ def _naming(folder: Path, file: Path, names: set[str]) -> Iterator[Path]:
     ends = time.monotonic() + _SECONDS
     near = [file.parent, *(p for p in file.parent.parents if p.is_relative_to(folder))]
     encoded = [name.encode() for name in names]
-    seen: set[str] = set()
+    starts: set[str] = set()
     read = 0
     for start in near:
         for at, folders, files in os.walk(start):
-            folders[:] = sorted(f for f in folders if f.isidentifier() and os.path.join(at, f) not in seen)
+            folders[:] = sorted(f for f in folders if f.isidentifier() and os.path.join(at, f) not in starts)
             for name in sorted(files):
                 if not name.endswith(".py") or name.endswith("_problem.py") or Path(at, name) == file:
                     continue
@@ -92,7 +92,7 @@ def _naming(folder: Path, file: Path, names: set[str]) -> Iterator[Path]:
                     continue
                 if any(n in content for n in encoded):
                     yield Path(at, name)
-        seen.add(str(start))
+        starts.add(str(start))
 
 
 def _imported(tree: ast.Module) -> set[str]:

@@ -94,10 +94,10 @@ def _passed_apart(kernel: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef
     for call in ast.walk(kernel):
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in helpers:
             helper = helpers[call.func.id]
-            given = dict(zip((a.arg for a in helper.args.args), call.args, strict=False))
-            given |= {k.arg: k.value for k in call.keywords if k.arg}
+            arguments = dict(zip((a.arg for a in helper.args.args), call.args, strict=False))
+            arguments |= {k.arg: k.value for k in call.keywords if k.arg}
             for parameter, kind in _taken_apart(helper):
-                if isinstance(value := given.get(parameter), ast.Name):
+                if isinstance(value := arguments.get(parameter), ast.Name):
                     names.append((value.id, kind))
     return names
 
@@ -172,14 +172,14 @@ def _names(node: ast.AST) -> set[str]:
 
 
 def _addresses(kernel: ast.FunctionDef) -> list[ast.expr]:
-    found: list[ast.expr] = []
+    addresses: list[ast.expr] = []
     for node in ast.walk(kernel):
         if isinstance(node, ast.Call):
             name = _name(node)
             if name in _ACCESSES or name.startswith("atomic_"):
-                found += node.args[:1]
-                found += [k.value for k in node.keywords if k.arg in ("base", "pointer")]
-    return found
+                addresses += node.args[:1]
+                addresses += [k.value for k in node.keywords if k.arg in ("base", "pointer")]
+    return addresses
 
 
 def address_roots(kernel: ast.FunctionDef, address: ast.expr) -> set[str]:

@@ -58,8 +58,8 @@ def _variable(name: str) -> str:
 
 
 def _line(call: InferredCall, argument: InferredArgument) -> str:
-    made = argument.value if argument.kind == "value" else _tensor(call, argument)
-    line = f"    {_variable(argument.name)} = {made}"
+    expression = argument.value if argument.kind == "value" else _tensor(call, argument)
+    line = f"    {_variable(argument.name)} = {expression}"
     return f"{line}  # {argument.reason}" if argument.reason else line
 
 
@@ -108,11 +108,11 @@ def nki_problem_text(
         "",
     ]
     marks = {name: "to be mended: " for name in involved if remaining}
-    made = [
+    assignments = [
         f"    {a.name} = {argument_text(a, call)}  # {marks.get(a.name, '')}{a.reason or 'a guess'}"
         for a in call.arguments
     ]
-    if any("ml_dtypes." in line for line in made):
+    if any("ml_dtypes." in line for line in assignments):
         lines.append("import ml_dtypes")
     lines += ["import numpy as np", ""]
     if call.note:
@@ -134,7 +134,10 @@ def nki_problem_text(
         lines.append(f"keywords = {_listed(call.keywords)}")
     sizes = ", ".join(f"{name}={size}" for name, size in call.sizes.items())
     returned = ", ".join(a.name for a in call.arguments)
-    return "\n".join([*lines, "", "", f"def get_inputs({sizes}):", *made, f"    return [{returned}]"]) + "\n"
+    return (
+        "\n".join([*lines, "", "", f"def get_inputs({sizes}):", *assignments, f"    return [{returned}]"])
+        + "\n"
+    )
 
 
 def argument_text(argument: InferredArgument, call: InferredCall) -> str:

@@ -26,8 +26,8 @@ def repair(error: BaseException, subjects: CallSubjects) -> str | None:
     text = f"{type(error).__name__}: {error}"
     sites = failure_sites(error)
     for site in sites:
-        if made := _condition(site, subjects):
-            return made
+        if change := _condition(site, subjects):
+            return change
     for pattern, mend in _TABLE:
         matched = re.search(pattern, text)
         if matched is None:
@@ -35,8 +35,8 @@ def repair(error: BaseException, subjects: CallSubjects) -> str | None:
         if not sites and mend in _OF_THE_MESSAGE:
             return mend(matched, None, subjects)
         for site in sites:
-            if made := mend(matched, site, subjects):
-                return made
+            if change := mend(matched, site, subjects):
+                return change
     return None
 
 
@@ -53,8 +53,8 @@ def _condition(site: FailureSite, subjects: CallSubjects) -> str | None:
     inner: ast.stmt = site.statement
     for parent in site.parents:
         if isinstance(parent, ast.If):
-            if made := solver.make(parent.test, inner not in parent.body):
-                return made
+            if change := solver.make(parent.test, inner not in parent.body):
+                return change
         elif isinstance(parent, ast.FunctionDef):
             return None
         inner = parent
@@ -62,7 +62,7 @@ def _condition(site: FailureSite, subjects: CallSubjects) -> str | None:
 
 
 def _unpack(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
-    wanted = int(matched[1])
+    count = int(matched[1])
     if not isinstance(site.statement, ast.Assign):
         return None
     value = site.statement.value
@@ -72,10 +72,10 @@ def _unpack(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -
     except (NoValueError, TypeError):
         return None
     for _, argument in _arguments_in(site, subjects):
-        if made := subjects.set_rank(
-            argument, len(argument.dims) + wanted - length, f"rank from line {site.statement.lineno}"
+        if change := subjects.set_rank(
+            argument, len(argument.dims) + count - length, f"rank from line {site.statement.lineno}"
         ):
-            return made
+            return change
     return None
 
 
@@ -107,23 +107,23 @@ def _index(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) ->
 def _attribute(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
     for node in site.expressions():
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.attr == matched[2]:
-            given = site.frame.f_locals.get(node.value.id)
+            value = site.frame.f_locals.get(node.value.id)
             why = f"needed in line {site.statement.lineno}"
-            made = None if subjects.is_tensor(given) else subjects.make_tensor(node.value.id, why)
-            if made:
-                return made
+            change = None if subjects.is_tensor(value) else subjects.make_tensor(node.value.id, why)
+            if change:
+                return change
     return None
 
 
 def _missing(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
-    made = [subjects.make_value(name, "required") for name in re.findall(r"'(\w+)'", matched[1])]
-    return "; ".join(filter(None, made)) or None
+    changes = [subjects.make_value(name, "required") for name in re.findall(r"'(\w+)'", matched[1])]
+    return "; ".join(filter(None, changes)) or None
 
 
 def _decided(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
     """Leave out an argument that an autotuner or a heuristic gives."""
-    made = [subjects.leave_out(name.strip(), decided=True) for name in matched[1].split(",")]
-    return "; ".join(filter(None, made)) or None
+    changes = [subjects.leave_out(name.strip(), decided=True) for name in matched[1].split(",")]
+    return "; ".join(filter(None, changes)) or None
 
 
 def _number(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
@@ -132,10 +132,10 @@ def _number(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -
     for name, argument in _arguments_in(site, subjects):
         if argument.kind == "tensor" and not argument.firm and _plain_use(site, name):
             value = "False" if flag else "torch.bfloat16" if "dtype" in matched[0] else None
-            if made := subjects.make_value(
+            if change := subjects.make_value(
                 argument.name, f"no tensor in line {site.statement.lineno}", value
             ):
-                return made
+                return change
     return None
 
 
@@ -146,11 +146,11 @@ def _nothing(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) 
         for name in _absent(site, node):
             why = f"needed in line {site.statement.lineno}"
             give = subjects.make_tensor if items or "Tensor" in matched[0] else subjects.make_value
-            made = give(name, why)
-            if made and not made.endswith("is None"):
-                return made
-            if made := subjects.make_value(name, why, "1"):
-                return made
+            change = give(name, why)
+            if change and not change.endswith("is None"):
+                return change
+            if change := subjects.make_value(name, why, "1"):
+                return change
     return None
 
 
@@ -183,10 +183,10 @@ def _tensor_needed(matched: re.Match[str], site: FailureSite, subjects: CallSubj
             continue
         argument = subjects.named(node.id)
         missing = node.id in site.frame.f_locals and site.frame.f_locals[node.id] is None
-        wanted = missing or (argument is not None and argument.kind == "value")
+        needs_tensor = missing or (argument is not None and argument.kind == "value")
         why = f"needed in line {site.statement.lineno}"
-        if wanted and (made := subjects.make_tensor(node.id, why)):
-            return made
+        if needs_tensor and (change := subjects.make_tensor(node.id, why)):
+            return change
     return None
 
 
@@ -197,9 +197,9 @@ def _left_out(matched: re.Match[str], site: FailureSite, subjects: CallSubjects)
         if isinstance(test, ast.Compare) and isinstance(test.left, ast.Name) and "None" in ast.unparse(test):
             why = f"needed in line {site.statement.lineno}"
             if site.frame.f_locals.get(test.left.id, 0) is None and (
-                made := subjects.make_tensor(test.left.id, why)
+                change := subjects.make_tensor(test.left.id, why)
             ):
-                return made
+                return change
     return None
 
 
@@ -212,17 +212,17 @@ def _sizes(matched: re.Match[str], site: FailureSite | None, subjects: CallSubje
 def _stated_shape(matched: re.Match[str], site: FailureSite | None, subjects: CallSubjects) -> str | None:
     """Give a tensor the shape that a check of the code says it expected: one that the message names, or the only one of
     the shape that it got."""
-    wanted, present = ([int(n) for n in re.findall(r"\d+", part)] for part in matched.groups())
+    shape, present = ([int(n) for n in re.findall(r"\d+", part)] for part in matched.groups())
     alike = [t for t in subjects.call.tensors if list(subjects.call.shape(t)) == present]
     there = site.frame.f_locals if site is not None else {}
     words = set(re.findall(r"\w+", matched.string))
-    named = [subjects.argument_of(value) for name, value in there.items() if name in words]
-    named += [t for t in alike if t.name in words]
-    chosen = [t for t in named if t is not None and any(t is a for a in alike)] or (
+    tensors = [subjects.argument_of(value) for name, value in there.items() if name in words]
+    tensors += [t for t in alike if t.name in words]
+    chosen = [t for t in tensors if t is not None and any(t is a for a in alike)] or (
         alike if len(alike) == 1 else []
     )
     return (
-        subjects.set_dims(chosen[0], wanted, "the shape that a check expects", plain=True) if chosen else None
+        subjects.set_dims(chosen[0], shape, "the shape that a check expects", plain=True) if chosen else None
     )
 
 
@@ -252,8 +252,8 @@ def _view(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> 
 def _layer_rank(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
     """Give a tensor the dimensions that a layer of torch takes."""
     for _, argument in _arguments_in(site, subjects):
-        if made := subjects.set_rank(argument, int(matched[1]), f"rank from line {site.statement.lineno}"):
-            return made
+        if change := subjects.set_rank(argument, int(matched[1]), f"rank from line {site.statement.lineno}"):
+            return change
     return None
 
 
@@ -272,8 +272,8 @@ def _split(matched: re.Match[str], site: FailureSite | None, subjects: CallSubje
 
 
 def _wanted_dtype(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
-    wanted, present = _DTYPES.get(matched[1]), _DTYPES.get(matched[2])
-    for goal, other in ((wanted, present), (present, wanted)):
+    expected, present = _DTYPES.get(matched[1]), _DTYPES.get(matched[2])
+    for goal, other in ((expected, present), (present, expected)):
         for _, argument in _arguments_in(site, subjects):
             if goal and argument.dtype == other:
                 return subjects.set_dtype(argument, goal, f"dtype from line {site.statement.lineno}")
@@ -284,13 +284,13 @@ def _dot_dtype(matched: re.Match[str], site: FailureSite | None, subjects: CallS
     """Give the tensors of one type that of a product's other operand, which the kernel casts itself."""
     first, second = _DTYPES.get(matched[1]), _DTYPES.get(matched[2])
     for goal, present in ((first, second), (second, first)):
-        made = [
+        changes = [
             subjects.set_dtype(argument, goal, "the type of a product's other operand")
             for argument in subjects.call.tensors
             if goal and argument.dtype == present
         ]
-        if any(made):
-            return "; ".join(filter(None, made))
+        if any(changes):
+            return "; ".join(filter(None, changes))
     return None
 
 
@@ -309,12 +309,12 @@ def _index_dtype(matched: re.Match[str], site: FailureSite, subjects: CallSubjec
 
 def _unsupported_dtype(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:
     present = _DTYPES.get(matched[1], "")
-    made = [
+    changes = [
         subjects.set_dtype(argument, "float32", f"{present} is not supported in line {site.statement.lineno}")
         for _, argument in _arguments_in(site, subjects)
         if argument.dtype == present and present != "float32"
     ]
-    return "; ".join(filter(None, made)) or None
+    return "; ".join(filter(None, changes)) or None
 
 
 def _key(matched: re.Match[str], site: FailureSite, subjects: CallSubjects) -> str | None:

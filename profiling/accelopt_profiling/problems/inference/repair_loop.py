@@ -151,18 +151,18 @@ class RepairLoop(ABC, Generic[RunT]):
     def _try(self, entry: EntryCandidate) -> bool:
         """Try one entry until it runs, nothing more can be repaired, or the time is over."""
         call = self.first_call(entry)
-        seen: set[str] = set()
+        attempts: set[str] = set()
         changes: list[str] = []
         furthest: tuple[InferredCall, RunT] | None = None  # the first call that came as far as any
         stalled = 0
         for _ in range(self.attempts):
             if self._spent():
                 return False
-            seen.add(self.written(call))
+            attempts.add(self.written(call))
             run = self.attempt(call, entry)
             self._keep(call, run, changes)
             if self.runs_otherwise(run):
-                seen.clear()
+                attempts.clear()
                 continue
             if run.complete:
                 self.improve(call, entry, run, changes)
@@ -171,45 +171,46 @@ class RepairLoop(ABC, Generic[RunT]):
             stalled += 1
             if furthest is None or run.progress > furthest[1].progress:
                 furthest, stalled = tried, 0
-            made = self._repair(call, entry, run, seen) if stalled <= _STALLED else None
-            if made is None or self.written(call) in seen:
+            change = self._repair(call, entry, run, attempts) if stalled <= _STALLED else None
+            if change is None or self.written(call) in attempts:
                 starts = [furthest] if stalled > _STALLED or furthest[1] is run else [tried, furthest]
-                found = next(
-                    (f for s in starts if (f := self._explore(s, entry, seen, furthest[1].progress))), None
+                advance = next(
+                    (f for s in starts if (f := self._explore(s, entry, attempts, furthest[1].progress))),
+                    None,
                 )
-                if found is None:
+                if advance is None:
                     return False
-                made, call = found
+                change, call = advance
                 stalled = 0
-            changes.append(made)
+            changes.append(change)
         return False
 
     def _explore(
         self,
         start: tuple[InferredCall, RunT],
         entry: EntryCandidate,
-        seen: set[str],
+        attempts: set[str],
         beyond: tuple[int, ...],
     ) -> tuple[str, InferredCall] | None:
         """Return the first call near one that failed that comes further than ``beyond``, and what it changes; None
         where none does, or where nothing says which calls are near."""
-        for made, other in self.alternatives(start[0], entry, start[1]):
+        for change, other in self.alternatives(start[0], entry, start[1]):
             text = self.written(other)
-            if text in seen or not self.acceptable(other):
+            if text in attempts or not self.acceptable(other):
                 continue
             if self._spent():
                 return None
-            seen.add(text)
+            attempts.add(text)
             run = self.attempt(other, entry)
             if run.progress == beyond and str(run.error) != str(
                 start[1].error
             ):  # it now asks for something else
-                mended = self._repair(other, entry, run, seen)
-                if mended is not None and self.written(other) not in seen and not self._spent():
-                    seen.add(self.written(other))
-                    made, run = f"{made}; {mended}", self.attempt(other, entry)
+                mended = self._repair(other, entry, run, attempts)
+                if mended is not None and self.written(other) not in attempts and not self._spent():
+                    attempts.add(self.written(other))
+                    change, run = f"{change}; {mended}", self.attempt(other, entry)
             if run.progress > beyond and self.passes(start[1], run):
-                return made, other
+                return change, other
         return None
 
     def run_entry(self, call: InferredCall, style: CallStyle) -> tuple[dict[str, Any], BaseException | None]:
@@ -217,7 +218,7 @@ class RepairLoop(ABC, Generic[RunT]):
         may raise anything, which is what is to be repaired."""
         self._left -= 1
         values: dict[str, Any] = {}
-        made = Call(
+        entry_call = Call(
             call.entry,
             style,
             keywords=call.keywords,
@@ -227,30 +228,30 @@ class RepairLoop(ABC, Generic[RunT]):
         )
         try:
             values = self.arguments(call)
-            perform(self._module, made, list(values.values()))
+            perform(self._module, entry_call, list(values.values()))
         except ProblemError as stop:
             return values, None if stop.code == "problem-empty" else stop
         except BaseException as stop:
             return values, stop
         return values, None
 
-    def _repair(self, call: InferredCall, entry: EntryCandidate, run: RunT, seen: set[str]) -> str | None:
+    def _repair(self, call: InferredCall, entry: EntryCandidate, run: RunT, attempts: set[str]) -> str | None:
         """Change the call to one that was not tried: where two sizes take turns, both get the other one."""
         before = deepcopy(call)
-        made: str | None = None
+        change: str | None = None
         for reverse in (False, True):
             call.__dict__.update(deepcopy(before).__dict__)
             try:
-                made = self.mend(call, entry, run, reverse)
+                change = self.mend(call, entry, run, reverse)
             except NoSizeError:
                 call.__dict__.update(before.__dict__)
                 return None
-            if made is None:
+            if change is None:
                 return None
             call.drop_unused_sizes()
-            if self.written(call) not in seen:
+            if self.written(call) not in attempts:
                 break
-        return made
+        return change
 
     def _keep(self, call: InferredCall, run: RunT, changes: list[str]) -> None:
         """Send a call that is better than the best. Of as good ones of an entry the last is: more of it is mended."""

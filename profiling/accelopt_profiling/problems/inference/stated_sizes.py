@@ -47,8 +47,8 @@ def _express(call: InferredCall, name: str, expression: str) -> None:
 def apply_defaults(call: InferredCall, function: ast.FunctionDef) -> None:
     """Give sizes the numbers that parameters of their name, or of one that means the same, have by default."""
     arguments = function.args
-    given = [*arguments.posonlyargs, *arguments.args]
-    pairs = [*zip(reversed(given), reversed(arguments.defaults), strict=False)]
+    parameters = [*arguments.posonlyargs, *arguments.args]
+    pairs = [*zip(reversed(parameters), reversed(arguments.defaults), strict=False)]
     pairs += [
         (a, d) for a, d in zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True) if d is not None
     ]
@@ -65,10 +65,10 @@ def apply_defaults(call: InferredCall, function: ast.FunctionDef) -> None:
 def merge_alike_sizes(call: InferredCall) -> None:
     """Make sizes one that mean the same, two names of a batch or of sequences: a call with all of them equal is the
     one that works most often."""
-    kept: dict[str, str] = {}
+    names: dict[str, str] = {}
     for name in list(call.sizes):
         meaning = meaning_of_size(name) or bare_name(name)
-        if (first := kept.setdefault(meaning, name)) != name:
+        if (first := names.setdefault(meaning, name)) != name:
             call.merge(first, name)
 
 
@@ -84,33 +84,33 @@ def bound_sizes(call: InferredCall, elements: int) -> None:
 def apply_stated_sizes(call: InferredCall, tree: ast.Module, function: ast.FunctionDef) -> None:
     """Change ``call.sizes``: ``assert K == 128`` sets one, ``assert M % 128 == 0`` rounds one up, ``assert K == L``
     makes two one, and ``assert K <= 128`` bounds one."""
-    known = _constants([*tree.body, *ast.walk(function)])
+    constants = _constants([*tree.body, *ast.walk(function)])
     names = _dimension_names(call, function)
     for test in _assertions(function):
         for compare in _comparisons(test):
-            _apply(call, compare, names, known)
+            _apply(call, compare, names, constants)
 
 
 def _constants(nodes: list[ast.AST]) -> dict[str, int]:
     """Return the whole numbers that names are assigned."""
-    known: dict[str, int] = {}
+    constants: dict[str, int] = {}
     for node in nodes:
         if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
-            number = _number(node.value, known)
+            number = _number(node.value, constants)
             if number is not None:
-                known.setdefault(node.targets[0].id, number)
-    return known
+                constants.setdefault(node.targets[0].id, number)
+    return constants
 
 
-def _number(node: ast.expr, known: dict[str, int]) -> int | None:
+def _number(node: ast.expr, constants: dict[str, int]) -> int | None:
     if isinstance(node, ast.Constant) and type(node.value) is int:
         return node.value
     if isinstance(node, ast.Name):
-        return known.get(node.id)
+        return constants.get(node.id)
     if isinstance(node, ast.Attribute):
         return _MACHINE.get(node.attr)
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Mult):
-        left, right = _number(node.left, known), _number(node.right, known)
+        left, right = _number(node.left, constants), _number(node.right, constants)
         return None if left is None or right is None else left * right
     return None
 
@@ -168,16 +168,16 @@ def _apply(
     call: InferredCall,
     compare: tuple[ast.expr, ast.cmpop, ast.expr],
     names: dict[str, str],
-    known: dict[str, int],
+    constants: dict[str, int],
 ) -> None:
     left, operator, right = compare
     if isinstance(left, ast.BinOp) and isinstance(left.op, ast.Mod):
-        size, factor = names.get(ast.unparse(left.left), ""), _number(left.right, known)
-        if size in call.sizes and factor and factor > 0 and _number(right, known) == 0:
+        size, factor = names.get(ast.unparse(left.left), ""), _number(left.right, constants)
+        if size in call.sizes and factor and factor > 0 and _number(right, constants) == 0:
             call.sizes[size] = -(-call.sizes[size] // factor) * factor
         return
     size = names.get(ast.unparse(left), "")
-    number = _number(right, known)
+    number = _number(right, constants)
     if size not in call.sizes:
         return
     other = names.get(ast.unparse(right), "")

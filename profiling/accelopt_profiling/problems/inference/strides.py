@@ -21,15 +21,15 @@ def strides_of(names: Sequence[str], tensors: Sequence[str]) -> dict[str, dict[s
     under what their names share.
     """
     stems = sorted(((_POINTER.sub("", t.lower()) or t.lower(), t) for t in tensors), key=lambda s: -len(s[0]))
-    found: dict[str, dict[str, str]] = {}
+    strides: dict[str, dict[str, str]] = {}
     for name in names:
         if "stride" in name.lower():
             rest = _STRIDE.sub("_", name.lower()).strip("_")
             owners = ((t, rest.removeprefix(stem)) for stem, t in stems if rest.startswith(stem))
-            fits = ((t, left) for t, left in owners if left[:1] == "_" or len(left) <= _MOST_LETTERS)
-            owner, left = next(fits, (name[:-1] or name, ""))
-            found.setdefault(owner, {})[name] = left.strip("_")
-    return found
+            fits = ((t, suffix) for t, suffix in owners if suffix[:1] == "_" or len(suffix) <= _MOST_LETTERS)
+            owner, suffix = next(fits, (name[:-1] or name, ""))
+            strides.setdefault(owner, {})[name] = suffix.strip("_")
+    return strides
 
 
 def stride_dims(strides: Mapping[str, str], sizes: Sequence[str]) -> list[str]:

@@ -48,12 +48,12 @@ class CallSubjects:
         """Return the tensor argument that ``value`` is, or is a view of."""
         if not self.is_tensor(value):
             return None
-        for name, given in self.values.items():
-            if given is value:
+        for name, argument in self.values.items():
+            if argument is value:
                 return self.call.argument(name)
-        for name, given in self.values.items():
-            both = self.is_tensor(given) and given.numel() and value.numel()
-            if both and given.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
+        for name, argument in self.values.items():
+            both = self.is_tensor(argument) and argument.numel() and value.numel()
+            if both and argument.untyped_storage().data_ptr() == value.untyped_storage().data_ptr():
                 return self.call.argument(name)
         return None
 
@@ -89,7 +89,7 @@ class CallSubjects:
             if len(shape) != len(argument.dims):
                 return None
             own = [self._size(d) or 1 for d in argument.dims]
-            shape = [size if size > 0 else kept for size, kept in zip(shape, own, strict=True)]
+            shape = [size if size > 0 else current for size, current in zip(shape, own, strict=True)]
         dims = [str(size) if plain else self.call.expression(size) or str(size) for size in shape]
         if dims == argument.dims:
             return None
@@ -135,14 +135,14 @@ class CallSubjects:
             if tensor and before.kind == "tensor":
                 return None
             self.call.arguments.remove(before)
-        made = add_argument(self.call, self._text, self._use, name, tensor)
+        argument = add_argument(self.call, self._text, self._use, name, tensor)
         if not tensor and value is not None:
-            made.value = value
-        made.reason = why
-        if before is not None and before.kind == made.kind == "value" and before.value == made.value:
+            argument.value = value
+        argument.reason = why
+        if before is not None and before.kind == argument.kind == "value" and before.value == argument.value:
             return None
         order_arguments(self.call, self._use, self._entry)
-        return f"{name} is {'a tensor' if tensor else made.value}"
+        return f"{name} is {'a tensor' if tensor else argument.value}"
 
     def leave_out(self, name: str, decided: bool = False) -> str | None:
         """Pass nothing for a parameter that has a default, or that somebody else has ``decided``."""
@@ -153,22 +153,22 @@ class CallSubjects:
         order_arguments(self.call, self._use, self._entry)
         return f"{name} is left out"
 
-    def resize(self, current: int, wanted: int, why: str) -> str | None:
-        """Make what has the size ``current`` have ``wanted``: two sizes become one, or a size gets another value."""
-        if current == wanted or wanted < 1 or wanted > 1 << 24:
+    def resize(self, current: int, target: int, why: str) -> str | None:
+        """Make what has the size ``current`` have ``target``: two sizes become one, or a size gets another value."""
+        if current == target or target < 1 or target > 1 << 24:
             return None
         sizes = {size: name for name, size in self.call.sizes.items()}
-        if current in sizes and wanted in sizes:
-            self.call.merge(sizes[wanted], sizes[current])
-            return f"{sizes[current]} is {sizes[wanted]}"
+        if current in sizes and target in sizes:
+            self.call.merge(sizes[target], sizes[current])
+            return f"{sizes[current]} is {sizes[target]}"
         if current in sizes:
-            self.call.sizes[sizes[current]] = wanted
-            return f"{sizes[current]} is {wanted}"
+            self.call.sizes[sizes[current]] = target
+            return f"{sizes[current]} is {target}"
         for argument in self.call.arguments:  # a number that is passed is nearer than a product of sizes
             if argument.kind == "value" and self._number(argument) == current:
-                return self.set_value(argument, str(wanted), why)
+                return self.set_value(argument, str(target), why)
         expression = self.call.expression(current)
-        if expression is not None and (goal := self.call.expression(wanted)) is not None:
+        if expression is not None and (goal := self.call.expression(target)) is not None:
             changed = False
             for tensor in self.call.tensors:
                 for at, dimension in enumerate(tensor.dims):
@@ -178,35 +178,35 @@ class CallSubjects:
                 return f"{expression} is {goal}"
         if expression is not None:  # a product of sizes: its largest that can be scaled
             for name in sorted(names_in(expression), key=lambda n: -self.call.sizes[n]):
-                scaled = self.call.sizes[name] * wanted
+                scaled = self.call.sizes[name] * target
                 if scaled >= current and scaled % current == 0:
                     self.call.sizes[name] = scaled // current
                     return f"{name} is {scaled // current}"
         return None
 
-    def resize_dimension(self, argument: InferredArgument, index: int, wanted: int, why: str) -> str | None:
+    def resize_dimension(self, argument: InferredArgument, index: int, target: int, why: str) -> str | None:
         """Give the size that one dimension of a tensor is, wherever it stands, another value; a dimension that is
         computed from sizes gets one of its own."""
-        if wanted < 1 or not -len(argument.dims) <= index < len(argument.dims):
+        if target < 1 or not -len(argument.dims) <= index < len(argument.dims):
             return None
         name = argument.dims[index]
         current = self._size(name)
         alone = current is not None and list(self.call.sizes.values()).count(current) == 1
         if name in self.call.sizes and not alone:
-            if current == wanted:
+            if current == target:
                 return None
-            self.call.sizes[name] = wanted
-            return f"{name} is {wanted}"
-        if current is not None and names_in(name) and (made := self.resize(current, wanted, why)):
-            return made
-        return self.set_dimension(argument, index, wanted, why)
+            self.call.sizes[name] = target
+            return f"{name} is {target}"
+        if current is not None and names_in(name) and (change := self.resize(current, target, why)):
+            return change
+        return self.set_dimension(argument, index, target, why)
 
-    def set_dimension(self, argument: InferredArgument, index: int, wanted: int, why: str) -> str | None:
+    def set_dimension(self, argument: InferredArgument, index: int, target: int, why: str) -> str | None:
         """Give one dimension of a tensor another size."""
         rank = len(argument.dims)
-        if not -rank <= index < rank or wanted < 1:
+        if not -rank <= index < rank or target < 1:
             return None
-        goal = self.call.expression(wanted) or str(wanted)
+        goal = self.call.expression(target) or str(target)
         if argument.dims[index] == goal:
             return None
         argument.dims[index], argument.reason = goal, why

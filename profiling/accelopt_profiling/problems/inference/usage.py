@@ -72,10 +72,14 @@ def function_uses(
                 functions.get(f"{node.name}.__init__"), functions[f"{node.name}.forward"]
             )
     for name, maker in list(functions.items()):
-        made = made_function(maker.node)
-        if made is not None and not maker.kernel:
-            known = functions.get(made.name)
-            own = known if known is not None and known.node is made else _own_uses(made, False, helpers)
+        inner = made_function(maker.node)
+        if inner is not None and not maker.kernel:
+            existing = functions.get(inner.name)
+            own = (
+                existing
+                if existing is not None and existing.node is inner
+                else _own_uses(inner, False, helpers)
+            )
             functions[name] = _maker_uses(maker, own)
     return functions
 
@@ -94,22 +98,22 @@ def _module_uses(construction: FunctionUse | None, forward: FunctionUse) -> Func
     return FunctionUse(forward.node, {**required, **called}, forward.keyword_only, False)
 
 
-def _maker_uses(maker: FunctionUse, made: FunctionUse) -> FunctionUse:
+def _maker_uses(maker: FunctionUse, inner: FunctionUse) -> FunctionUse:
     """Return the parameters of a function that makes a kernel: those that it requires, and those of the kernel."""
     required = {name: use for name, use in maker.parameters.items() if use.default is None}
-    both = {**required, **made.parameters}
-    return FunctionUse(maker.node, both, made.keyword_only, maker.kernel)
+    both = {**required, **inner.parameters}
+    return FunctionUse(maker.node, both, inner.keyword_only, maker.kernel)
 
 
 def _own_uses(node: ast.FunctionDef, kernel: bool, helpers: Mapping[str, ast.FunctionDef]) -> FunctionUse:
     positional = [*node.args.posonlyargs, *node.args.args]
     defaults: list[ast.expr | None] = [None] * (len(positional) - len(node.args.defaults))
     parameters: dict[str, ParameterUse] = {}
-    given = [
+    arguments = [
         *zip(positional, [*defaults, *node.args.defaults], strict=True),
         *zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True),
     ]
-    for argument, default in given:
+    for argument, default in arguments:
         annotation = ast.unparse(argument.annotation) if argument.annotation else ""
         parameters[argument.arg] = ParameterUse(argument.arg, annotation, default)
     use = FunctionUse(node, parameters, [a.arg for a in node.args.kwonlyargs], kernel)
@@ -157,16 +161,16 @@ def _pass_on(function: FunctionUse, functions: dict[str, FunctionUse]) -> None:
         if called is None or called is function:
             continue
         skip = given_before(called.node) if name.endswith(".forward") else 0
-        taken = list(called.parameters)[skip:]
-        pairs = [*zip(taken, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
-        for parameter, given in pairs:
+        names = list(called.parameters)[skip:]
+        pairs = [*zip(names, call.args, strict=False), *((k.arg or "", k.value) for k in call.keywords)]
+        for parameter, value in pairs:
             if parameter not in called.parameters:
                 continue
-            use, own = called.parameters[parameter], parameter_of(given, function.parameters)
+            use, own = called.parameters[parameter], parameter_of(value, function.parameters)
             if own is not None and own.name:
                 own.take(use)
             elif function.kernel and use.tensor:  # a function of the kernel's gets an address
-                for name in address_roots(function.node, given) & set(function.parameters):
+                for name in address_roots(function.node, value) & set(function.parameters):
                     pointer = function.parameters[name]
                     pointer.tensor, pointer.whole, pointer.scalar = True, False, False
                     pointer.integers |= use.integers

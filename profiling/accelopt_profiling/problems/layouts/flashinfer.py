@@ -72,21 +72,21 @@ def stored_inputs(workloads: Path, content: str) -> dict[str, tuple[Path, str]]:
         for spec in _stored_specs(line)
         if isinstance(spec.get("path"), str)
     )
-    found: dict[str, tuple[Path, str]] = {}
-    left = _MAX_STORED_BYTES
+    files: dict[str, tuple[Path, str]] = {}
+    budget = _MAX_STORED_BYTES
     for name in names:
         for folder in [workloads.parent, *workloads.parents][:_DATA_SET_LEVELS]:
             file = resolve_links(folder / name)
             if not file.is_relative_to(folder.resolve()) or not file.is_file():
                 continue
             size = file.stat().st_size
-            if 8 < size <= left and not (held := read_regular(file, left)).startswith(
+            if 8 < size <= budget and not (held := read_regular(file, budget)).startswith(
                 b"version https://git-lfs"
             ):
-                found[name] = (file, base64.b64encode(held).decode("ascii"))
-                left -= size
+                files[name] = (file, base64.b64encode(held).decode("ascii"))
+                budget -= size
             break
-    return found
+    return files
 
 
 def _stored_specs(line: str) -> list[dict[str, Any]]:

@@ -45,7 +45,7 @@ def kernelbench_candidates(path: Path) -> list[ProblemFile]:
     They are named like the kernel file without an ending (``19_ReLU_triton.py`` has ``19_ReLU.py``), or carry
     one of the usual names of a reference.
     """
-    named = [path.parent / f"{name}.py" for name in ("reference", "model", "problem", "ref")]
+    usual = [path.parent / f"{name}.py" for name in ("reference", "model", "problem", "ref")]
     parts = re.split(r"[_\-.]", path.stem)
     shorter: list[Path] = []
     for file in sorted(path.parent.glob("*.py"))[:_MAX_SIBLINGS]:
@@ -53,7 +53,7 @@ def kernelbench_candidates(path: Path) -> list[ProblemFile]:
         if file != path and len(other) < len(parts) and parts[: len(other)] == other:
             shorter.append(file)
     shorter.sort(key=lambda f: -len(f.stem))
-    return [ProblemFile(f, f"KernelBench model in {f.name}") for f in [*shorter, *named] if f != path]
+    return [ProblemFile(f, f"KernelBench model in {f.name}") for f in [*shorter, *usual] if f != path]
 
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:

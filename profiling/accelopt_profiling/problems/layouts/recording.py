@@ -74,11 +74,11 @@ def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | Non
         case = main if shape is None else [int(shape["call"])]
         storages = [s for n in case for s in calls[n].storages]
         try:
-            made = [fill(storage, seed + n) for n, storage in enumerate(storages)]
+            values = [fill(storage, seed + n) for n, storage in enumerate(storages)]
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise unreadable(error) from error
         numbers = " ".join(map(str, case))
-        return [numbers, *((to_device(m) for m in made) if torch.cuda.is_available() else made)]
+        return [numbers, *((to_device(m) for m in values) if torch.cuda.is_available() else values)]
 
     def call(inputs: list[Any]) -> tuple[Call, list[Any]]:
         chosen = [calls[int(n)] for n in str(inputs[0]).split()]

@@ -82,9 +82,9 @@ def _registered(operator: ast.ClassDef) -> Iterator[tuple[str, bool]]:
         for decorator in node.decorator_list:
             if not (isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith(_REGISTERS)):
                 continue
-            said = {k.arg: k.value.value for k in decorator.keywords if isinstance(k.value, ast.Constant)}
-            if said.get("enabled") is not False:
-                yield node.name, said.get("baseline") is True
+            options = {k.arg: k.value.value for k in decorator.keywords if isinstance(k.value, ast.Constant)}
+            if options.get("enabled") is not False:
+                yield node.name, options.get("baseline") is True
 
 
 def _reaching(statements: list[ast.stmt], kernels: set[str]) -> set[str]:

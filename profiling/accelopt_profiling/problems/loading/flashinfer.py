@@ -218,16 +218,16 @@ def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
 
     def drawn(spec: TensorSpec, workload: Workload) -> Any:
         """Return an input as the workload says: from a safetensors file, a number, or drawn."""
-        given, sizes = workload.inputs.get(spec.name, {}), {**definition.constants, **workload.axes}
+        source, sizes = workload.inputs.get(spec.name, {}), {**definition.constants, **workload.axes}
         shape = [sizes[a] for a in spec.shape or []]
-        if given.get("type") == "scalar":
-            return given.get("value")
-        if given.get("type") != "safetensors":
+        if source.get("type") == "scalar":
+            return source.get("value")
+        if source.get("type") != "safetensors":
             value = _random(torch, tuple(shape), spec.dtype)
             return value.item() if spec.shape is None else value
-        path = str(given.get("path"))
+        path = str(source.get("path"))
         try:
-            tensor = stored_tensor(files[stored[path]], str(given.get("tensor_key")))
+            tensor = stored_tensor(files[stored[path]], str(source.get("tensor_key")))
         except SafetensorsError as error:
             raise ProblemError("problem-invalid", f"In {path} {error}.", file) from error
         if list(tensor.shape) != shape or tensor.dtype != getattr(torch, spec.dtype):

@@ -33,10 +33,10 @@ def operator_class(module: ModuleType, name: str, member: str) -> Any:
         above = str(Path(str(module.__file__)).resolve().parents[member.count(".")])
         enter_package_root(member.split(".")[0], Path(above))
         module = importlib.import_module(member)
-    found = getattr(module, name, None)
-    if found is None:
+    operator = getattr(module, name, None)
+    if operator is None:
         raise ProblemError("problem-invalid", f"There is no operator `{name}` to run.")
-    return found
+    return operator
 
 
 def built_operator(cls: Any) -> Any:
@@ -57,12 +57,12 @@ def cast_inputs(operator: Any, inputs: Any) -> Any:
 def run_benchmarks(operator: Any, methods: list[str], arguments: list[Any], names: list[str]) -> list[Any]:
     """Return what each benchmark's function returns. ``names`` are those of the last arguments."""
     split = len(arguments) - len(names)
-    positional, named = arguments[:split], dict(zip(names, arguments[split:], strict=True))
-    operator.example_inputs = named if names else tuple(positional)
+    positional, keywords = arguments[:split], dict(zip(names, arguments[split:], strict=True))
+    operator.example_inputs = keywords if names else tuple(positional)
     results: list[Any] = []
     for name in methods:
-        made = getattr(operator, name)(*positional, **named)
-        results.append(made() if callable(made) else made)
+        result = getattr(operator, name)(*positional, **keywords)
+        results.append(result() if callable(result) else result)
     return results
 
 

@@ -21,8 +21,8 @@ def parameter_shapes(model: Any) -> dict[str, list[int]]:
 
     if any(True for _ in _loose_tensors(model)):
         return {}
-    named = torch.nn.Module.named_parameters(model)
-    return {name: list(p.shape) for name, p in named if p.is_floating_point() and p.numel()}
+    parameters = torch.nn.Module.named_parameters(model)
+    return {name: list(p.shape) for name, p in parameters if p.is_floating_point() and p.numel()}
 
 
 def redraw(model: Any, shapes: Mapping[str, Sequence[int]], buffers: int, seed: int) -> bool:
@@ -32,8 +32,8 @@ def redraw(model: Any, shapes: Mapping[str, Sequence[int]], buffers: int, seed: 
     """
     import torch
 
-    named = torch.nn.Module.named_parameters(model)
-    own = {name: p for name, p in named if p.is_floating_point() and p.numel()}
+    parameters = torch.nn.Module.named_parameters(model)
+    own = {name: p for name, p in parameters if p.is_floating_point() and p.numel()}
     expected = {name: list(shape) for name, shape in shapes.items()}
     if floating_buffers(model) > buffers or any(True for _ in _loose_tensors(model)):
         return False

@@ -106,10 +106,10 @@ def answer_of(problem: Problem, name: str, value: Any) -> list[Any]:
     return outputs
 
 
-def list_of(value: Any, name: str, wanted: str, file: str | None) -> list[Any]:
-    """Return what ``name`` returned as a list. Raises ProblemError: that was nothing, and not what is ``wanted``."""
+def list_of(value: Any, name: str, advice: str, file: str | None) -> list[Any]:
+    """Return what ``name`` returned as a list. Raises ProblemError: that was nothing, and not what is ``advice``."""
     if value is None:
-        raise ProblemError("problem-empty", f"`{name}` returned nothing; return {wanted}.", file)
+        raise ProblemError("problem-empty", f"`{name}` returned nothing; return {advice}.", file)
     return list(value) if isinstance(value, (list, tuple)) else [value]
 
 
@@ -146,10 +146,10 @@ def parse_tolerance(value: Any, file: str | None) -> Tolerance:
     """
     if value is None:
         return Tolerance()
-    given = value if isinstance(value, Mapping) else {"rtol": value}
+    bounds = value if isinstance(value, Mapping) else {"rtol": value}
     parts: dict[str, float] = {}
     fault = ""
-    for key, part in given.items():
+    for key, part in bounds.items():
         name = _TOLERANCE_KEYS.get(key) if isinstance(key, str) else None
         if name is None:
             fault = f"the key {key!r} is unknown"
@@ -220,8 +220,8 @@ def parse_entry(value: Any, file: str | None) -> str | None:
 
 
 def _misstated(name: str, value: Any, file: str | None, advice: str, why: str = "") -> ProblemError:
-    shown = f"`{name}` in {file or 'the problem'} is {repr(value)[:80]}{why}"
-    return ProblemError("problem-invalid", f"{shown}; give {advice}.", file)
+    statement = f"`{name}` in {file or 'the problem'} is {repr(value)[:80]}{why}"
+    return ProblemError("problem-invalid", f"{statement}; give {advice}.", file)
 
 
 def whole_numbers(get_inputs: Callable[..., Any]) -> Mapping[str, int]:

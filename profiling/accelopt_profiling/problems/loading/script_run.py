@@ -82,7 +82,7 @@ def first_parameters(function: Any) -> dict[str, Any]:
     Raises:
         ProblemError: the test wants an argument that nothing gives.
     """
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     for mark in getattr(function, "pytestmark", []):
         if getattr(mark, "name", "") != "parametrize" or len(mark.args) < 2:
             continue
@@ -91,11 +91,11 @@ def first_parameters(function: Any) -> dict[str, Any]:
         if rows:
             row = getattr(rows[0], "values", rows[0]) if not isinstance(rows[0], dict) else rows[0]
             values = list(row) if len(listed) > 1 or hasattr(rows[0], "marks") else [row]
-            given.update(zip(listed, values, strict=False))
+            arguments.update(zip(listed, values, strict=False))
     for name, parameter in inspect.signature(function).parameters.items():
-        if name not in given and parameter.default is parameter.empty and parameter.kind in _WITH_A_VALUE:
+        if name not in arguments and parameter.default is parameter.empty and parameter.kind in _WITH_A_VALUE:
             message = (
                 f"`{function.__name__}` wants the argument `{name}`, which only its test runner can give."
             )
             raise ProblemError("problem-invalid", message)
-    return given
+    return arguments

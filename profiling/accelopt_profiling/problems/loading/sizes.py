@@ -30,9 +30,9 @@ class ProblemSizes:
     (``choices``) may be changed ``at`` other sizes.
     """
 
-    def __init__(self, problem: Problem, given: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, problem: Problem, sizes: Mapping[str, Any] | None = None) -> None:
         self._problem = problem
-        self._given = dict(given or {})
+        self._given = dict(sizes or {})
         self._module = problem.module
         arguments = {**problem.axes, **{n: v for n, v in self._given.items() if n in problem.axes}}
         self._full = arguments or dict(problem.constants)
@@ -115,8 +115,8 @@ def name_numbers(module: ModuleType, function: Callable[..., Any]) -> Callable[.
             names: dict[str, Any] = {}
             exec(compile(tree, function.__code__.co_filename, "exec"), vars(module), names)  # noqa: S102
             vars(module).update({str(number): number for number in naming.numbers})
-            named: Callable[..., Any] = names[node.name]
-            return named
+            result: Callable[..., Any] = names[node.name]
+            return result
     return function
 
 

@@ -66,9 +66,9 @@ class OperatorInputs:
         with _zeros_for_random():
             for _ in range(number):
                 next(drawn)
-        given = cast_inputs(self._operator, next(drawn))
-        self.names = list(given) if isinstance(given, dict) else []
-        values = list(given.values()) if isinstance(given, dict) else given
+        example = cast_inputs(self._operator, next(drawn))
+        self.names = list(example) if isinstance(example, dict) else []
+        values = list(example.values()) if isinstance(example, dict) else example
         return list(values) if isinstance(values, (list, tuple)) else [values]
 
 

@@ -18,7 +18,7 @@ from accelopt_profiling.step_context import StepContext, StepFailedError
 def with_unlaunched(
     context: StepContext,
     params: ProfileParams,
-    made: list[KernelMeasurement],
+    results: list[KernelMeasurement],
     infer: Callable[[StepContext, InferParams], InferredProblem],
     profile: Callable[[StepContext, ProfileParams, str], list[KernelMeasurement]],
 ) -> list[KernelMeasurement]:
@@ -26,8 +26,8 @@ def with_unlaunched(
     the first few are profiled with a call of their own, of the function that ``profile`` gets too. What that does not
     launch either stays as it is."""
     if params.problem is None or params.problem.origin != "inferred" or params.options.extent != "all":
-        return made
-    measurements = {measurement.name: measurement for measurement in made}
+        return results
+    measurements = {measurement.name: measurement for measurement in results}
     silent = replace(context, emit=lambda _: None)  # the file's problem is the first one
     until = time.process_time() + APART_CPU_SECONDS
     for kernel in params.kernels:

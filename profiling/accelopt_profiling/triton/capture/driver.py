@@ -46,8 +46,8 @@ def _resources(binary: bytes, backend: str) -> tuple[int, int]:
     """Return registers and bytes of stack per thread of a compiled kernel, from the tools in Triton's wheel."""
     if backend == "hip":
         text = re.sub(rb"[^\x20-\x7e]", b" ", binary)
-        found = re.search(rb"\.vgpr_count\W+(\d+)", text)
-        return (int(found.group(1)) if found else 0), 0
+        match = re.search(rb"\.vgpr_count\W+(\d+)", text)
+        return (int(match.group(1)) if match else 0), 0
     resources = cubin_resources(binary, "", cuda_tool("cuobjdump"))
     return resources.registers, resources.stack_bytes
 

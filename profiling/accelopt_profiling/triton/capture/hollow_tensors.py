@@ -69,9 +69,9 @@ def hollow(func: Any, args: Any, kwargs: Any) -> Any:
         return drawn
     large = any(_is_large(a) for a in args) or _operations(name, args) > _LARGE_PRODUCT
     if name not in _OF_THE_TENSOR and large:
-        made = _untouched(func, args, kwargs)
-        if made is not None:
-            return made
+        zeros = _untouched(func, args, kwargs)
+        if zeros is not None:
+            return zeros
     return func(*args, **kwargs)
 
 
@@ -131,9 +131,9 @@ def _untouched(func: Any, args: Any, kwargs: Any) -> Any:
             return type(value)(shadow(v) for v in value)
         if not isinstance(value, torch.Tensor):
             return value
-        made = value.to("meta")
-        shadows[made.untyped_storage()._cdata] = made
-        return made
+        zeros = value.to("meta")
+        shadows[zeros.untyped_storage()._cdata] = zeros
+        return zeros
 
     try:
         with torch._C.DisableTorchFunction(), torch.no_grad():

@@ -39,10 +39,10 @@ def _cached_autotune(
     triton_meta: dict[str, Any],
     heuristic_type: Any,
     *_: Any,
-    **named: Any,
+    **keywords: Any,
 ) -> Callable[[Any], InductorKernel]:
     """Stand in for the function of that name: it takes the same arguments."""
-    inductor_meta = named.get("inductor_meta") or {}
+    inductor_meta = keywords.get("inductor_meta") or {}
 
     def decorate(fn: Any) -> InductorKernel:
         for config in configs:
@@ -58,8 +58,8 @@ def _grid(inductor_meta: dict[str, Any], meta: dict[str, Any]) -> tuple[int, ...
     heuristics = sys.modules[_HEURISTICS]
     axes = sum(f"{axis}numel" in meta for axis in "xyz")
     stated = {"grid_type": f"Grid{max(1, axes)}D", **inductor_meta}
-    made = heuristics.GridExpr.from_meta(stated, meta)
-    return tuple(int(n) for n in made.eval_slow(meta))
+    grid = heuristics.GridExpr.from_meta(stated, meta)
+    return tuple(int(n) for n in grid.eval_slow(meta))
 
 
 def _older_grid(*numels: int) -> Callable[[dict[str, Any]], tuple[int, ...]]:

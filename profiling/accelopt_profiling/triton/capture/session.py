@@ -133,10 +133,10 @@ class CaptureSession:
                 run()
         finally:
             self.hollow = self.device.hollow = hollow
-        made = self.executions[before:]
-        if any(e.error is not None or e.faults for e in made):
-            made = []
-        self.executions[before:] = made
+        executions = self.executions[before:]
+        if any(e.error is not None or e.faults for e in executions):
+            executions = []
+        self.executions[before:] = executions
 
     def record(
         self, fn: Any, source: Any, metadata: Any, grid: tuple[int, int, int], args: Sequence[Any]
@@ -251,10 +251,10 @@ class CaptureSession:
         done: set[ProgramId] = set()
 
         def run(programs: Sequence[ProgramId]) -> None:
-            left = plan.ordered([program for program in programs if program not in done])
-            if left:
-                interpreter().run(launch, left, coverage=self.coverage, memory=memory)
-                done.update(left)
+            rest = plan.ordered([program for program in programs if program not in done])
+            if rest:
+                interpreter().run(launch, rest, coverage=self.coverage, memory=memory)
+                done.update(rest)
 
         footprint: Footprint | None = None
         if self.coverage.asks_what_is_stored:

@@ -76,9 +76,9 @@ class GpuOnCpu(TorchFunctionMode):  # type: ignore[misc]
             args = tuple(_CPU if _names_gpu(a) else a for a in args)
         if self.hollow:
             return hollow(func, args, kwargs)
-        if self.skipped is not None and (made := too_large(func, args, kwargs)) is not None:
+        if self.skipped is not None and (zeros := too_large(func, args, kwargs)) is not None:
             self.skipped()
-            return made
+            return zeros
         result = func(*args, **kwargs)
         if self.poison and func in _UNINITIALISED:
             poison(result)

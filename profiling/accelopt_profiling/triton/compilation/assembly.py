@@ -71,9 +71,9 @@ def _parse(
         if not bare or bare.endswith(":") or bare.startswith((".", "{", "}", "$")):
             continue
         after_label = False
-        if not (found := pattern.match(row)):
+        if not (match := pattern.match(row)):
             continue
-        opcode, operands = found[1], found[2]
+        opcode, operands = match[1], match[2]
         kind, line = classify(opcode), positions.line
         if kind == "global_load" and bare.endswith(" lds"):  # AMD's buffer loads say it as a modifier
             kind = "async_copy"
@@ -145,8 +145,8 @@ class SourcePositions:
             return True
         if not bare.startswith(".loc"):
             return False
-        if found := _LOC.match(row):
-            chain = self._chain(found)
+        if match := _LOC.match(row):
+            chain = self._chain(match)
             line = next((line for name, line in chain if name == self._file), 0)
             self.given = line
             if not (self._inside and self._settled):
@@ -157,12 +157,12 @@ class SourcePositions:
             self._settled = True
         return True
 
-    def _chain(self, found: re.Match[str]) -> Chain:
-        index, line, column, rest, comment = found.groups()
-        named = [(PurePath(name.strip()).name, int(number)) for name, number in _NAMED.findall(comment or "")]
-        if named:
-            self._names.setdefault(index, named[0][0])
-        chain: Chain = tuple(named) or ((self._names.get(index, ""), int(line)),)
+    def _chain(self, match: re.Match[str]) -> Chain:
+        index, line, column, rest, comment = match.groups()
+        sites = [(PurePath(name.strip()).name, int(number)) for name, number in _NAMED.findall(comment or "")]
+        if sites:
+            self._names.setdefault(index, sites[0][0])
+        chain: Chain = tuple(sites) or ((self._names.get(index, ""), int(line)),)
         if caller := _CALLER.search(rest):
             at = (caller[1], caller[2], caller[3])
             chain = (chain[0], *self._chains.get(at, ((self._names.get(at[0], ""), int(at[1])),)))

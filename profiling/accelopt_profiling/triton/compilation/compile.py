@@ -298,8 +298,10 @@ def _problem(error: Exception, launch: CapturedLaunch) -> CompileProblem:
         cause: BaseException | None = error
         while cause is not None and (cause.__cause__ or cause.__context__):
             cause = cause.__cause__ or cause.__context__
-        said = str(getattr(cause, "error_message", None) or cause)  # without the source in front of it
-        last = f"{type(cause).__name__}: {' '.join(said.split())[:200]}" if cause is not error else name
+        explanation = str(getattr(cause, "error_message", None) or cause)  # without the source in front of it
+        last = (
+            f"{type(cause).__name__}: {' '.join(explanation.split())[:200]}" if cause is not error else name
+        )
     return CompileProblem("compile-error", last if line else text[:2000], line)
 
 
@@ -311,12 +313,12 @@ def versions(target: GpuTarget) -> dict[str, str]:
     """
     import triton
 
-    found = {"triton": triton.__version__}
+    numbers = {"triton": triton.__version__}
     if target.backend == "cuda":
         from accelopt_profiling.triton_adapter.compiler import ptxas
 
-        found["ptxas"] = ptxas(int(target.arch))[1]
-    return found
+        numbers["ptxas"] = ptxas(int(target.arch))[1]
+    return numbers
 
 
 _MARK = "accelopt-"

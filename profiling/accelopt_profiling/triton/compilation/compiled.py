@@ -86,12 +86,12 @@ def amdgcn_resources(amdgcn: str) -> Resources:
     Raises:
         ResourcesUnknownError: the text has no such metadata.
     """
-    found = {key: int(value) for key, value in _AMD.findall(amdgcn)}
-    if "vgpr_count" not in found:
+    fields = {key: int(value) for key, value in _AMD.findall(amdgcn)}
+    if "vgpr_count" not in fields:
         raise ResourcesUnknownError("the assembly has no .vgpr_count")
-    stack = found.get("private_segment_fixed_size", 0)
-    spilled = min(stack, 4 * found.get("vgpr_spill_count", 0))
-    return Resources(found["vgpr_count"], stack, spilled)
+    stack = fields.get("private_segment_fixed_size", 0)
+    spilled = min(stack, 4 * fields.get("vgpr_spill_count", 0))
+    return Resources(fields["vgpr_count"], stack, spilled)
 
 
 @dataclass(frozen=True)
@@ -153,7 +153,7 @@ class CompiledFacts:
 
     def quantities(self) -> dict[str, Quantity]:
         """Return the numbers for a measurement, each known as "compiled"."""
-        found = {
+        values = {
             "registers": (self.registers, "per thread"),
             "spills": (self.spill_bytes, "bytes per thread"),
             "stack": (self.stack_bytes, "bytes per thread"),
@@ -163,7 +163,7 @@ class CompiledFacts:
             "pipeline_depth": (self.pipeline_depth if self.pipeline_depth > 1 else None, "tiles"),
         }
         quantities = {
-            name: compiled(value, unit) for name, (value, unit) in found.items() if value is not None
+            name: compiled(value, unit) for name, (value, unit) in values.items() if value is not None
         }
         if self.occupancy is not None:
             quantities["occupancy"] = compiled(100 * self.occupancy.share, "%")

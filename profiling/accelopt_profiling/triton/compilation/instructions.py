@@ -59,7 +59,7 @@ class Listing:
         lines: dict[int, list[AssemblyInstruction]] = {}
         for instruction in self.instructions:
             lines.setdefault(instruction.line, []).append(instruction)
-        return {line: _count(found) for line, found in sorted(lines.items())}
+        return {line: _count(group) for line, group in sorted(lines.items())}
 
     def access_bytes(self) -> dict[int, int]:
         """Return for each source line the widest global memory access of one thread, in bytes."""
@@ -75,13 +75,13 @@ class Listing:
         for instruction in self.instructions:
             if instruction.loops:
                 bodies.setdefault(instruction.loops, []).append(instruction)
-        found = []
+        loops = []
         for nest, body in bodies.items():
             counts = _count(body)
             if not set(counts) <= {"barrier", "wait", "branch", "other"}:
                 line = self.loop_lines.get(nest[-1], 0) or min((i.line for i in body if i.line), default=0)
-                found.append(AssemblyLoop(line, len(nest), counts))
-        return sorted(found, key=lambda loop: (loop.line, loop.depth))
+                loops.append(AssemblyLoop(line, len(nest), counts))
+        return sorted(loops, key=lambda loop: (loop.line, loop.depth))
 
 
 def _count(instructions: Iterable[AssemblyInstruction]) -> dict[str, int]:
@@ -160,19 +160,19 @@ SASS = (
 @lru_cache(maxsize=4096)
 def ptx_class(opcode: str) -> str:
     """Return the class of a PTX opcode such as ``"ld.global.v4.b32"``."""
-    found = _first(PTX, opcode)
-    if found is None and opcode.startswith(PTX_FLOAT_OPERATIONS) and opcode.endswith(PTX_FLOAT_TYPES):
+    kind = _first(PTX, opcode)
+    if kind is None and opcode.startswith(PTX_FLOAT_OPERATIONS) and opcode.endswith(PTX_FLOAT_TYPES):
         return "float"
-    return found or "other"
+    return kind or "other"
 
 
 @lru_cache(maxsize=4096)
 def amdgcn_class(opcode: str) -> str:
     """Return the class of an AMD GCN opcode such as ``"global_load_dwordx4"``."""
-    found = _first(AMDGCN, opcode)
-    if found is None and opcode.startswith(AMDGCN_FLOAT):
+    kind = _first(AMDGCN, opcode)
+    if kind is None and opcode.startswith(AMDGCN_FLOAT):
         return "float"
-    return found or "other"
+    return kind or "other"
 
 
 @lru_cache(maxsize=4096)

@@ -68,10 +68,10 @@ def ptx_cost(opcode: str) -> float | None:
 
     Selections count whatever they select, as the interpreter counts them.
     """
-    found = _PTX_TYPE.search(opcode)
-    if found is None and not opcode.startswith(_SELECTS):
+    match = _PTX_TYPE.search(opcode)
+    if match is None and not opcode.startswith(_SELECTS):
         return None
-    long = found is not None and found[1] == "64"
+    long = match is not None and match[1] == "64"
     return next((wide if long else short for names, short, wide in _PTX if opcode.startswith(names)), None)
 
 
@@ -94,9 +94,9 @@ def integer_instructions(
             costs.setdefault(instruction.line, []).append((bool(instruction.loops), cost))
     return {
         line: IntegerInstructions(
-            sum(not looped for looped, _ in found),
-            sum(looped for looped, _ in found),
-            sum(cost for _, cost in found) / len(found),
+            sum(not looped for looped, _ in group),
+            sum(looped for looped, _ in group),
+            sum(cost for _, cost in group) / len(group),
         )
-        for line, found in sorted(costs.items())
+        for line, group in sorted(costs.items())
     }

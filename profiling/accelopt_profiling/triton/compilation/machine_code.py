@@ -77,11 +77,11 @@ def parse_sass(text: str, file: str, ptx: Listing | None = None) -> Listing:
             if blocks[-1]:
                 blocks.append([])
             labels[label[1]] = len(blocks) - 1
-        elif found := _INSTRUCTION.match(row):
+        elif match := _INSTRUCTION.match(row):
             if chain:
                 line = _resolve(chain, user_file, inlined)
                 chain = []
-            _, predicate, opcode, operands = found.groups()
+            _, predicate, opcode, operands = match.groups()
             kind = sass_class(opcode)
             true_line = misplaced.get((kind, line), line)
             blocks[-1].append(AssemblyInstruction(opcode, kind, true_line, (), _bytes(opcode, kind)))
@@ -180,24 +180,24 @@ def _dominators(
     successors: Sequence[Sequence[int]], predecessors: Sequence[Sequence[int]]
 ) -> dict[int, set[int]]:
     reached: list[int] = []
-    waiting, seen = [0] if successors else [], {0}
+    waiting, visited = [0] if successors else [], {0}
     while waiting:
         block = waiting.pop()
         reached.append(block)
         for other in successors[block]:
-            if other not in seen:
-                seen.add(other)
+            if other not in visited:
+                visited.add(other)
                 waiting.append(other)
     everything = set(reached)
-    found = {block: {block} if block == 0 else set(everything) for block in reached}
+    dominators = {block: {block} if block == 0 else set(everything) for block in reached}
     changed = True
     while changed:
         changed = False
         for block in reached:
             if block == 0:
                 continue
-            above = [found[p] for p in predecessors[block] if p in found]
+            above = [dominators[p] for p in predecessors[block] if p in dominators]
             new = {block} | set.intersection(*above)
-            if new != found[block]:
-                found[block], changed = new, True
-    return found
+            if new != dominators[block]:
+                dominators[block], changed = new, True
+    return dominators

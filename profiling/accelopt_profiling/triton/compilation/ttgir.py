@@ -70,7 +70,7 @@ class TtgirFacts:
 def parse_ttgir(text: str, file: str) -> TtgirFacts:
     """Read the text of a module in Triton's GPU dialect. ``file`` is the user's; only its last part is compared."""
     rows = text.splitlines()
-    locations = {found[1]: found[2] for row in rows if (found := _LOCATION.match(row))}
+    locations = {match[1]: match[2] for row in rows if (match := _LOCATION.match(row))}
     layouts, matrix = _layouts(rows)
     user_file = PurePath(file).name
     accesses: list[Access] = []
@@ -136,10 +136,10 @@ def _line(name: str, locations: dict[str, str], user_file: str, depth: int = 0) 
     text = locations.get(name, "")
     if depth > 32:
         return 0
-    if found := _FILE.match(text):
-        return int(found[2]) if PurePath(found[1]).name == user_file else 0
-    if named := _NAMED.match(text):
-        return _line(named[1], locations, user_file, depth + 1)
+    if match := _FILE.match(text):
+        return int(match[2]) if PurePath(match[1]).name == user_file else 0
+    if alias := _NAMED.match(text):
+        return _line(alias[1], locations, user_file, depth + 1)
     if site := _CALLSITE.match(text):
         inner = _line(site[1], locations, user_file, depth + 1)
         return inner or _line(site[2], locations, user_file, depth + 1)

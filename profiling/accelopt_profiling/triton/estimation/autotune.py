@@ -42,22 +42,22 @@ class AutotuneConfiguration:
         """Return the hint at the line of ``def`` that names this configuration."""
         tried = f"{len(configurations)} of {total}" if len(configurations) < total else f"{total}"
         text = f"assumes {self.text}: shortest estimate of {tried} configurations"
-        known = {"configurations": executed(len(configurations), "configurations")}
-        return LineCost(line, text, None, known, f"shortest of {tried} configs"[:WIDTH])
+        quantities = {"configurations": executed(len(configurations), "configurations")}
+        return LineCost(line, text, None, quantities, f"shortest of {tried} configs"[:WIDTH])
 
 
 def tried_for(execution: LaunchExecution, executions: Sequence[LaunchExecution]) -> list[LaunchExecution]:
     """Return the autotuner's tries that led to ``execution``: the last ones before it, of the same kernel."""
-    found: list[LaunchExecution] = []
+    tries: list[LaunchExecution] = []
     launched = False
     for other in executions:
         if other is execution:
             break
         if other.launch.fn is execution.launch.fn:
             if other.tuning:
-                found = [other] if launched else [*found, other]
+                tries = [other] if launched else [*tries, other]
             launched = not other.tuning
-    return found
+    return tries
 
 
 def slow(
@@ -77,17 +77,17 @@ def slow(
     return tuple(text for text in texts if text not in fast)
 
 
-def without_slow(tried: Sequence[LaunchExecution], known: Sequence[str]) -> Sequence[LaunchExecution]:
-    """Return ``tried`` without configurations ``known`` to be slow, whatever else they are compiled for; all of them
-    where none would be left."""
-    if not known:
+def without_slow(tried: Sequence[LaunchExecution], slow_texts: Sequence[str]) -> Sequence[LaunchExecution]:
+    """Return ``tried`` without the configurations described by ``slow_texts``, whatever else they are compiled for; all
+    of them where none would be left."""
+    if not slow_texts:
         return tried
-    each = [set(text.split(", ")) for text in known]
-    left = [
+    each = [set(text.split(", ")) for text in slow_texts]
+    rest = [
         execution for execution in tried
         if not any(parts <= set(describe_configuration(execution.launch).split(", ")) for parts in each)
     ]  # fmt: skip
-    return left or tried
+    return rest or tried
 
 
 def try_all(
@@ -113,19 +113,19 @@ def try_all(
         groups.setdefault(key, []).append(execution)
     ranked = sorted(groups.values(), key=lambda group: _first_estimate(group[0], target))
     pairs = [group[n : n + 2] for n in range(0, max(map(len, ranked), default=0), 2) for group in ranked]
-    found: dict[int, AutotuneConfiguration] = {}
+    estimates: dict[int, AutotuneConfiguration] = {}
     launchable = 0
     for execution in sorted((one for pair in pairs for one in pair), key=lambda one: _crowded(one, target)):
         if launchable == MOST_COMPILED or (launchable and _crowded(execution, target)):
             break
         compiled = compile_launch(execution.launch, target)
-        made: LaunchEstimate | None = None
+        launch_estimate: LaunchEstimate | None = None
         if compiled.problem is None:
             launchable += 1
             if execution.counts is not None and execution.counts.sampled:
-                made = estimate(execution.counts, compiled, target)
-        found[id(execution)] = AutotuneConfiguration(execution, compiled, made)
-    return [found[id(execution)] for execution in tried if id(execution) in found]
+                launch_estimate = estimate(execution.counts, compiled, target)
+        estimates[id(execution)] = AutotuneConfiguration(execution, compiled, launch_estimate)
+    return [estimates[id(execution)] for execution in tried if id(execution) in estimates]
 
 
 def _counted_as(execution: LaunchExecution) -> str:
@@ -141,12 +141,12 @@ def _crowded(execution: LaunchExecution, target: GpuTarget) -> bool:
     return widest > MOST_VALUES * target.warp_size * int(execution.launch.options.get("num_warps", 4))
 
 
-def _take_counts(execution: LaunchExecution, known: LaunchExecution) -> None:
-    execution.counts, execution.line_tensors = known.counts, known.line_tensors
+def _take_counts(execution: LaunchExecution, source: LaunchExecution) -> None:
+    execution.counts, execution.line_tensors = source.counts, source.line_tensors
     execution.program_bytes, execution.faults, execution.error = (
-        known.program_bytes,
-        known.faults,
-        known.error,
+        source.program_bytes,
+        source.faults,
+        source.error,
     )
 
 

@@ -16,15 +16,17 @@ WORTH = 0.25
 MOST = 0.5
 
 
-def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget, line: int) -> list[Finding]:
+def cost_findings(
+    counts: LaunchCounts, estimate: LaunchEstimate, target: GpuTarget, line: int
+) -> list[Finding]:
     """Return ``contended-atomics``, ``slow-type``, ``integer-arithmetic``, ``exposed-latency`` and ``small-programs``,
     each on its line.
 
     ``line`` is the kernel's own, for what belongs to no other.
     """
-    whole = made.latency.us or 0.0
-    times = made.times_us
-    found = []
+    whole = estimate.latency.us or 0.0
+    times = estimate.times_us
+    findings = []
     if times["atomics"] >= WORTH * whole:
         where = _most(counts, lambda cost: cost.hottest) or line
         updates = counts.lines[where].hottest
@@ -32,7 +34,7 @@ def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget,
             f"{updates:,.0f} atomic updates go to one address, one after the other: about "
             f"{duration_text(times['atomics'])}. Sum in registers first, or spread them over several addresses."
         )
-        found.append(Finding("contended-atomics", where, "warning", message))
+        findings.append(Finding("contended-atomics", where, "warning", message))
     if times["fp64"] >= WORTH * whole:
         where = _most(counts, lambda cost: cost.double_ops) or line
         share = target["peak.fp32"] / target["peak.fp64"]
@@ -40,17 +42,17 @@ def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget,
             f"fp64 runs at 1/{share:.0f} of the fp32 rate on {target.title}: about {duration_text(times['fp64'])}. "
             "Use fp32 where its precision is enough."
         )
-        found.append(Finding("slow-type", where, "warning", message))
+        findings.append(Finding("slow-type", where, "warning", message))
     if times["integer"] >= WORTH * whole:
-        where = max(made.integers_us, key=lambda number: made.integers_us[number]) or line
+        where = max(estimate.integers_us, key=lambda number: estimate.integers_us[number]) or line
         message = (
             f"Integer operations take about {duration_text(times['integer'])}, most of them here. Divisions and "
             "remainders are up to 20 instructions each, random numbers about 60: divide once for a block, and use all "
             "four numbers of `tl.rand4x`."
         )
-        found.append(Finding("integer-arithmetic", where, "information", message))
-    first = made.waits_us.get(0, 0.0)
-    waited = {number: us for number, us in made.waits_us.items() if number}
+        findings.append(Finding("integer-arithmetic", where, "information", message))
+    first = estimate.waits_us.get(0, 0.0)
+    waited = {number: us for number, us in estimate.waits_us.items() if number}
     if waited and sum(waited.values()) >= WORTH * whole:
         where = max(waited, key=lambda number: waited[number])
         message = (
@@ -58,14 +60,14 @@ def cost_findings(counts: LaunchCounts, made: LaunchEstimate, target: GpuTarget,
             "Load ahead (a pipelined loop, more stages), take more per iteration, or let more programs share a "
             "multiprocessor."
         )
-        found.append(Finding("exposed-latency", where, "information", message))
-    if first + times["program starts"] >= MOST * whole and made.bound != "launch":
+        findings.append(Finding("exposed-latency", where, "information", message))
+    if first + times["program starts"] >= MOST * whole and estimate.bound != "launch":
         message = (
             f"{counts.programs:,} short programs: starting them and waiting for their first loads takes about "
             f"{duration_text(first + times['program starts'])}. Let each program do more."
         )
-        found.append(Finding("small-programs", line, "information", message))
-    return found
+        findings.append(Finding("small-programs", line, "information", message))
+    return findings
 
 
 def _most(counts: LaunchCounts, cost: Callable[[LineCounts], float]) -> int:

@@ -35,15 +35,15 @@ class LaunchResidency:
 
 def residency(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> LaunchResidency:
     """Derive the residency of a launch; before it is compiled, that of a small program without pipelining."""
-    known = compiled is not None and compiled.problem is None and compiled.occupancy is not None
+    is_compiled = compiled is not None and compiled.problem is None and compiled.occupancy is not None
     warps, shared, depth = ASSUMED_WARPS, 0, 1
     ahead: frozenset[int] = frozenset()
-    if known:
+    if is_compiled:
         assert compiled is not None
         assert compiled.occupancy is not None
         fits = compiled.occupancy.programs
         warps, shared, depth = compiled.warps or warps, compiled.shared_bytes or 0, compiled.pipeline_depth
-        ahead = frozenset(n for n, found in compiled.lines.items() if any(found.get(kind) for kind in _AHEAD))
+        ahead = frozenset(n for n, kinds in compiled.lines.items() if any(kinds.get(kind) for kind in _AHEAD))
     else:
         fits = occupancy(target, warps=warps, registers=ASSUMED_REGISTERS, shared_bytes=0).programs
     multiprocessors = int(target["multiprocessors"])

@@ -75,7 +75,7 @@ def work(
         floats,
         doubles,
         scale * sum(line.special for line in lines),
-        {line: scale * found for line, found in _integers(counts, compiled, residency).items()},
+        {line: scale * operations for line, operations in _integers(counts, compiled, residency).items()},
         matrix,
         scale * sum(counts.dots.values()) if matrix else 0.0,
         scale * _operand_bytes(counts, compiled) if matrix else 0.0,
@@ -95,12 +95,12 @@ def _integers(
     """
     if compiled is None or compiled.problem is not None:
         return {}
-    found = {}
+    operations = {}
     for number, line in counts.lines.items():
-        if line.int_ops and (left := compiled.integers.get(number)) is not None:
-            executed = residency.threads * (left.once * counts.sampled + left.looped * line.visits)
-            found[number] = left.cost * min(line.int_ops, executed)
-    return found
+        if line.int_ops and (code := compiled.integers.get(number)) is not None:
+            executed = residency.threads * (code.once * counts.sampled + code.looped * line.visits)
+            operations[number] = code.cost * min(line.int_ops, executed)
+    return operations
 
 
 def _operand_bytes(counts: LaunchCounts, compiled: CompiledFacts | None) -> float:
@@ -171,7 +171,7 @@ def resource_times(
     tensor = target["model.tensor_efficiency"] * _tensor_share(target, compiled)
     ordinary = target["model.fp32_efficiency"] * filled
     spilled = compiled.spill_bytes or 0 if compiled is not None else 0
-    kept = spilled * residency.threads * residency.each <= residency.l1_bytes
+    in_l1 = spilled * residency.threads * residency.each <= residency.l1_bytes
     begun = target["model.product_overhead"] / MICROSECONDS * done.products / multiprocessors
     multiplied = sum(f / (tensor * target[f"peak.{p}"]) for p, f in done.matrix_flops.items())
     seconds = {
@@ -189,7 +189,7 @@ def resource_times(
         "special functions": done.special_operations
         / (target["special_per_clock"] * multiprocessors * clock)
         / filled,
-        "spills": done.spilled_bytes / (l1 if kept else min(target["l2_bandwidth"], reachable)),
+        "spills": done.spilled_bytes / (l1 if in_l1 else min(target["l2_bandwidth"], reachable)),
     }
     return {name: MICROSECONDS * value for name, value in seconds.items()}
 

@@ -65,7 +65,7 @@ def traffic(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency)
     scale = counts.programs / counts.sampled
     lines = counts.lines.values()
     stored = scale * SECTOR * sum(line.store_sectors for line in lines)
-    asked = scale * SECTOR * sum(line.load_sectors for line in lines)
+    load_bytes = scale * SECTOR * sum(line.load_sectors for line in lines)
     missed, merged = _past_l1(counts, target, residency)
     loads = _tensors(counts, counts.unique_load_sectors, counts.load_sectors, scale, counts.own_sectors)
     stores = _tensors(counts, counts.unique_store_sectors, counts.store_sectors, scale, {})
@@ -75,7 +75,7 @@ def traffic(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency)
     read = sum(tensor.once for tensor in loads)
     written = sum(tensor.once for tensor in stores)
     return Traffic(
-        asked + stored,
+        load_bytes + stored,
         SECTOR * scale * missed + stored,
         SECTOR * scale * merged + stored,
         SECTOR * (read + written),
@@ -97,29 +97,29 @@ def _past_l1(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency
     first_reads = min(1.0, target["multiprocessors"] / counts.programs)
     together = min(target["l2_merged_requests"], residency.programs)
     missed = merged = 0.0
-    for name, asked in counts.load_sectors.items():
-        left = float(asked)
-        distinct = counts.unique_load_sectors.get(name, asked)
+    for name, requests in counts.load_sectors.items():
+        rest = float(requests)
+        distinct = counts.unique_load_sectors.get(name, requests)
         if name not in residency.past_l1:
-            own = min(asked, counts.program_sectors.get(name, asked))
-            left -= fits * (asked - own + max(0, own - distinct) * (1 - first_reads))
+            own = min(requests, counts.program_sectors.get(name, requests))
+            rest -= fits * (requests - own + max(0, own - distinct) * (1 - first_reads))
         size = counts.tensor_bytes.get(name, 0) / SECTOR or math.inf
         readers = max(1.0, distinct * counts.programs / counts.sampled / size)
-        missed += left
-        merged += left / min(together, readers)
+        missed += rest
+        merged += rest / min(together, readers)
     return missed, merged
 
 
 def _tensors(
-    counts: LaunchCounts, unique: dict[str, int], asked: dict[str, int], scale: float, own: dict[str, int]
+    counts: LaunchCounts, unique: dict[str, int], requests: dict[str, int], scale: float, own: dict[str, int]
 ) -> list[_Tensor]:
     """``own`` are sectors that a program has stored before it loads them: L2 still holds those."""
-    found = []
+    tensors = []
     for name, sectors in unique.items():
         size = math.ceil(counts.tensor_bytes.get(name, 0) / SECTOR) or math.inf
         distinct = scale * max(0, sectors - own.get(name, 0))
-        found.append(_Tensor(max(distinct, scale * asked.get(name, sectors)), distinct, size))
-    return found
+        tensors.append(_Tensor(max(distinct, scale * requests.get(name, sectors)), distinct, size))
+    return tensors
 
 
 def _loads_from_dram(loads: list[_Tensor], waves: float, room: float) -> tuple[float, float, float]:

@@ -232,18 +232,18 @@ class ArithmeticBuilder(InterpreterBuilder):  # type: ignore[misc]
         return _keep_origin(arg, TensorHandle(arg.data.reshape(-1)[:1], arg.dtype.scalar))
 
 
-def _conversion_type(source: Any, made: Any) -> Any:
+def _conversion_type(source: Any, result: Any) -> Any:
     """Return the type at whose rate a conversion runs: fp64 where one side is, else that of the result's kind."""
-    if tl.float64 in (source, made):
+    if tl.float64 in (source, result):
         return tl.float64
-    return tl.float32 if made.is_floating() else tl.int32
+    return tl.float32 if result.is_floating() else tl.int32
 
 
-def _keep_origin(source: Handle, made: Handle) -> Handle:
+def _keep_origin(source: Handle, result: Handle) -> Handle:
     origin = source.attr.get("origin")
     if origin is not None:
-        made.attr["origin"] = origin
-    return made
+        result.attr["origin"] = origin
+    return result
 
 
 def _passing_origin(name: str) -> Callable[..., Handle]:

@@ -43,23 +43,23 @@ class Batches:
         The last program is first run alone and its stores are undone. That run shows how much a program accesses, and
         what its batch has to write for it; where the batch writes something else, nothing is run side by side.
         """
-        left = list(programs)
-        if len(left) < FEWEST:
-            return left
-        self._last = left[-1]
+        rest = list(programs)
+        if len(rest) < FEWEST:
+            return rest
+        self._last = rest[-1]
         wrote = self._alone(self._last)
         if wrote is None:
-            return left
+            return rest
         self._wrote = wrote
-        size = min(max(LANES // max(1, self._builder.widest), 1), len(left))
-        batches = [left[n : n + size] for n in range(0, len(left), size)]
-        left = []
+        size = min(max(LANES // max(1, self._builder.widest), 1), len(rest))
+        batches = [rest[n : n + size] for n in range(0, len(rest), size)]
+        rest = []
         while batches:  # the batch with the last program comes first
             refused = self._batch(batches.pop())
-            left += refused
+            rest += refused
             if refused and self._divisions < 0:
                 break
-        again = {*left, *(program for batch in batches for program in batch)}
+        again = {*rest, *(program for batch in batches for program in batch)}
         return [program for program in programs if program in again]
 
     def _alone(self, program: ProgramId) -> list[tuple[bytes, bytes]] | None:

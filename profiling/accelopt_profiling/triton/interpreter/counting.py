@@ -150,10 +150,10 @@ class OperationCounter:
         if number is None:
             number = source_line(self.file)
         self.counts.steps += self._weighted(1)
-        found = self.counts.lines.get(number)
-        if found is None:
-            found = self.counts.lines[number] = LineCounts()
-        return found
+        line_counts = self.counts.lines.get(number)
+        if line_counts is None:
+            line_counts = self.counts.lines[number] = LineCounts()
+        return line_counts
 
     def end_program(self) -> None:
         counts = self.counts
@@ -238,8 +238,8 @@ class OperationCounter:
 
     def dot(self, dtype: str, m: int, n: int, k: int, itemsize: int, times: int = 1) -> None:
         """Count ``times`` products of (m, k) and (k, n) elements of ``itemsize`` bytes."""
-        found = self.line().mma_flops
-        found[dtype] = found.get(dtype, 0) + self._weighted(2 * m * n * k * times)
+        flops = self.line().mma_flops
+        flops[dtype] = flops.get(dtype, 0) + self._weighted(2 * m * n * k * times)
         shape = (m, n, k, itemsize)
         self.counts.dots[shape] = self.counts.dots.get(shape, 0) + self._weighted(times)
 
@@ -252,10 +252,10 @@ class OperationCounter:
             return 0.0
         weight = max(weight for p in programs for weight, _ in p)
         addresses, updates = np.unique(np.concatenate(parts), return_counts=True)
-        seen = np.unique(np.concatenate([np.unique(p) for p in parts]), return_counts=True)[1]
-        updates = np.where(updates > seen, updates * weight, updates)
+        sharers = np.unique(np.concatenate([np.unique(p) for p in parts]), return_counts=True)[1]
+        updates = np.where(updates > sharers, updates * weight, updates)
         scale = self.counts.programs / max(1, self.counts.sampled)
-        return float(np.where(seen > 1, updates * scale, updates).max()) if addresses.size else 0.0
+        return float(np.where(sharers > 1, updates * scale, updates).max()) if addresses.size else 0.0
 
     def finish(self) -> LaunchCounts:
         """Return the counts, with the distinct sectors of the whole sample per tensor and the hottest
@@ -264,12 +264,12 @@ class OperationCounter:
             self.counts.lines[number].hottest = self._hottest(programs)
         for (kind, name), parts in self._sectors.items():
             counts = self.counts
-            unique, asked = (
+            unique, total = (
                 (counts.unique_load_sectors, counts.load_sectors)
                 if kind == "load"
                 else (counts.unique_store_sectors, counts.store_sectors)
             )
-            unique[name], asked[name] = _distinct(parts), round(sum(w * s.size for w, s in parts))
+            unique[name], total[name] = _distinct(parts), round(sum(w * s.size for w, s in parts))
         self.counts.own_sectors = {name: _distinct(parts) for name, parts in self._own.items()}
         return self.counts
 

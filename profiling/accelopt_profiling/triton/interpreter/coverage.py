@@ -135,18 +135,18 @@ class SampleCoverage:
         """Mark what the programs wrote as known, and unless ``complete`` (all programs ran) the rest as unknown: what
         any program has ``written`` (see ``footprint``), or everything where that was not found.
         """
-        for base, found in (written or {}).items():
-            self._regions.setdefault(base, found.region)
+        for base, writes in (written or {}).items():
+            self._regions.setdefault(base, writes.region)
         for base, region in self._regions.items():
             if complete and base not in self._storages and not any(b == base for b, _ in self._unsure):
                 continue
             knowledge = self._storages.get(base)
             if knowledge is None or knowledge.itemsize > region.itemsize:
                 items = max(1, region.nbytes // region.itemsize)
-                known = np.ones(items, np.bool_)
+                mask = np.ones(items, np.bool_)
                 if knowledge is not None:
-                    known = np.repeat(knowledge.known, knowledge.itemsize // region.itemsize)[:items]
-                knowledge = self._storages[base] = _Knowledge(region.storage, region.itemsize, known)
+                    mask = np.repeat(knowledge.known, knowledge.itemsize // region.itemsize)[:items]
+                knowledge = self._storages[base] = _Knowledge(region.storage, region.itemsize, mask)
             by_any = (written or {}).get(base)
             if not complete and written is None:
                 knowledge.known[:] = False
@@ -161,8 +161,8 @@ class SampleCoverage:
 
     def _mark(self, knowledge: _Knowledge, base: int, complete: bool) -> None:
         def items(addresses: Array) -> Array:
-            found: Array = (addresses - np.uint64(base)) // np.uint64(knowledge.itemsize)
-            return found
+            indices: Array = (addresses - np.uint64(base)) // np.uint64(knowledge.itemsize)
+            return indices
 
         if complete or not self._exchanged:
             for where, addresses in self._written:

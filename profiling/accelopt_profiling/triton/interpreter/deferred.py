@@ -106,7 +106,7 @@ class DeferringBuilder(MemoryBuilder):
     def create_masked_load(
         self, ptrs: Handle, mask: Handle, other: Handle | None, *_: Any, **__: Any
     ) -> Handle:
-        made = Deferred(
+        load = Deferred(
             lambda: MemoryBuilder.create_masked_load(self, *forced((ptrs, mask, other))),
             [ptrs, mask, other],
             loaded=True,
@@ -117,7 +117,7 @@ class DeferringBuilder(MemoryBuilder):
                 pointers, which = self._side_by_side(pointers, which)
             self.reads -= pointers.data.size
             self._check("load", pointers, which)
-        return made
+        return load
 
     def create_masked_store(self, ptrs: Handle, value: Handle, mask: Handle, *_: Any) -> None:
         self._touch("store", ptrs, mask)
@@ -165,10 +165,10 @@ class DeferringBuilder(MemoryBuilder):
     ) -> InstructionResults:
         def part(number: int) -> Handle:
             def compute() -> Handle:
-                made = MemoryBuilder.create_inline_asm(
+                results = MemoryBuilder.create_inline_asm(
                     self, text, constraints, forced(arguments), types, *rest
                 )
-                return made.get_result(number)
+                return results.get_result(number)
 
             return Deferred(compute, arguments)
 
@@ -176,14 +176,14 @@ class DeferringBuilder(MemoryBuilder):
 
     def tensors(self, compute: Callable[[], Any], value: Any, shape: list[int]) -> Any:
         inputs = value if isinstance(value, tuple) else (value,)
-        made: list[Any] = []
+        outputs: list[Any] = []
 
         def part(number: int) -> Handle:
             def of_all() -> Handle:
-                if not made:
+                if not outputs:
                     results = compute()
-                    made.extend(results if isinstance(results, tuple) else (results,))
-                return made[number].handle
+                    outputs.extend(results if isinstance(results, tuple) else (results,))
+                return outputs[number].handle
 
             return Deferred(of_all, [tensor.handle for tensor in inputs])
 

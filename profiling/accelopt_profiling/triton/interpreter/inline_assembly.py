@@ -73,21 +73,21 @@ class AssemblyRun:
             raise _OtherAssemblyError
         compare = _COMPARE.get(suffixes[0]) if name == "setp" and len(suffixes) == 2 else None
         compute = compare or _FLOATS.get(name)
-        wanted = 2 if compare else _OPERANDS.get(name, 1)
-        if compute is None or len(names) != 1 + wanted:
+        count = 2 if compare else _OPERANDS.get(name, 1)
+        if compute is None or len(names) != 1 + count:
             raise _OtherAssemblyError
-        kinds = [kind] * wanted if name != "selp" else [kind, kind, "pred"]
+        kinds = [kind] * count if name != "selp" else [kind, kind, "pred"]
         values = [self._read(n, k) for n, k in zip(names[1:], kinds, strict=True)]
         with np.errstate(all="ignore"):  # also lanes are computed that the predicate leaves out
             self._write(names[0], np.asarray(compute(*values)), under)
         self.instructions += 1
 
     def _read(self, name: str, kind: str) -> Any:
-        known = self.registers.get(name)
-        if known is not None:
-            if known.dtype.kind != ("b" if kind == "pred" else "f"):
+        register = self.registers.get(name)
+        if register is not None:
+            if register.dtype.kind != ("b" if kind == "pred" else "f"):
                 raise _OtherAssemblyError
-            return known
+            return register
         bits = _BITS.fullmatch(name)
         if kind == "pred" or (bits is None and not _LITERAL.fullmatch(name)):
             raise _OtherAssemblyError

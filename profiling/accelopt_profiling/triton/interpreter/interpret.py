@@ -105,17 +105,17 @@ class Interpreter:
 
     def body(self, fn: Any) -> Callable[..., Any]:
         """Return the rewritten body of a JITFunction."""
-        made = self._bodies.get(fn.fn)
-        if made is None:
-            made, scope = rewrite(
+        body = self._bodies.get(fn.fn)
+        if body is None:
+            body, scope = rewrite(
                 fn,
                 lambda value: self.semantic.to_tensor(value, check_type=False),
                 self.language.replacement,
                 self.recorder,
             )
             scope.setdefault("range", self.language.loop)
-            self._bodies[fn.fn] = made
-        return made
+            self._bodies[fn.fn] = body
+        return body
 
     def convert(self, name: str, value: Any) -> Any:
         """Turn a launch argument into the tensor that the body sees; ``name`` is the origin of its pointers."""

@@ -199,9 +199,9 @@ def _modules_of_devices() -> list[Any]:
     imported = [m for name, m in list(sys.modules.items()) if name.startswith(adapter.EXTRA)]
     vendors = [m for m in vars(tl.extra).values() if inspect.ismodule(m)]
     parts = [m for vendor in vendors for m in vars(vendor).values() if inspect.ismodule(m)]
-    found = {id(m): m for m in (*imported, *vendors, *parts) if m is not None}
+    modules = {id(m): m for m in (*imported, *vendors, *parts) if m is not None}
     return [
-        m for m in found.values() if m.__name__.startswith(adapter.EXTRA) and m.__name__ not in _LIBRARIES
+        m for m in modules.values() if m.__name__.startswith(adapter.EXTRA) and m.__name__ not in _LIBRARIES
     ]
 
 

@@ -48,9 +48,9 @@ def narrowed(exact: Array, to: type[np.floating[Any]], mode: str) -> Array:
 
 
 def _directed(function: Callable[..., Array], mode: str) -> Callable[..., Array]:
-    def apply(*given: Array) -> Array:
-        wide = np.longdouble if given[0].dtype == np.float64 else np.float64
-        return narrowed(function(*(x.astype(wide) for x in given)), given[0].dtype.type, mode)
+    def apply(*arrays: Array) -> Array:
+        wide = np.longdouble if arrays[0].dtype == np.float64 else np.float64
+        return narrowed(function(*(x.astype(wide) for x in arrays)), arrays[0].dtype.type, mode)
 
     return apply
 
@@ -60,8 +60,8 @@ def _torch(name: str) -> Callable[[Array], Array]:
         import torch
 
         function = getattr(torch.special, name)
-        made: Array = function(torch.from_numpy(np.array(x))).detach().cpu().numpy()
-        return made
+        result: Array = function(torch.from_numpy(np.array(x))).detach().cpu().numpy()
+        return result
 
     return apply
 
@@ -72,8 +72,8 @@ def _round_half_away(x: Array) -> Array:
 
 
 def _ieee_remainder(x: Array, y: Array) -> Array:
-    left: Array = (x - np.rint(x.astype(np.float64) / y) * y).astype(x.dtype)
-    return left
+    remainder: Array = (x - np.rint(x.astype(np.float64) / y) * y).astype(x.dtype)
+    return remainder
 
 
 def _norm(*parts: Array) -> Array:

@@ -89,11 +89,11 @@ def _rank(handle: Handle) -> int:
     return int(handle.data.ndim) - isinstance(handle, Varying)
 
 
-def made_of(sources: Iterable[Any], made: Handle) -> Handle:
-    """Mark the result ``made`` as one that differs among programs if any of its ``sources`` does."""
-    if isinstance(made, Varying) or not varies(sources):
-        return made
-    return Varying(made.data, made.dtype, made.attr)
+def made_of(sources: Iterable[Any], result: Handle) -> Handle:
+    """Mark the result ``result`` as one that differs among programs if any of its ``sources`` does."""
+    if isinstance(result, Varying) or not varies(sources):
+        return result
+    return Varying(result.data, result.dtype, result.attr)
 
 
 class LockstepBuilder(ArithmeticBuilder):
@@ -163,17 +163,17 @@ class LockstepBuilder(ArithmeticBuilder):
         return Varying(np.concatenate([self.every(lhs), self.every(rhs)], axis=1), lhs.dtype.scalar)
 
     def create_dot(self, a: Handle, b: Handle, d: Handle, input_precision: Any, max_imprecise: Any) -> Handle:
-        made = super().create_dot(a, b, d, input_precision, max_imprecise)
-        self.meter.spend(made.data.size * (2 + a.data.shape[-1] // PRODUCTS))
-        return made_of([a, b, d], made)
+        result = super().create_dot(a, b, d, input_precision, max_imprecise)
+        self.meter.spend(result.data.size * (2 + a.data.shape[-1] // PRODUCTS))
+        return made_of([a, b, d], result)
 
     def create_extern_elementwise(
         self, library: str, path: str, symbol: str, arguments: list[Handle], result: Any, pure: bool
     ) -> Handle:
         handles = _as_aligned(arguments) if varies(arguments) else arguments
-        made = super().create_extern_elementwise(library, path, symbol, handles, result, pure)
-        self.meter.spend(made.data.size)
-        return made_of(arguments, made)
+        value = super().create_extern_elementwise(library, path, symbol, handles, result, pure)
+        self.meter.spend(value.data.size)
+        return made_of(arguments, value)
 
     def create_advance(self, ptr: Any, offsets: list[Handle]) -> Any:
         if not varies([*ptr.offsets, *offsets]):
@@ -231,12 +231,12 @@ def _element_by_element(name: str) -> Callable[..., Handle]:
 
     def operation(self: LockstepBuilder, *arguments: Any) -> Handle:
         if not varies(arguments):
-            made = inherited(self, *arguments)
+            value = inherited(self, *arguments)
         else:
-            made = inherited(self, *_as_aligned(arguments))
-            made = Varying(made.data, made.dtype, made.attr)
-        self.meter.spend(made.data.size)
-        return made
+            value = inherited(self, *_as_aligned(arguments))
+            value = Varying(value.data, value.dtype, value.attr)
+        self.meter.spend(value.data.size)
+        return value
 
     operation.__name__ = name
     return operation

@@ -101,17 +101,17 @@ class InterpretedRange:
     def _picked(self, counter: OperationCounter | None) -> Iterator[int]:
         """Give the numbers of the iterations to run: all, and from the limit on some with as much more weight."""
         for number in range(len(self._values)):
-            left = len(self._values) - number
-            if left > SAMPLED_ABOVE and self._builder.loops.reached(self._builder.meter):
+            rest = len(self._values) - number
+            if rest > SAMPLED_ABOVE and self._builder.loops.reached(self._builder.meter):
                 break
             yield number
         else:
             return
         self._builder.loops.sampled = True
         if counter is not None:
-            counter.weight *= left / SAMPLED
+            counter.weight *= rest / SAMPLED
             counter.counts.loops_sampled = True
-        for further in sampled_iterations(left, SAMPLED):
+        for further in sampled_iterations(rest, SAMPLED):
             yield number + further
 
     def _value(self, number: int) -> Any:
@@ -121,10 +121,10 @@ class InterpretedRange:
         return Varying(values.reshape(-1, 1), self._type)
 
 
-def sampled_iterations(count: int, wanted: int) -> Any:
-    """Return ``wanted`` iterations out of ``count`` in their order, one from each of equal strata."""
-    stratum = count / wanted
-    return [min(count - 1, int((n + (n + 1) * _SPREAD % 1) * stratum)) for n in range(wanted)]
+def sampled_iterations(count: int, size: int) -> Any:
+    """Return ``size`` iterations out of ``count`` in their order, one from each of equal strata."""
+    stratum = count / size
+    return [min(count - 1, int((n + (n + 1) * _SPREAD % 1) * stratum)) for n in range(size)]
 
 
 def _each(bound: Any) -> Array:

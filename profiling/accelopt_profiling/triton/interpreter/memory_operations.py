@@ -166,8 +166,8 @@ class MemoryBuilder(LockstepBuilder):
             if other is not None:
                 plain = isinstance(other, np.ndarray)
                 data, dtype = (other, tl.int1) if plain else (other.data, other.dtype)
-                made = isinstance(pointers, Varying) and data.ndim == pointers.data.ndim
-                kind = Varying if made or isinstance(other, Varying) else TensorHandle
+                is_computed = isinstance(pointers, Varying) and data.ndim == pointers.data.ndim
+                kind = Varying if is_computed or isinstance(other, Varying) else TensorHandle
                 handles.append(kind(data, dtype))
         data = spread(handles)
         shape = np.broadcast_shapes(*(array.shape for array in data))
@@ -279,9 +279,9 @@ class StoreLog:
 
     def of(self, program: int) -> list[tuple[bytes, bytes]]:
         """Return addresses and values, store by store, of the program number ``program`` of the batch."""
-        found = []
+        stores = []
         for _, addresses, data, active, _, varying in self._stores:
             if varying:
                 addresses, data, active = addresses[program], data[program], active[program]
-            found.append((addresses[active].tobytes(), data[active].tobytes()))
-        return found
+            stores.append((addresses[active].tobytes(), data[active].tobytes()))
+        return stores

@@ -109,12 +109,12 @@ def _combine(
     combine: Any, left: list[Array], right: list[Array], dtypes: list[Any], front: int
 ) -> list[Array]:
     pairs = [_rewrap(d, t, front) for d, t in zip((*left, *right), (*dtypes, *dtypes), strict=True)]
-    made = combine(*pairs)
-    made = made if isinstance(made, tuple) else (made,)
+    results = combine(*pairs)
+    results = results if isinstance(results, tuple) else (results,)
     return [
         packed_as(wide(m.handle), t).data.reshape(d.shape) if is_packed(t.scalar.name) or m.dtype != t
         else m.handle.data.reshape(d.shape)
-        for m, t, d in zip(made, dtypes, left, strict=True)
+        for m, t, d in zip(results, dtypes, left, strict=True)
     ]  # fmt: skip
 
 
@@ -134,10 +134,10 @@ def _tree(
         even = count // 2 * 2
         left = [_along(d, front, 0, even, 2) for d in data]
         right = [_along(d, front, 1, even, 2) for d in data]
-        made = _combine(combine, left, right, dtypes, front)
+        parts = _combine(combine, left, right, dtypes, front)
         data = [
             np.concatenate([m, _along(d, front, even, None)], axis=front)
-            for m, d in zip(made, data, strict=True)
+            for m, d in zip(parts, data, strict=True)
         ]
     results = []
     for d, dtype in zip(data, dtypes, strict=True):
@@ -161,10 +161,10 @@ def scan(builder: LockstepBuilder, value: Any, axis: Any, combine: Any, reverse:
     step = 1
     while step < data[0].shape[front]:
         # Whole blocks, because a block's size is a power of two; the first ``step`` results are dropped.
-        made = _combine(combine, [np.roll(d, step, axis=front) for d in data], data, dtypes, front)
+        parts = _combine(combine, [np.roll(d, step, axis=front) for d in data], data, dtypes, front)
         data = [
             np.concatenate([_along(d, front, None, step), _along(m, front, step, None)], axis=front)
-            for m, d in zip(made, data, strict=True)
+            for m, d in zip(parts, data, strict=True)
         ]
         step *= 2
     if reverse:

@@ -107,9 +107,9 @@ def rewrite(
     note_lines(tree, lambda name: ast.Name(name, ast.Load()))
     scope = {name: replace(value) for name, value in globals_of(fn).items()}
     scope |= {_TO_TENSOR: to_tensor, **OPERATORS, **recorder.hooks(file)}
-    made: dict[str, Any] = {}
-    exec(compile(tree, file, "exec", dont_inherit=True), scope, made)  # noqa: S102 - the user's own kernel
-    body = made[definition.name]
+    namespace: dict[str, Any] = {}
+    exec(compile(tree, file, "exec", dont_inherit=True), scope, namespace)  # noqa: S102 - the user's own kernel
+    body = namespace[definition.name]
     _set_defaults(body, defaults)
     return body, scope
 

@@ -73,10 +73,10 @@ class ProgramDraw:
     def programs(self, grid: ProgramId) -> Sequence[ProgramId]:
         """Return the programs in the order of the launch."""
         every = sample_programs(grid, None).counted
-        wanted = max(_FEWEST, -int(-self.share * len(every) // 1))
-        if self.share >= 1.0 or len(every) <= wanted:
+        size = max(_FEWEST, -int(-self.share * len(every) // 1))
+        if self.share >= 1.0 or len(every) <= size:
             return every
-        picked = {int((n + self._place(n)) * len(every) / wanted) for n in range(wanted)}
+        picked = {int((n + self._place(n)) * len(every) / size) for n in range(size)}
         x, y, z = grid
         corners = product({0, z - 1}, {0, y - 1}, {0, x - 1})
         picked |= {i + x * (j + y * k) for k, j, i in corners}
