@@ -58,7 +58,7 @@ async def explanations(
     calls: list[ModelCall] = []
     try:
         text = await explain(
-            model, suggestion, versions, book=calls.append, asked=asked, backoff_seconds=backoff_seconds
+            model, suggestion, versions, book=calls.append, query=asked, backoff_seconds=backoff_seconds
         )
     except ModelCallError as fault:
         remark = f"{fault} This is put together from the counters alone. {ledger_line(calls)}"

@@ -161,12 +161,12 @@ async def optimize(
     memory: Memory | None,
     *,
     model: ModelSettings | ModelTeam | None = None,
-    asked: ModelQuery = query_model,
+    query: ModelQuery = query_model,
     control: SearchControl | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Search on ``host`` and yield events, the last one always being ``Finished``.
 
-    A ``model`` takes all roles of the team; a ``ModelTeam`` names one for each. ``asked`` sends the queries to them.
+    A ``model`` takes all roles of the team; a ``ModelTeam`` names one for each. ``query`` sends the queries to them.
     While ``control`` is on, no new step is started. When it is stopped, or the time of the budget is up, the search
     ends with what it has, whatever still runs.
 
@@ -193,7 +193,7 @@ async def optimize(
         gate,
         memory,
         host.name,
-        lambda meter: _proposers(request, memory, model, meter, asked),
+        lambda meter: _proposers(request, memory, model, meter, query),
         control,
         asks_a_model=model is not None,
         meter=meter,
@@ -207,16 +207,16 @@ async def optimize(
 async def _inferred(request: OptimizeRequest, host: Host) -> AsyncGenerator[InferredProblem, None]:
     """Yield problems that launch the kernels of a file without one, as few as do. For a kernel of which none is found,
     or where the host is lost, there is none, which the baseline then says."""
-    file, left = request.kernel_file(), _launched(request)
-    while left:
+    file, kernels = request.kernel_file(), _launched(request)
+    while kernels:
         try:
-            problem = await infer_problem(host, file, left, request.target, request.limits)
+            problem = await infer_problem(host, file, kernels, request.target, request.limits)
         except HostUnreachableError:
             return
-        launched = [k for k in left if k.name in problem.launched]
+        launched = [k for k in kernels if k.name in problem.launched]
         if launched:
             yield problem
-        left = [k for k in left if k not in (launched or left[:1])]
+        kernels = [k for k in kernels if k not in (launched or kernels[:1])]
 
 
 def _proposers(
@@ -224,22 +224,22 @@ def _proposers(
     memory: Memory | None,
     model: ModelSettings | ModelTeam | None,
     meter: Meter,
-    asked: ModelQuery,
+    query: ModelQuery,
 ) -> list[Proposer]:
-    found: list[Proposer] = []
+    proposers: list[Proposer] = []
     if memory is not None:
-        found.append(MemoryProposer(memory))
-    found.append(RuleProposer(request.target))
+        proposers.append(MemoryProposer(memory))
+    proposers.append(RuleProposer(request.target))
     if model is not None:
         team = model if isinstance(model, ModelTeam) else same_for_all(model)
         experience = _experience(request, memory, team)
-        found.append(
+        proposers.append(
             ModelProposer(
-                team, meter, request.target, wishes=request.instructions, asked=asked,
+                team, meter, request.target, wishes=request.instructions, asked=query,
                 file=request.kernel_file, experience=experience,
             )
         )  # fmt: skip
-    return [proposer for proposer in found if proposer.name in request.plan.sources]
+    return [proposer for proposer in proposers if proposer.name in request.plan.sources]
 
 
 def _experience(request: OptimizeRequest, memory: Memory | None, team: ModelTeam) -> ExperienceSource:

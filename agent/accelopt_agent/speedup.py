@@ -34,14 +34,14 @@ def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
     """
     if not slow.us or not fast.us:
         return None
-    known = max(slow.known, fast.known, key=_WORSE.index)
+    certainty = max(slow.known, fast.known, key=_WORSE.index)
     facts = resolution()
     value = slow.us / fast.us
     if slow.known is fast.known is Known.ESTIMATED:
         ends = [value]
         if slow.low_us and fast.low_us and slow.high_us and fast.high_us:
             ends += [slow.low_us / fast.low_us, slow.high_us / fast.high_us]
-        return Speedup(value, min(ends), max(ends), known)
+        return Speedup(value, min(ends), max(ends), certainty)
     error = float(facts["measured_relative"])
     low = min((slow.low_us or slow.us) / (fast.high_us or fast.us), value * (1 - error))
     high = max((slow.high_us or slow.us) / (fast.low_us or fast.us), value * (1 + error))
@@ -49,7 +49,7 @@ def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
     step = float(facts["clock_step_us"].get(target, 0.0)) if timed else 0.0
     low = min(low, max(slow.us - step, 0.0) / (fast.us + step))
     high = max(high, (slow.us + step) / max(fast.us - step, fast.us / 2))
-    return Speedup(value, low, high, known)
+    return Speedup(value, low, high, certainty)
 
 
 def direction(before: Latency, after: Latency, target: str) -> Direction | None:

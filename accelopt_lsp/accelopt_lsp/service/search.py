@@ -70,7 +70,7 @@ async def search_events(
         return
     except HostUnreachableError as error:
         raise HostUnavailableError(str(error)) from None
-    async with aclosing(optimize(search, host, memory, model=team, asked=asked, control=control)) as events:
+    async with aclosing(optimize(search, host, memory, model=team, query=asked, control=control)) as events:
         async for event in events:
             yield event
 

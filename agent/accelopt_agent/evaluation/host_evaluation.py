@@ -73,9 +73,9 @@ class HostCost:
         self._originals = {k.name: k for k in last.kernels if k.latency.us is not None}
         if request.checked:
             return last
-        wanted = {request.kernel} if request.kernel is not None else {k.name for k in last.kernels}
+        kernel_names = {request.kernel} if request.kernel is not None else {k.name for k in last.kernels}
         return replace(
-            last, kernels=[await self._comparable(k) if k.name in wanted else k for k in last.kernels]
+            last, kernels=[await self._comparable(k) if k.name in kernel_names else k for k in last.kernels]
         )
 
     async def _comparable(self, measured: KernelMeasurement) -> KernelMeasurement:
@@ -186,7 +186,7 @@ class HostCost:
         self, text: str, kernel: str | None, names: list[str] | None, extent: Extent
     ) -> FileMeasurement | None:
         """Measure the kernels ``names`` of ``text``, None for all, with the problem for ``kernel``."""
-        wanted = await interruptible(
+        full_request = await interruptible(
             profile_request,
             self._request,
             text,
@@ -199,7 +199,7 @@ class HostCost:
         )
         last: FileMeasurement | None = None
         try:
-            async with aclosing(profile(self._host, wanted)) as growing:
+            async with aclosing(profile(self._host, full_request)) as growing:
                 async for measurement in growing:
                     last = measurement
         except HostUnreachableError as error:
@@ -237,14 +237,14 @@ class HostGate:
                 return None
             discovered = await interruptible(find_kernels, text)
             launched = [k for k in discovered.kernels if not k.device_function]
-            found = [k for k in launched if k.name == kernel]
+            kernels = [k for k in launched if k.name == kernel]
             if not await interruptible(only_kernel_changed, request_text, text, kernel):
-                found = launched
+                kernels = launched
             before = gate_request.original.files[gate_request.original.kernel]
             session = await time_on(
                 self._host,
                 gate_request.candidate,
-                found,
+                kernels,
                 gate_request.problem,
                 before,
                 limits=gate_request.limits,
@@ -267,15 +267,19 @@ class HostGate:
         request = self._request
         file = self._files[kernel] = self._files.get(kernel) or request.kernel_file(kernel=kernel)
         ref = file.problem.ref
-        found = file.kernel(kernel) or next((k for k in find_kernels(text).kernels if k.name == kernel), None)
-        if ref is None or found is None:
+        own_kernel = file.kernel(kernel) or next(
+            (k for k in find_kernels(text).kernels if k.name == kernel), None
+        )
+        if ref is None or own_kernel is None:
             raise CostUnavailableError(
                 "no-problem", f"There is no problem to check {kernel} against.", lasting=False
             )
         candidate, original = (
             file.source(ship_imports=self._host.remote, text=t) for t in (text, request.text)
         )
-        return GateRequest(candidate, original, ref, kernel, found.dialect, request.target, request.limits)
+        return GateRequest(
+            candidate, original, ref, kernel, own_kernel.dialect, request.target, request.limits
+        )
 
 
 def profile_request(

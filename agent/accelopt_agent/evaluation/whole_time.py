@@ -23,7 +23,7 @@ def total(latencies: Sequence[Latency]) -> Latency:
     not known."""
     if any(t.us is None for t in latencies):
         return Latency()
-    known = max((t.known for t in latencies), key=_WORST.index, default=Known.NOT_MEASURED)
+    certainty = max((t.known for t in latencies), key=_WORST.index, default=Known.NOT_MEASURED)
     if not latencies:
         return Latency()
     bounded = all(t.low_us is not None and t.high_us is not None for t in latencies)
@@ -31,7 +31,7 @@ def total(latencies: Sequence[Latency]) -> Latency:
         sum(t.us or 0.0 for t in latencies),
         sum(t.low_us or 0.0 for t in latencies) if bounded else None,
         sum(t.high_us or 0.0 for t in latencies) if bounded else None,
-        known,
+        certainty,
     )
 
 

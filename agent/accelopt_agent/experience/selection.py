@@ -60,9 +60,9 @@ def item_of(pair: Pair) -> str:
 def expected_log(pair: Pair, prior: OutcomePrior, bound: str | None, target: str) -> float:
     """Return the expected logarithm of time after over time before of a pair's change: what its outcomes let expect
     and, where it has none, its own gain as one vote."""
-    known = [item for item in (item_of(pair), f"edit:{pair.edit}") if prior.knows(item)]
-    if known:
-        return min(math.log(prior.expected(item, bound, target)) for item in known)
+    items = [item for item in (item_of(pair), f"edit:{pair.edit}") if prior.knows(item)]
+    if items:
+        return min(math.log(prior.expected(item, bound, target)) for item in items)
     before = math.log(prior.expected(item_of(pair), bound, target))
     if not pair.speedup:
         return before
@@ -81,12 +81,12 @@ def _by_expected_gain(
         if gain > 0 and not slower:
             scored.append((-match.score * gain, match.pair.id, match))
     chosen: list[Match] = []
-    taken: set[str] = set()
+    used_names: set[str] = set()
     for _, _, match in sorted(scored, key=lambda entry: entry[:2]):
         names = {item_of(match.pair), f"edit:{match.pair.edit or match.pair.id}"}
-        if len(chosen) < policy.items and not names & taken:
+        if len(chosen) < policy.items and not names & used_names:
             chosen.append(match)
-            taken |= names
+            used_names |= names
     return [(match.pair, match.score) for match in chosen]
 
 
@@ -123,11 +123,11 @@ def _failures(like: Sequence[LikeFailure], most: int) -> list[KnownFailure]:
     """Return failures of the most similar kernels with different causes, those that were wrong before those that were
     only slower."""
     ranked = sorted(like, key=lambda f: (f.trap.code == "slower", -f.score))
-    found: dict[tuple[str, str], KnownFailure] = {}
+    failures: dict[tuple[str, str], KnownFailure] = {}
     for one in ranked:
         failure = KnownFailure(one.trap, one.score)
-        found.setdefault((one.trap.code, failure.what), failure)
-    return list(found.values())[:most]
+        failures.setdefault((one.trap.code, failure.what), failure)
+    return list(failures.values())[:most]
 
 
 #: "expected": by similarity times expected gain; "newest": the last pairs; "resampled": the last pairs and a random
@@ -158,7 +158,7 @@ def policies() -> dict[str, ExperiencePolicy]:
 
 def policy_named(name: str) -> ExperiencePolicy:
     """Return the policy ``name``. Raises ValueError: there is none, with the names that there are."""
-    known = policies()
-    if name not in known:
-        raise ValueError(f"There is no experience policy {name!r}; there are {', '.join(known)}.")
-    return known[name]
+    all_policies = policies()
+    if name not in all_policies:
+        raise ValueError(f"There is no experience policy {name!r}; there are {', '.join(all_policies)}.")
+    return all_policies[name]

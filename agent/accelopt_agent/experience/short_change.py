@@ -26,22 +26,22 @@ def short_change(
     """
     lines = _difference(slow, fast)
     shares = _shares([sum(sign == side for side, _ in lines) for sign in "-+"], most)
-    kept: set[int] = set()
+    numbers: set[int] = set()
     for sign, share in zip("-+", shares, strict=True):
         own = [k for k, (side, _) in enumerate(lines) if side == sign]
-        kept |= set(sorted(own, key=lambda k: (-_weight(lines[k][1]), k))[:share])
-    indent = min((len(t) - len(t.lstrip()) for k, (_, t) in enumerate(lines) if k in kept), default=0)
-    shown = tuple(_cut(sign + text[indent:], width) for k, (sign, text) in enumerate(lines) if k in kept)
-    return shown, len(lines) - len(shown)
+        numbers |= set(sorted(own, key=lambda k: (-_weight(lines[k][1]), k))[:share])
+    indent = min((len(t) - len(t.lstrip()) for k, (_, t) in enumerate(lines) if k in numbers), default=0)
+    excerpt = tuple(_cut(sign + text[indent:], width) for k, (sign, text) in enumerate(lines) if k in numbers)
+    return excerpt, len(lines) - len(excerpt)
 
 
 def _difference(slow: str, fast: str) -> list[tuple[str, str]]:
     old, new = split_lines(slow).texts, split_lines(fast).texts
-    found = []
+    changes = []
     for line in difflib.unified_diff(old, new, lineterm="", n=0):
         if line[:1] in "-+" and not line.startswith(("---", "+++")) and _says_something(line[1:]):
-            found.append((line[0], line[1:].rstrip()))
-    return found
+            changes.append((line[0], line[1:].rstrip()))
+    return changes
 
 
 def _says_something(line: str) -> bool:

@@ -43,16 +43,16 @@ def standings_for_kernel(
 
 def standings_with_words(memory: Memory, words: str) -> list[PairStanding]:
     """Return the pairs that hold every one of the words, best first. Raises MemoryUnavailableError."""
-    found = (memory.pair(hit.id) for hit in memory.search(words, MOST) if hit.kind == "pair")
-    return _standings(memory, [(pair, None) for pair in found if pair is not None], None, "")
+    pairs = (memory.pair(hit.id) for hit in memory.search(words, MOST) if hit.kind == "pair")
+    return _standings(memory, [(pair, None) for pair in pairs if pair is not None], None, "")
 
 
 def _standings(
-    memory: Memory, found: Iterable[Match | tuple[Pair, None]], bound: str | None, target: str
+    memory: Memory, matches: Iterable[Match | tuple[Pair, None]], bound: str | None, target: str
 ) -> list[PairStanding]:
     priors: dict[str, OutcomePrior] = {}
     standings = []
-    for one in found:
+    for one in matches:
         pair, similarity = (one.pair, one.score) if isinstance(one, Match) else one
         if pair.dialect not in priors:
             priors[pair.dialect] = memory.outcomes.prior(pair.dialect)

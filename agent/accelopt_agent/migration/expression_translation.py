@@ -169,15 +169,15 @@ class ExpressionTranslation(ABC):
             and self.facts.tile(call.func.value)
         ):
             shape = [*call.args, *(k.value for k in call.keywords if k.arg == "shape")]
-            wanted = (
+            sizes = (
                 self.value(shape[0]) if len(shape) == 1 else f"({', '.join(self.value(s) for s in shape)})"
             )
-            return f"{self._nl()}.broadcast_to({self.value(call.func.value)}, {wanted})"
+            return f"{self._nl()}.broadcast_to({self.value(call.func.value)}, {sizes})"
         return self._sent(call, {})
 
     def _sent(self, call: ast.Call, clips: dict[int, str]) -> str:
         """Return a call of a function of ``nl``, or of anything else, with its operands translated and cut."""
-        kept = [
+        keywords = [
             k
             for k in call.keywords
             if not (k.arg == "mask" and self.names.dotted(call.func))
@@ -185,7 +185,8 @@ class ExpressionTranslation(ABC):
         ]
         sent = [self._operand(a, clips) for a in call.args]
         sent += [
-            f"{k.arg}={self._operand(k.value, clips)}" if k.arg else f"**{self.value(k.value)}" for k in kept
+            f"{k.arg}={self._operand(k.value, clips)}" if k.arg else f"**{self.value(k.value)}"
+            for k in keywords
         ]
         return f"{self.value(call.func)}({', '.join(sent)})"
 

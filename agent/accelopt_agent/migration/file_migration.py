@@ -122,12 +122,14 @@ def _import(node: ast.Import | ast.ImportFrom) -> list[str] | None:
     if not module.startswith("neuronxcc"):
         return None
     gone = _GONE.get(module, frozenset())
-    kept = [a for a in node.names if a.name not in gone and a.name != "compiler"]
+    aliases = [a for a in node.names if a.name not in gone and a.name != "compiler"]
     if module == "neuronxcc":
-        return [f"import nki as {a.asname}" if a.asname not in (None, "nki") else "import nki" for a in kept]
-    if not kept:
+        return [
+            f"import nki as {a.asname}" if a.asname not in (None, "nki") else "import nki" for a in aliases
+        ]
+    if not aliases:
         return []
-    listed = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in kept)
+    listed = ", ".join(f"{a.name} as {a.asname}" if a.asname else a.name for a in aliases)
     return [f"from {module.replace('neuronxcc.nki', 'nki')} import {listed}"]
 
 

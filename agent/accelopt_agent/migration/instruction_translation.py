@@ -39,14 +39,14 @@ class InstructionTranslation(ExpressionTranslation):
         tile = texts[at:] if len(texts) - at > 1 else [*texts[at:], "1"]
         if place.endswith("hbm"):
             tile = texts
-        made = (
+        expression = (
             f"{self._nl()}.{kind}(({', '.join(tile)}{',' if len(tile) == 1 else ''}){rest}, buffer={place})"
         )
         if at and not place.endswith("hbm"):
             self.blocks[name] = at
             for text in reversed(texts[:at]):
-                made = f"[{made} for _ in range({text})]"
-        return [f"{name} = {made}"]
+                expression = f"[{expression} for _ in range({text})]"
+        return [f"{name} = {expression}"]
 
     def _buffer(self, buffer: ast.expr | None) -> str:
         if buffer is None:
@@ -73,12 +73,12 @@ class InstructionTranslation(ExpressionTranslation):
         elif len(fact.shapes) > 1:
             raise UntranslatableError("the shape of its result varies from iteration to iteration")
         else:
-            known = self._known_sizes(operands)
-            texts = [known.get(n, str(n)) if n > 1 else "1" for n in fact.shapes[0]]
+            sizes = self._known_sizes(operands)
+            texts = [sizes.get(n, str(n)) if n > 1 else "1" for n in fact.shapes[0]]
             shape = f"({', '.join(texts)})"
-        wanted = next((k.value for k in getattr(call, "keywords", []) if k.arg == "dtype"), None)
-        if wanted is not None and ast.unparse(wanted) != "None":
-            dtype = self.value(wanted)
+        dtype_argument = next((k.value for k in getattr(call, "keywords", []) if k.arg == "dtype"), None)
+        if dtype_argument is not None and ast.unparse(dtype_argument) != "None":
+            dtype = self.value(dtype_argument)
         else:
             same = next(
                 (
@@ -92,15 +92,15 @@ class InstructionTranslation(ExpressionTranslation):
         return f"{name} = {self._nl()}.ndarray({shape}, dtype={dtype}, buffer={self._nl()}.{fact.memory})"
 
     def _tile_operands(self, call: ast.expr) -> list[ast.expr]:
-        found: list[ast.expr] = []
+        operands: list[ast.expr] = []
         for node in ast.walk(call):
             if node is not call and isinstance(node, (ast.Name, ast.Subscript)) and self.facts.tile(node):
-                found.append(node)
-        return found
+                operands.append(node)
+        return operands
 
     def _known_sizes(self, operands: Sequence[ast.expr]) -> dict[int, str]:
         """Return texts for sizes, of the operands that have them."""
-        known: dict[int, str] = {}
+        sizes: dict[int, str] = {}
         for node in operands:
             shape = self.facts.shape(node)
             if isinstance(node, ast.Subscript):
@@ -109,11 +109,11 @@ class InstructionTranslation(ExpressionTranslation):
                 except UntranslatableError:
                     continue
                 if len(counts) == len(shape):
-                    known.update({n: t for n, t in zip(shape, counts, strict=True) if t and not t.isdigit()})
+                    sizes.update({n: t for n, t in zip(shape, counts, strict=True) if t and not t.isdigit()})
             elif isinstance(node, ast.Name):
                 for at, n in enumerate(shape):
-                    known.setdefault(n, f"{node.id}.shape[{at}]")
-        return known
+                    sizes.setdefault(n, f"{node.id}.shape[{at}]")
+        return sizes
 
     def written_to(self, name: str, call: ast.Call) -> list[str]:
         """Return the statements that make a tile ``name`` and let ``call`` write to it."""
@@ -162,13 +162,13 @@ class InstructionTranslation(ExpressionTranslation):
         if name == "matmul":
             arguments = named_arguments(call, ["x", "y", "transpose_x"])
             turned = ast.unparse(arguments["transpose_x"]) == "True" if "transpose_x" in arguments else False
-            left = self._operand(arguments["x"], {})
+            stationary = self._operand(arguments["x"], {})
             if not turned:
                 left_name = self._fresh("stationary")
-                self._before.append(f"{left_name} = {nl}.copy({nl}.transpose({left}))")
-                left = left_name
+                self._before.append(f"{left_name} = {nl}.copy({nl}.transpose({stationary}))")
+                stationary = left_name
             return [
-                f"{nisa}.nc_matmul(dst={at}, stationary={left}, moving={self._operand(arguments['y'], clips)})"
+                f"{nisa}.nc_matmul(dst={at}, stationary={stationary}, moving={self._operand(arguments['y'], clips)})"
             ]
         if name == "loop_reduce":
             arguments = named_arguments(call, ["x", "op", "loop_indices"])
@@ -214,8 +214,8 @@ class InstructionTranslation(ExpressionTranslation):
         nisa = self._nisa()
         at = self._clipped_place(place, call)
         if name in ("nc_transpose", "nc_matmul") and self._memory(target) == "sbuf":
-            made = self._fresh("product")  # TensorE writes to PSUM
-            return [*self.written_to(made, call), f"{nisa}.tensor_copy(dst={at}, src={made})"]
+            product = self._fresh("product")  # TensorE writes to PSUM
+            return [*self.written_to(product, call), f"{nisa}.tensor_copy(dst={at}, src={product})"]
         if name == "tensor_tensor" and (sides := self._unlike_sides(arguments)):
             operation = self._operation(arguments["op"]).rpartition(".")[2]
             return self._binary_into(place, call, operation, sides)

@@ -58,13 +58,13 @@ class KernelTranslation(InstructionTranslation):
             and isinstance(value, ast.Tuple)
             and len(target.elts) == len(value.elts)
         ):
-            kept = [p for p in zip(target.elts, value.elts, strict=True) if self.facts.kind(p[1]) != "index"]
-            if len(kept) < len(target.elts):
+            pairs = [p for p in zip(target.elts, value.elts, strict=True) if self.facts.kind(p[1]) != "index"]
+            if len(pairs) < len(target.elts):
                 left, right = (
-                    ", ".join(ast.unparse(t) for t, _ in kept),
-                    ", ".join(self.value(v) for _, v in kept),
+                    ", ".join(ast.unparse(t) for t, _ in pairs),
+                    ", ".join(self.value(v) for _, v in pairs),
                 )
-                return [f"{left} = {right}"] if kept else []
+                return [f"{left} = {right}"] if pairs else []
         indices = self.facts.kind(value) == "index" or self._is_grid(value)
         if indices and isinstance(target, (ast.Name, ast.Tuple)):
             return []

@@ -54,21 +54,21 @@ class MaskTranslation:
 
     def clips(self, value: ast.expr) -> dict[int, str]:
         """Return what a call's mask leaves of each axis: the number of positions."""
-        given = next((k.value for k in getattr(value, "keywords", []) if k.arg == "mask"), None)
-        if isinstance(given, ast.Name) and given.id in self._limits:
-            return self._limits[given.id]
+        argument = next((k.value for k in getattr(value, "keywords", []) if k.arg == "mask"), None)
+        if isinstance(argument, ast.Name) and argument.id in self._limits:
+            return self._limits[argument.id]
         mask = self.of(value)
         if mask is None:
             return {}
-        known = self._cut_here.get(ast.unparse(mask))
-        if known is None:
-            known = {}
+        limits = self._cut_here.get(ast.unparse(mask))
+        if limits is None:
+            limits = {}
             for axis, limit in self._bounds(mask).items():
-                known[axis] = limit if limit.isidentifier() else self._fresh("left")
-                if known[axis] != limit:
-                    self._before.append(f"{known[axis]} = {limit}")
-            self._cut_here[ast.unparse(mask)] = known
-        return known
+                limits[axis] = limit if limit.isidentifier() else self._fresh("left")
+                if limits[axis] != limit:
+                    self._before.append(f"{limits[axis]} = {limit}")
+            self._cut_here[ast.unparse(mask)] = limits
+        return limits
 
     def assignment(self, name: str, mask: ast.expr) -> list[str]:
         """Return the statements that replace a mask with the number of positions that it leaves of each axis."""
@@ -79,7 +79,7 @@ class MaskTranslation:
 
     def _bounds(self, mask: ast.expr) -> dict[int, str]:
         bounds: dict[int, str] = {}
-        for part in (p for named in _conjunction(mask) for p in self._parts(named)):
+        for part in (p for condition in _conjunction(mask) for p in self._parts(condition)):
             axis, limit = self._bound(part)
             bounds[axis] = f"min({bounds[axis]}, {limit})" if axis in bounds else limit
         return bounds

@@ -192,7 +192,7 @@ def _scaled(index: OpenIndex, factor: str) -> OpenIndex:
 
 def assigned_indices(function: ast.FunctionDef, facts: FactTable) -> dict[str, ast.expr]:
     """Return the index expressions that names of the function stand for; a name with two different ones is left out."""
-    found: dict[str, ast.expr] = {}
+    expressions: dict[str, ast.expr] = {}
     twice: set[str] = set()
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign) or len(node.targets) != 1:
@@ -212,8 +212,8 @@ def assigned_indices(function: ast.FunctionDef, facts: FactTable) -> dict[str, a
                 if isinstance(name, ast.Name):
                     part = ast.Subscript(value, ast.Constant(at), ast.Load())
                     pairs.append((name.id, ast.copy_location(part, value)))
-        for known, expression in pairs:
-            if known in found and ast.unparse(found[known]) != ast.unparse(expression):
-                twice.add(known)
-            found[known] = expression
-    return {name: value for name, value in found.items() if name not in twice}
+        for variable, expression in pairs:
+            if variable in expressions and ast.unparse(expressions[variable]) != ast.unparse(expression):
+                twice.add(variable)
+            expressions[variable] = expression
+    return {name: value for name, value in expressions.items() if name not in twice}

@@ -80,7 +80,7 @@ def named_arguments(call: ast.Call, parameters: Sequence[str]) -> dict[str, ast.
     Raises:
         UntranslatableError: there are more by position.
     """
-    named = dict(zip(parameters, call.args, strict=False))
+    arguments = dict(zip(parameters, call.args, strict=False))
     if len(call.args) > len(parameters):
         raise UntranslatableError("more arguments by position than the instruction has")
-    return named | {k.arg: k.value for k in call.keywords if k.arg}
+    return arguments | {k.arg: k.value for k in call.keywords if k.arg}

@@ -82,8 +82,8 @@ class ViewTranslation:
         order: list[int] = []
         counts: list[str] = []
         numbers: list[int] = []
-        for given in entries:
-            entry = self._plain_slice(given)
+        for node in entries:
+            entry = self._plain_slice(node)
             if isinstance(entry, ast.Slice):
                 axis = len(counts) - len(shape)
                 low = "0" if entry.lower is None else self._number(entry.lower)

@@ -41,19 +41,19 @@ def parse_anchors(plan: str, text: str) -> tuple[Anchor, ...]:
     """
     lines = split_lines(text).texts
     count = len(lines) - (not lines[-1])
-    found: list[Anchor] = []
+    anchors: list[Anchor] = []
     for match in _LINES.finditer(plan):
         for first, last in _RANGE.findall(match[1]):
-            found.append(Anchor(int(first), int(last or first)))
-        if found:
+            anchors.append(Anchor(int(first), int(last or first)))
+        if anchors:
             break
-    if not found:
+    if not anchors:
         raise InvalidAnswerError("the plan names no lines")
-    for anchor in found:
+    for anchor in anchors:
         if not 1 <= anchor.first <= anchor.last <= count:
             raise InvalidAnswerError(f"the plan names lines {anchor.first}-{anchor.last} of {count}")
     joined: list[Anchor] = []
-    for anchor in sorted(found):
+    for anchor in sorted(anchors):
         if joined and anchor.first <= joined[-1].last + 1:
             joined[-1] = Anchor(joined[-1].first, max(joined[-1].last, anchor.last))
         else:
@@ -84,14 +84,14 @@ def text_with_anchors(
     begins = {a.first: k for k, a in enumerate(anchors, 1)}
     ends = {a.last: k for k, a in enumerate(anchors, 1)}
     lines = split_lines(text).texts
-    shown: list[str] = []
+    rows: list[str] = []
     for number in _shown(range(first, (last or len(lines)) + 1), hidden):
         if number in begins:
-            shown.append(f"# <<< change {begins[number]}")
-        shown.append(lines[number - 1] if number else LEFT_OUT)
+            rows.append(f"# <<< change {begins[number]}")
+        rows.append(lines[number - 1] if number else LEFT_OUT)
         if number in ends:
-            shown.append(f"# >>> change {ends[number]}")
-    return "\n".join(shown)
+            rows.append(f"# >>> change {ends[number]}")
+    return "\n".join(rows)
 
 
 def _shown(numbers: range, hidden: Collection[int]) -> Iterator[int]:
@@ -139,24 +139,24 @@ def has_changes(answer: str) -> bool:
 
 def _changes(answer: str, count: int) -> dict[int, list[str]] | None:
     """Read the numbered changes of the answer; None where it has none."""
-    found: dict[int, list[str]] = {}
+    changes: dict[int, list[str]] = {}
     number: int | None = None
     for line in split_lines(answer).texts:
         if (begin := _BEGIN.match(line)) is not None:
             number = int(begin[1])
             if not 1 <= number <= count:
                 raise InvalidAnswerError(f"the answer has a change {number}; the plan has {count}")
-            found[number] = []
+            changes[number] = []
         elif number is not None and _END.match(line):
             number = None
         elif number is not None:
-            found[number].append(line)
+            changes[number].append(line)
     if number is not None:
         raise InvalidAnswerError(f"the answer ends inside change {number}")
-    for lines in found.values():
+    for lines in changes.values():
         if any(_MARK.match(line) for line in lines):
             raise InvalidAnswerError("a mark of a change stayed in the code")
-    return {k: list(without_fences(lines)) for k, lines in found.items()} or None
+    return {k: list(without_fences(lines)) for k, lines in changes.items()} or None
 
 
 def _indented(new: list[str], old: Sequence[str]) -> list[str]:
@@ -185,6 +185,6 @@ def _inside(before: str, after: str, anchors: Sequence[Anchor]) -> None:
         if not at:
             raise InvalidAnswerError(f"an edit reaches out of the planned lines, to line {low + 1}")
         touched.update(at)
-    left = [k + 1 for k in range(len(anchors)) if k not in touched]
-    if left:
-        raise InvalidAnswerError(f"change {left[0]} is left as it was: the plan is not carried out")
+    untouched = [k + 1 for k in range(len(anchors)) if k not in touched]
+    if untouched:
+        raise InvalidAnswerError(f"change {untouched[0]} is left as it was: the plan is not carried out")

@@ -59,8 +59,8 @@ def problem_text(file: KernelFile, bounds: Bounds) -> str:
         lines.append(f"The file holds the problem itself: {', '.join(sorted(bounds.problem))}.")
     for path, text in file.problem.files.items():
         if path.endswith(".py"):
-            shown = split_lines(text.rstrip()).texts
-            cut = [*shown[:LINES_SHOWN], "..."] if len(shown) > LINES_SHOWN else shown
+            rows = split_lines(text.rstrip()).texts
+            cut = [*rows[:LINES_SHOWN], "..."] if len(rows) > LINES_SHOWN else rows
             lines.append(f"The problem ({path.rpartition('/')[2]}):\n\n{fenced(chr(10).join(cut))}")
     return "\n\n".join(lines)
 
@@ -78,9 +78,9 @@ def attack(dialect: Dialect, bound: str | None, count: int) -> str:
     fitting = [t for p, t in own if p and re.search(p, bound or "", re.IGNORECASE)]
     ordered = [*fitting, *(t for _, t in own if t not in fitting)]
     before = [ordered[k % len(ordered)] for k in range(max(0, count - 3), count)]
-    told = (
+    advice = (
         f"Begin with {ordered[count % len(ordered)]}. Another line is welcome where the facts speak for it.\n"
     )
     if before:
-        told += "Others were asked to begin with " + "; with ".join(before) + ". Plan something else.\n"
-    return told
+        advice += "Others were asked to begin with " + "; with ".join(before) + ". Plan something else.\n"
+    return advice

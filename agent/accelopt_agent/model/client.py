@@ -33,11 +33,11 @@ def retry_after_seconds(headers: Mapping[str, str], now: float | None = None) ->
     return max(0.0, at - (time.time() if now is None else now))
 
 
-def retry_pause(attempt: int, backoff_seconds: float, asked: float | None) -> float:
+def retry_pause(attempt: int, backoff_seconds: float, server_pause: float | None) -> float:
     """Return the seconds before the next attempt after the ``attempt``-th (from 1): twice as long each time, and at
     least what the server demands."""
     own: float = backoff_seconds * 2 ** (attempt - 1)
-    return own if asked is None else max(own, asked)
+    return own if server_pause is None else max(own, server_pause)
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,9 @@ class _Call:
                     reading.take(event)
             else:
                 reading.take(parse_completion(await self._body(response)))
-        found = reading.finish(streamed=streamed)
+        result = reading.finish(streamed=streamed)
         self.spent.add(reading)
-        return self.spent.answer(found.text)
+        return self.spent.answer(result.text)
 
     async def _body(self, response: Any) -> bytes:
         body = b""

@@ -95,9 +95,9 @@ def what_is_sent(share: Share, key: str = "") -> list[str]:
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
     """Return the path of the consent file: in the user's data folder, or where ``ACCELOPT_CONSENTS`` says. No
     project's setting can change it."""
-    named = (os.environ if environ is None else environ).get("ACCELOPT_CONSENTS", "").strip()
-    if named:
-        return Path(named).expanduser().absolute()
+    override = (os.environ if environ is None else environ).get("ACCELOPT_CONSENTS", "").strip()
+    if override:
+        return Path(override).expanduser().absolute()
     import platformdirs
 
     return platformdirs.user_data_path("accelopt", appauthor=False) / "model_consents.json"
@@ -121,15 +121,15 @@ class ConsentStore:
 
     def missing(self, settings: ModelSettings, workspace: Path) -> str | None:
         """Explain in one line why this model may not be queried about the files of ``workspace``; None if it may."""
-        wanted = required_consent(settings, workspace)
-        if is_loopback(settings.base_url) and not wanted.key:
+        consent = required_consent(settings, workspace)
+        if is_loopback(settings.base_url) and not consent.key:
             return None
-        if any(given.covers(wanted) for given in self.all()):
+        if any(agreement.covers(consent) for agreement in self.all()):
             return None
-        what = f"the key in {wanted.key} and code" if wanted.key else "code"
+        what = f"the key in {consent.key} and code" if consent.key else "code"
         return (
-            f"The model {settings.model} is not asked: nobody agreed that {what} below {wanted.workspace} is sent to "
-            f"{wanted.address}. `accelopt model` shows what would be sent, `accelopt model agree` agrees."
+            f"The model {settings.model} is not asked: nobody agreed that {what} below {consent.workspace} is sent to "
+            f"{consent.address}. `accelopt model` shows what would be sent, `accelopt model agree` agrees."
         )
 
     def give(self, agreement: Consent) -> None:
@@ -146,7 +146,7 @@ class ConsentStore:
 
     def _others(self, agreement: Consent) -> list[Consent]:
         same = (agreement.workspace, agreement.address)
-        return [given for given in self.all() if (given.workspace, given.address) != same]
+        return [other for other in self.all() if (other.workspace, other.address) != same]
 
     def _write(self, agreements: list[Consent]) -> None:
         self.path.parent.mkdir(parents=True, exist_ok=True)

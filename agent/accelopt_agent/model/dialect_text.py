@@ -75,8 +75,8 @@ def dialect_text(
     for entry in sorted(functions, key=rank):
         groups.setdefault((entry["signature"], entry["about"]), []).append(entry["name"])
     lines, rest = _within(list(groups.items()), characters)
-    named = f"\nAlso: {', '.join(rest)}" if rest else ""
-    return "\n".join(lines) + named
+    also = f"\nAlso: {', '.join(rest)}" if rest else ""
+    return "\n".join(lines) + also
 
 
 def _within(groups: Sequence[Any], characters: int) -> tuple[list[str], list[str]]:

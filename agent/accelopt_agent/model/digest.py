@@ -29,10 +29,10 @@ def digest(measurement: KernelMeasurement) -> str:
     if measurement.configuration:
         lines.append(f"- configuration: {measurement.configuration}")
     quantities = [(n, q) for n, q in measurement.quantities.items() if q.value][:QUANTITIES_SHOWN]
-    for known in Known:
-        same = [f"{n} {q.value:.4g} {q.unit}".rstrip() for n, q in quantities if q.known is known]
+    for certainty in Known:
+        same = [f"{n} {q.value:.4g} {q.unit}".rstrip() for n, q in quantities if q.known is certainty]
         if same:
-            lines.append(f"- {known}: {', '.join(same)}")
+            lines.append(f"- {certainty}: {', '.join(same)}")
     costly = sorted((c for c in measurement.lines if c.share), key=lambda c: -(c.share or 0.0))[:LINES_SHOWN]
     alike: dict[str, list[int]] = {}
     for c in costly:

@@ -50,10 +50,10 @@ def bounds_of(
     if ref is not None and ref.path is None:
         values = frozenset(n for n in _PROBLEM_VALUES if parts.is_value(n))
         problem = frozenset(layout_of(ref).names) & parts.definitions.keys() | values
-    named = {ref.entry.partition(".")[0]} if ref is not None and ref.entry else set[str]()
-    if not named and ref is not None:
-        named = {entry} if (entry := layout_of(ref).entry) else _named_in(problem_texts)
-    entries = named & leading
+    entry_names = {ref.entry.partition(".")[0]} if ref is not None and ref.entry else set[str]()
+    if not entry_names and ref is not None:
+        entry_names = {entry} if (entry := layout_of(ref).entry) else _named_in(problem_texts)
+    entries = entry_names & leading
     if not entries:
         hosts = {n for n in leading - problem - {own} if not n.startswith(_TESTS)}
         used = {u for n in hosts for u in parts.uses(n) if u != n}
@@ -78,15 +78,15 @@ def beyond_bounds(bounds: Bounds, base_text: str, text: str) -> str | None:
 
 def fixed_lines(bounds: Bounds, text: str) -> dict[int, str]:
     """Map the lines (1-based) that may not change to what they belong to, in words."""
-    parts, found = read_parts(text), dict[int, str]()
+    parts, reasons = read_parts(text), dict[int, str]()
     for name in _fixed_names(bounds, parts):
         of_problem = name in parts.reached(bounds.problem)
         why = f"{name} is the problem's own code" if of_problem else f"the problem does not run {name}"
-        found.update(dict.fromkeys(_lines_of(parts, name), why))
+        reasons.update(dict.fromkeys(_lines_of(parts, name), why))
     for statement in parts.statements:
         lines = range(statement.lineno, statement.lineno + 1)
-        found.update(dict.fromkeys(lines, "it is run when the file is imported"))
-    return found
+        reasons.update(dict.fromkeys(lines, "it is run when the file is imported"))
+    return reasons
 
 
 def lines_not_run(bounds: Bounds, text: str) -> frozenset[int]:
@@ -105,7 +105,7 @@ def _lines_of(parts: ModuleParts, name: str) -> Iterator[int]:
 
 def _named_in(texts: Iterable[str]) -> set[str]:
     """Return every name and string in the problem's files: what they may call of the kernel file."""
-    found = set[str]()
+    names = set[str]()
     for text in texts:
         try:
             tree = syntax_of(text)
@@ -113,14 +113,14 @@ def _named_in(texts: Iterable[str]) -> set[str]:
             continue
         for node in ast.walk(tree):
             if isinstance(node, ast.Name):
-                found.add(node.id)
+                names.add(node.id)
             elif isinstance(node, ast.Attribute):
-                found.add(node.attr)
+                names.add(node.attr)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(node.value.partition(".")[0])
+                names.add(node.value.partition(".")[0])
             elif isinstance(node, ast.ImportFrom):
-                found.update(alias.name for alias in node.names)
-    return found
+                names.update(alias.name for alias in node.names)
+    return names
 
 
 def _fixed_names(bounds: Bounds, parts: ModuleParts) -> list[str]:
@@ -179,10 +179,12 @@ def _import_change(base: ModuleParts, new: ModuleParts) -> str | None:
         for node in nodes:
             if isinstance(node, ast.ClassDef) and name not in base.definitions:
                 return f"{name} is a new class; only functions and constants may be added"
-            known = {ast.dump(e) for old in base.definitions.get(name, ()) for e in _run_at_import(old)}
+            base_expressions = {
+                ast.dump(e) for old in base.definitions.get(name, ()) for e in _run_at_import(old)
+            }
             for expression in _run_at_import(node):
                 called = _foreign_call(expression, callable_names)
-                if called is not None and ast.dump(expression) not in known:
+                if called is not None and ast.dump(expression) not in base_expressions:
                     return f"{called} would be called when the file is imported"
     return None
 

@@ -42,16 +42,18 @@ class EditorModels:
             message = f"{where} was not done after {settings.longest_seconds:g} s."
             raise ModelCallError(message, final=True) from None
         counted = reply.tokens_in is not None and reply.tokens_out is not None
-        asked = bool(reply.text) or not reply.fault
+        was_sent = bool(reply.text) or not reply.fault
         tokens_in = (
-            reply.tokens_in if reply.tokens_in is not None else estimated_tokens(len(system + user)) * asked
+            reply.tokens_in
+            if reply.tokens_in is not None
+            else estimated_tokens(len(system + user)) * was_sent
         )
         tokens_out = reply.tokens_out if reply.tokens_out is not None else estimated_tokens(len(reply.text))
         fault, final = _fault(reply, settings.answer_tokens)
         if fault:
             raise ModelCallError(
                 f"{where} {fault}", final=final, tokens_in=tokens_in, tokens_out=tokens_out,
-                estimated=not counted and asked,
+                estimated=not counted and was_sent,
             )  # fmt: skip
         return Answer(reply.text, tokens_in, tokens_out, estimated=not counted)
 

@@ -40,7 +40,7 @@ def read_edits(answer: str) -> list[Replacement]:
     Raises:
         InvalidAnswerError: there are none, or one is not finished.
     """
-    found: dict[Replacement, None] = {}
+    replacements: dict[Replacement, None] = {}
     search: list[str] | None = None
     replace: list[str] | None = None
     for line in split_lines(answer).texts:
@@ -49,17 +49,17 @@ def read_edits(answer: str) -> list[Replacement]:
         elif search is not None and replace is None and _MIDDLE.match(line):
             replace = []
         elif search is not None and replace is not None and _TAIL.match(line):
-            found.setdefault(Replacement(without_fences(search), without_fences(replace)))
+            replacements.setdefault(Replacement(without_fences(search), without_fences(replace)))
             search = replace = None
         elif search is not None:
             (search if replace is None else replace).append(line)
-        if len(found) > MOST_BLOCKS:
+        if len(replacements) > MOST_BLOCKS:
             raise InvalidAnswerError(f"the answer has more than {MOST_BLOCKS} edits")
     if search is not None:
         raise InvalidAnswerError("the answer ends inside an edit")
-    if not found:
+    if not replacements:
         raise InvalidAnswerError("the answer holds no edits")
-    return list(found)
+    return list(replacements)
 
 
 def without_fences(lines: list[str]) -> tuple[str, ...]:
@@ -92,30 +92,30 @@ def apply_edits(text: str, edits: list[Replacement]) -> str:
 
 def _place(lines: tuple[str, ...], search: tuple[str, ...]) -> tuple[int, str]:
     """Find ``search`` in ``lines``; return its index and the indent that it lacks there."""
-    found = []
+    places = []
     for at in range(len(lines) - len(search) + 1):
         indent = _missing_indent(lines[at : at + len(search)], search)
         if indent is not None:
-            found.append((at, indent))
-    exact = [place for place in found if not place[1]]
-    found = exact or found
-    if not found:
+            places.append((at, indent))
+    exact = [place for place in places if not place[1]]
+    places = exact or places
+    if not places:
         raise InvalidAnswerError(f"an edit changes lines that are not in the file: {_shown(search)}")
-    if len(found) > 1:
-        raise InvalidAnswerError(f"an edit fits {len(found)} places in the file: {_shown(search)}")
-    return found[0]
+    if len(places) > 1:
+        raise InvalidAnswerError(f"an edit fits {len(places)} places in the file: {_shown(search)}")
+    return places[0]
 
 
 def _missing_indent(lines: tuple[str, ...], search: tuple[str, ...]) -> str | None:
     indents = set()
-    for line, wanted in zip(lines, search, strict=True):
-        if not wanted.strip() or not line.strip():
-            if wanted.strip() or line.strip():
+    for line, pattern in zip(lines, search, strict=True):
+        if not pattern.strip() or not line.strip():
+            if pattern.strip() or line.strip():
                 return None
             continue
-        if not line.rstrip().endswith(wanted):
+        if not line.rstrip().endswith(pattern):
             return None
-        before = line.rstrip()[: len(line.rstrip()) - len(wanted)]
+        before = line.rstrip()[: len(line.rstrip()) - len(pattern)]
         if before.strip():
             return None
         indents.add(before)

@@ -110,9 +110,9 @@ def coder_text(
     the items fits it."""
     for item in _nearest_first([i for i in experience.items if i.change], plan):
         pair = item.pair
-        made = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
-        if made is not None:
-            before, after = node.text, made.text
+        result = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
+        if result is not None:
+            before, after = node.text, result.text
             if share == "kernel":
                 before, after = (kernel_alone(text, node.kernel.name) for text in (before, after))
             change, left_out = short_change(before, after, lines)
@@ -123,8 +123,8 @@ def coder_text(
 
 def _nearest_first(items: Sequence[ExperienceItem], plan: str) -> list[ExperienceItem]:
     """Return the items by how many words they share with the plan; those that share none are left out."""
-    wanted = _words(plan)
-    scored = [(len(wanted & _item_words(item)), -place, item) for place, item in enumerate(items)]
+    words = _words(plan)
+    scored = [(len(words & _item_words(item)), -place, item) for place, item in enumerate(items)]
     return [item for shared, _, item in sorted(scored, key=lambda s: (-s[0], -s[1])) if shared]
 
 

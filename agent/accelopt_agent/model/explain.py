@@ -30,7 +30,7 @@ async def explain(
     *,
     book: Callable[[ModelCall], None] | None = None,
     backoff_seconds: float = 1.0,
-    asked: ModelQuery = query_model,
+    query: ModelQuery = query_model,
 ) -> str:
     """Ask the summarizer why ``suggestion`` is faster, given the measurements of both ``versions``. ``book`` receives
     the ledger's entry.
@@ -41,7 +41,7 @@ async def explain(
     system = render(f"{suggestion.dialect}/summarizer", target=suggestion.target)
     user = summarizer_user(suggestion, versions, settings.share)
     booked = book or (lambda call: None)
-    text, _ = await query_booked(asked, "summarizer", settings, system, user, booked, backoff_seconds)
+    text, _ = await query_booked(query, "summarizer", settings, system, user, booked, backoff_seconds)
     return text.strip()
 
 

@@ -37,7 +37,7 @@ async def write_first_kernel(
     *,
     attempts: int = 8,
     backoff_seconds: float = 1.0,
-    asked: ModelQuery = query_model,
+    query: ModelQuery = query_model,
 ) -> FirstKernel:
     """Ask the coder for a file with ``ModelNew`` that does what ``Model`` of ``reference`` does, and after each fault
     the debugger for another one. ``check`` returns what is wrong with a file, "" for nothing; ``meter`` books the
@@ -51,7 +51,7 @@ async def write_first_kernel(
         user = _question(reference, last, faults[-1] if faults else "")
         try:
             answer, _ = await query_booked(
-                asked, role, team.of(role), system, user, meter.book, backoff_seconds
+                query, role, team.of(role), system, user, meter.book, backoff_seconds
             )
         except ModelCallError as error:
             faults.append(str(error))

@@ -22,8 +22,8 @@ _HIDDEN = "(key)"
 def api_key(settings: ModelSettings, environ: Mapping[str, str] | None = None) -> str | None:
     """Return the key for the settings' address, from the environment or the system keyring; None where there
     is none."""
-    found = (os.environ if environ is None else environ).get(settings.key_variable, "").strip()
-    return found or _from_keyring(settings.base_url)
+    key = (os.environ if environ is None else environ).get(settings.key_variable, "").strip()
+    return key or _from_keyring(settings.base_url)
 
 
 def keep_key(base_url: str, key: str) -> bool:
@@ -47,10 +47,10 @@ def _from_keyring(user: str) -> str | None:
     except ImportError:
         return None
     try:
-        found: str | None = keyring.get_password(KEYRING_SERVICE, user)
+        key: str | None = keyring.get_password(KEYRING_SERVICE, user)
     except KeyringError:
         return None
-    return found
+    return key
 
 
 def without_key(text: str, key: str | None) -> str:

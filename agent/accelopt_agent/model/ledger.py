@@ -26,7 +26,7 @@ def ledger_entry(
 
 
 async def query_booked(
-    asked: ModelQuery,
+    query: ModelQuery,
     role: str,
     settings: ModelSettings,
     system: str,
@@ -34,15 +34,15 @@ async def query_booked(
     book: Callable[[ModelCall], None],
     backoff_seconds: float = 1.0,
 ) -> tuple[str, ModelCall]:
-    """Send a query by ``asked``; return the answer's text and the entry that ``book`` got, which gets one of a fault
+    """Send a query by ``query``; return the answer's text and the entry that ``book`` got, which gets one of a fault
     too.
 
     Raises:
-        ModelCallError: as ``asked``.
+        ModelCallError: as ``query``.
     """
     started = time.monotonic()
     try:
-        answer = await asked(settings, system, user, backoff_seconds=backoff_seconds)
+        answer = await query(settings, system, user, backoff_seconds=backoff_seconds)
     except ModelCallError as fault:
         book(ledger_entry(role, settings, fault, time.monotonic() - started))
         raise

@@ -34,8 +34,8 @@ class Plan:
         return rest.strip() if where and rest.strip() else self.text.strip()
 
 
-def parse_plan(answer: str, text: str, bounds: Bounds, shown: tuple[int, int] | None = None) -> Plan:
-    """Read the planner's answer about the version ``text``, of which it was shown the lines ``shown``.
+def parse_plan(answer: str, text: str, bounds: Bounds, visible: tuple[int, int] | None = None) -> Plan:
+    """Read the planner's answer about the version ``text``, of which it was shown the lines ``visible``.
 
     Raises:
         InvalidAnswerError: it names nothing to change, what is not there, or what may not change.
@@ -45,7 +45,7 @@ def parse_plan(answer: str, text: str, bounds: Bounds, shown: tuple[int, int] | 
         anchors = parse_anchors(answer, text)
         fixed = fixed_lines(bounds, text)
         for anchor in anchors:
-            if shown is not None and (anchor.first < shown[0] or anchor.last > shown[1]):
+            if visible is not None and (anchor.first < visible[0] or anchor.last > visible[1]):
                 raise InvalidAnswerError(
                     f"the plan names lines {anchor.first}-{anchor.last}, which it was not shown"
                 )
@@ -54,18 +54,18 @@ def parse_plan(answer: str, text: str, bounds: Bounds, shown: tuple[int, int] | 
                     raise InvalidAnswerError(f"line {line} may not change: {fixed[line]}")
         return Plan(answer, anchors)
     parts = read_parts(text)
-    named = _NAME.findall(match[1].partition("(")[0].partition(". ")[0])
-    known = tuple(dict.fromkeys(n for n in named if n in parts.definitions))
-    if not known and "file" not in [n.lower() for n in named]:
+    names = _NAME.findall(match[1].partition("(")[0].partition(". ")[0])
+    definitions = tuple(dict.fromkeys(n for n in names if n in parts.definitions))
+    if not definitions and "file" not in [n.lower() for n in names]:
         raise InvalidAnswerError(
             f"the plan rewrites {match[1].strip()[:40] or 'nothing'}, which the file does not have"
         )
     fixed = fixed_lines(bounds, text)
-    for name in known:
+    for name in definitions:
         if (why := fixed.get(parts.definitions[name][-1].lineno)) is not None:
             whose = " ".join("it" if word == name else word for word in why.split())
             raise InvalidAnswerError(f"{name} may not change: {whose}")
-    return Plan(answer, (), known)
+    return Plan(answer, (), definitions)
 
 
 def apply_answer(text: str, plan: Plan, answer: str, bounds: Bounds) -> str:

@@ -26,9 +26,9 @@ def render(name: str, **values: str) -> str:
     Raises:
         ValueError: values are missing, or the prompt has no place for one.
     """
-    wanted = placeholders(name)
-    if wanted != values.keys():
-        missing, extra = sorted(wanted - values.keys()), sorted(values.keys() - wanted)
+    names = placeholders(name)
+    if names != values.keys():
+        missing, extra = sorted(names - values.keys()), sorted(values.keys() - names)
         raise ValueError(f"prompt {name}: missing {missing}, no place for {extra}")
     return _PLACEHOLDER.sub(lambda match: values[match.group(1)], template(name))
 

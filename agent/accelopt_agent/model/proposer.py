@@ -62,13 +62,13 @@ class ModelProposer:
         *,
         backoff_seconds: float = 1.0,
         wishes: str = "",
-        asked: ModelQuery = query_model,
+        query: ModelQuery = query_model,
         experience: ExperienceSource | None = None,
         file: Callable[[], KernelFile] | None = None,
     ) -> None:
         self._team = settings if isinstance(settings, ModelTeam) else same_for_all(settings)
         self._meter, self._target, self._backoff, self._wishes = meter, target, backoff_seconds, wishes
-        self._asked, self._file = asked, file
+        self._asked, self._file = query, file
         self._experience = experience or ExperienceSource(None, target)
         self._known_bounds: dict[str, Bounds] = {}
         self._questions: Counter[str] = Counter()  # by version
@@ -201,11 +201,11 @@ class ModelProposer:
         self, node: Node, plan: Plan, bounds: Bounds, briefing: Briefing, answer: str
     ) -> str:
         """Apply ``answer`` to the file; where it is invalid, let the debugger correct it."""
-        for left in range(self._team.repairs, -1, -1):
+        for repairs in range(self._team.repairs, -1, -1):
             try:
                 return checked(node, bounds, apply_answer(node.text, plan, answer, bounds))
             except InvalidAnswerError as bad:
-                if not left:
+                if not repairs:
                     raise
                 error = str(bad)
             user = debugger_answer_user(node, plan, answer, error, self._team.debugger.share, briefing)

@@ -53,23 +53,23 @@ def _code(answer: str) -> str:
 
 def _spans(text: str) -> dict[str, tuple[int, int]]:
     """Map the definitions of the top level to their lines (0-based, exclusive), decorators included."""
-    found: dict[str, tuple[int, int]] = {}
+    spans: dict[str, tuple[int, int]] = {}
     for statement in syntax_of(text).body:
         name = name_of(statement)
         if name is not None:
             first = min(
                 [d.lineno for d in getattr(statement, "decorator_list", [])], default=statement.lineno
             )
-            found[name] = (first - 1, statement.end_lineno or statement.lineno)
-    return found
+            spans[name] = (first - 1, statement.end_lineno or statement.lineno)
+    return spans
 
 
 def _merged(base_text: str, code: str) -> str:
     lines, spans = list(split_lines(base_text).texts), _spans(base_text)
     answered, places = split_lines(code).texts, _spans(code)
     parts = read_parts(code)
-    known = {ast.unparse(node) for node in read_parts(base_text).imports}
-    imports = [ast.unparse(n) for n in parts.imports if ast.unparse(n) not in known]
+    base_imports = {ast.unparse(node) for node in read_parts(base_text).imports}
+    imports = [ast.unparse(n) for n in parts.imports if ast.unparse(n) not in base_imports]
     edits: list[tuple[int, int, list[str]]] = []
     added: list[str] = []
     for name, (first, end) in places.items():

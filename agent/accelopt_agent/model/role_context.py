@@ -26,10 +26,10 @@ def planner_window(node: Node, unusable: Sequence[str] = (), share: Share = "fil
     """List what was tried on ``node``, the plans and answers that could not be used, and the fastest versions of the
     whole search, the two fastest with their net change; in Markdown."""
     children = [_line(child, node) for child in _newest(node.children)]
-    known = list(node.root.walk())
-    ranked = sorted((n for n in known if n.parent is not None and n.sound), key=lambda n: n.us)
+    versions = list(node.root.walk())
+    ranked = sorted((n for n in versions if n.parent is not None and n.sound), key=lambda n: n.us)
     best = [_line(n, node.root) for n in ranked[:VERSIONS_SHOWN] if n is not node and n not in node.children]
-    failed = [n for n in known if n.failure is not None and n.parent is not node]
+    failed = [n for n in versions if n.failure is not None and n.parent is not node]
     parts = [
         _list("Tried on this version", children),
         _list(

@@ -42,17 +42,17 @@ def planner_user(node: Node, settings: ModelSettings, briefing: Briefing | None 
     """Build the planner's prompt. What changes least comes first: the file, the problem, the measurements, the
     dialect's functions, what the memory knows of like kernels, the rewrites tried, and this question's line of
     attack."""
-    told = briefing or Briefing()
+    brief = briefing or Briefing()
     first, last = visible_lines(node, settings.share)
     return render(
         "planner_user",
         kernel=node.kernel.name,
-        file=fenced(numbered(node.text, first, last, told.hidden)),
-        problem=_section(told.problem if settings.share == "file" else ""),
+        file=fenced(numbered(node.text, first, last, brief.hidden)),
+        problem=_section(brief.problem if settings.share == "file" else ""),
         digest=digests(node.measurement, _others(node, settings.share)),
         functions=dialect_text(node.kernel, node.measurement.bound, node.text),
-        tried=told.experience + planner_window(node, told.unusable, settings.share),
-        attack=told.attack + (f"The person asks: {told.wishes}\n" if told.wishes else ""),
+        tried=brief.experience + planner_window(node, brief.unusable, settings.share),
+        attack=brief.attack + (f"The person asks: {brief.wishes}\n" if brief.wishes else ""),
     )
 
 
@@ -80,12 +80,12 @@ def coder_user(
     lines = split_lines(node.text).texts
     planned = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in plan.anchors or [Anchor(first, last)])
     count = len(plan.anchors)
-    told = briefing or Briefing()
+    brief = briefing or Briefing()
     return render(
         "coder_user" if plan.anchors else "coder_rewrite_user",
         kernel=node.kernel.name,
-        file=fenced(text_with_anchors(node.text, plan.anchors, first, last, told.hidden)),
-        problem=_section(told.problem if share == "file" else ""),
+        file=fenced(text_with_anchors(node.text, plan.anchors, first, last, brief.hidden)),
+        problem=_section(brief.problem if share == "file" else ""),
         arguments=_section(_arguments(node, share)),
         functions=dialect_text(node.kernel, node.measurement.bound, planned, plan.instruction),
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, planned, plan.instruction)),
@@ -122,18 +122,18 @@ def debugger_user(node: Node, settings: ModelSettings, briefing: Briefing | None
     """Build the debugger's prompt for a version that failed: the whole last change, its siblings, the exact error, and
     on which cases it was right."""
     first, last = visible_lines(node, settings.share)
-    told = briefing or Briefing()
-    shown = text_with_anchors(node.text, (), first, last, told.hidden)
+    brief = briefing or Briefing()
+    code = text_with_anchors(node.text, (), first, last, brief.hidden)
     failure = node.failure or Failure("", "")
     near = f"{failure.message}\n{node.step[1] if node.step else ''}"
     return render(
         "debugger_user",
         kernel=node.kernel.name,
-        file=fenced(shown),
-        problem=_section(told.problem if settings.share == "file" else ""),
+        file=fenced(code),
+        problem=_section(brief.problem if settings.share == "file" else ""),
         arguments=_section(_arguments(node.parent or node, settings.share)),
         change=shown_change(node, settings.share, DEBUG_LINES),
-        functions=dialect_text(node.kernel, node.measurement.bound, shown, near),
+        functions=dialect_text(node.kernel, node.measurement.bound, code, near),
         window=debugger_window(node),
         mistakes=mistakes_section(near_mistakes(node.kernel.dialect, failure.message)),
         error=f"{failure.code}: {failure.message}",
@@ -181,6 +181,6 @@ def near_mistakes(dialect: Dialect, *texts: str) -> list[KnownMistake]:
     return [m for _, m in near[:MISTAKES_SHOWN]]
 
 
-def mistakes_section(found: list[KnownMistake]) -> str:
+def mistakes_section(entries: list[KnownMistake]) -> str:
     """Format the mistakes as a Markdown list with its head for a prompt; empty where there are none."""
-    return "Take care:\n" + "\n".join(f"- {m.text}" for m in found) + "\n\n" if found else ""
+    return "Take care:\n" + "\n".join(f"- {m.text}" for m in entries) + "\n\n" if entries else ""

@@ -35,8 +35,8 @@ def target_text(name: str) -> str:
     else:
         lines = [f"- {target.title}"]
         for part in _PARTS:
-            told = ", ".join(_entries(target.data.get(part, {})))
-            lines += [f"- {part.replace('_', ' ')}: {told}"] if told else []
+            entries = ", ".join(_entries(target.data.get(part, {})))
+            lines += [f"- {part.replace('_', ' ')}: {entries}"] if entries else []
     return "\n".join(lines)
 
 
@@ -49,5 +49,5 @@ def _entries(part: Mapping[str, Any]) -> Iterator[str]:
 def _figure(name: str, value: float, unit: str) -> str:
     rate = unit.endswith(("/s", "Hz"))
     scale, letter = next(((s, x) for s, x in _SCALES if rate and value >= max(s, 1e5)), (1.0, ""))
-    shown = f"{value / scale:.4g}" if scale > 1 or value % 1 else f"{value:.0f}"
-    return f"{name.replace('_', ' ').replace('.', ' ')} {shown} {letter}{unit}".strip()
+    figure = f"{value / scale:.4g}" if scale > 1 or value % 1 else f"{value:.0f}"
+    return f"{name.replace('_', ' ').replace('.', ' ')} {figure} {letter}{unit}".strip()

@@ -99,15 +99,15 @@ def proposals(
     except (cst.ParserSyntaxError, KernelNotFoundError, RecursionError) as error:
         logger.info("no rewrites for %s: %s", kernel.name, error)
         return
-    seen, told, variants = {text}, set[tuple[str, str]](), list[Candidate]()
+    texts, offers, variants = {text}, set[tuple[str, str]](), list[Candidate]()
     for rule in _promising(kernel, measurement):
         try:
             for candidate in (*_candidates_and_everywhere(rule, subject), *_after_others(rule, subject)):
-                if candidate.text not in seen:
-                    seen.add(candidate.text)
-                    if (candidate.origin, candidate.summary) in told:
+                if candidate.text not in texts:
+                    texts.add(candidate.text)
+                    if (candidate.origin, candidate.summary) in offers:
                         candidate = _with_place(candidate, text)
-                    told.add((candidate.origin, candidate.summary))
+                    offers.add((candidate.origin, candidate.summary))
                     if candidate.variant:
                         variants.append(candidate)
                     else:
@@ -145,11 +145,11 @@ def _promising(kernel: Kernel, measurement: KernelMeasurement | None) -> list[Ru
 
 def _candidates(rule: Rule, subject: RuleContext) -> Iterator[Candidate]:
     """Yield what a rule makes of a kernel as it is written or, if that is nothing, with its indices written out."""
-    found = False
+    any_candidate = False
     for candidate in _of_reading(rule, subject):
-        found = True
+        any_candidate = True
         yield candidate
-    if not found and (plain := subject.analysis(_plain)) is not None:
+    if not any_candidate and (plain := subject.analysis(_plain)) is not None:
         for candidate in _of_reading(rule, plain):
             yield replace(candidate, text=without_gaps(candidate.text))
 

@@ -80,16 +80,16 @@ class Meter:
     @property
     def seconds_left(self) -> float | None:
         """Seconds until the time is up, at least 0; None without a limit and while it rests."""
-        left = self.time_left()
-        return None if left is None else max(0.0, left)
+        rest = self.time_left()
+        return None if rest is None else max(0.0, rest)
 
     @property
     def keeps_rest_for_check(self) -> bool:
         """Whether no more time is left than a check may need: as much as the longest so far took."""
-        seconds, left = self.budget.seconds, self.seconds_left
-        if seconds is None or left is None:
+        seconds, rest = self.budget.seconds, self.seconds_left
+        if seconds is None or rest is None:
             return False
-        return left <= min(self._longest_check or CHECK_SHARE * seconds, MOST_FOR_CHECK * seconds)
+        return rest <= min(self._longest_check or CHECK_SHARE * seconds, MOST_FOR_CHECK * seconds)
 
     @contextmanager
     def checking(self) -> Iterator[None]:
@@ -118,10 +118,10 @@ class Meter:
     def tries_left(self) -> float:
         """How many candidates can still be tried: the rest of the budget, or fewer where the time allows no more when
         each takes as long as those so far."""
-        left, tried = self.seconds_left, self.candidates
-        if left is None or not tried:
+        rest, tried = self.seconds_left, self.candidates
+        if rest is None or not tried:
             return self.candidates_left
-        return min(self.candidates_left, left * tried / max(self._clock() - self._started, 1e-9))
+        return min(self.candidates_left, rest * tried / max(self._clock() - self._started, 1e-9))
 
     def spent(self) -> str | None:
         """Name the reached limit without which no work can go on, as one line; None if none is reached."""

@@ -82,10 +82,10 @@ async def until_stopped(
                 raise SearchStoppedError(control.reason)
             step = asyncio.ensure_future(anext(events))
             while not step.done():
-                left = seconds_left()
-                if left is not None and left <= -LAST_CHECK:
+                rest = seconds_left()
+                if rest is not None and rest <= -LAST_CHECK:
                     raise OutOfTimeError
-                limit = None if left is None else left + LAST_CHECK
+                limit = None if rest is None else rest + LAST_CHECK
                 try:
                     await control.unless_stopped(asyncio.wait({step}, timeout=limit))
                 except SearchStoppedError:

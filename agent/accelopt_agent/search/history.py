@@ -148,8 +148,8 @@ def _latency(data: dict[str, Any]) -> Latency:
     return from_plain(Latency, data["latency"])
 
 
-def _calls(kept: Any) -> tuple[ModelCall, ...]:
+def _calls(entries: Any) -> tuple[ModelCall, ...]:
     try:
-        return tuple(from_plain(ModelCall, call) for call in kept or ())
+        return tuple(from_plain(ModelCall, call) for call in entries or ())
     except (TypeError, ValueError):
         return ()

@@ -159,9 +159,9 @@ class KernelSearch:
         left than the check of the best version may need, measured ones are still validated."""
         while True:
             free = self._scheduler.free
-            left = self._meter.candidates_left - self._scheduler.count(TryCandidate)
+            rest = self._meter.candidates_left - self._scheduler.count(TryCandidate)
             check_only = self._meter.keeps_rest_for_check and self.strategy.unchecked() is not None
-            if left <= 0 or check_only or self._goal_reached():
+            if rest <= 0 or check_only or self._goal_reached():
                 free = Capacity(False, False, free.validations)
             running = self._scheduler.count(TryCandidate)
             step = self.strategy.choose(replace(free, candidates=self._meter.tries_left - running))
@@ -364,9 +364,9 @@ class KernelSearch:
             pair = await interruptible(pair_of, suggestion)
         except (ValueError, RecursionError):  # the kernel is gone from the text, or it is nested too deep
             return
-        begun = [known for known in self._taught if pair.steps[: len(known.steps)] == known.steps]
-        self._taught = [known for known in self._taught if known not in begun] + [pair]
-        await self._recorder.checked_pair(pair, [known.id for known in begun])
+        begun = [earlier for earlier in self._taught if pair.steps[: len(earlier.steps)] == earlier.steps]
+        self._taught = [earlier for earlier in self._taught if earlier not in begun] + [pair]
+        await self._recorder.checked_pair(pair, [earlier.id for earlier in begun])
 
     async def _write_lessons(self) -> None:
         """Have the summarizer say why the best checked versions are faster, and the worst ones slower, and keep that
@@ -386,9 +386,9 @@ class KernelSearch:
                 await self._recorder.lesson(suggestion, text)
             elif version is slow:
                 moved = MeasuredVersions(slow.measurement, fast.measurement).moved()
-                if said := lesson_line(text, slow.text, fast.text, [name for name, _, _ in moved]):
+                if line := lesson_line(text, slow.text, fast.text, [name for name, _, _ in moved]):
                     await self._recorder.trap_lesson(
-                        self.root, version.fingerprint, self.request.target, said
+                        self.root, version.fingerprint, self.request.target, line
                     )
 
     async def _refuse(self, node: Node, candidate: Candidate, failure: Failure) -> None:

@@ -95,10 +95,10 @@ class Node:
     @property
     def compared(self) -> Latency:
         """The time by which versions are compared: that of the launch, or of its share in a much larger one."""
-        found = self.measurement.quantities.get(AT_SCALE)
-        if self.measurement.latency.us is None or found is None or not self.compared_at_scale:
+        launch_time = self.measurement.quantities.get(AT_SCALE)
+        if self.measurement.latency.us is None or launch_time is None or not self.compared_at_scale:
             return self.measurement.latency
-        return Latency(found.value, found.low, found.high, found.known)
+        return Latency(launch_time.value, launch_time.low, launch_time.high, launch_time.known)
 
     @property
     def together(self) -> Latency:

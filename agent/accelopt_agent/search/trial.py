@@ -94,8 +94,8 @@ class Trial:
             before, after = self.parent.measurement.quantities.get(name), measured.quantities.get(name)
             if before is None or after is None or before.value is None or after.value is None:
                 continue
-            kept = after.value < before.value if way == "down" else after.value > before.value
-            unexpected = "" if kept else f", expected {way}"
+            as_expected = after.value < before.value if way == "down" else after.value > before.value
+            unexpected = "" if as_expected else f", expected {way}"
             parts.append(f"{name} {before.value:.6g} to {after.value:.6g}{unexpected}")
         return "; ".join(parts)
 

@@ -32,28 +32,28 @@ LEFT = 0.25
 
 def node_of_trial(
     trial: Trial,
-    found: KernelMeasurement | CostUnavailableError,
+    outcome: KernelMeasurement | CostUnavailableError,
     root: Node,
     texts: VersionTexts,
     target: str,
 ) -> Node:
-    """Build the node of ``trial`` in the search from ``root``. It is a failed one where ``found`` is an error or has
+    """Build the node of ``trial`` in the search from ``root``. It is a failed one where ``outcome`` is an error or has
     one."""
     candidate, failure = trial.composed, None
-    if isinstance(found, CostUnavailableError):
-        failure = Failure(found.code, str(found))
+    if isinstance(outcome, CostUnavailableError):
+        failure = Failure(outcome.code, str(outcome))
         measurement = replace(
             trial.parent.measurement,
             latency=Latency(),
-            correctness=Correctness("failed", str(found)),
+            correctness=Correctness("failed", str(outcome)),
             percent_of_peak=None,
         )
     else:
-        measurement = found
-        rest = found.quantities.get(REST_AT_SCALE if root.compared_at_scale else REST)
+        measurement = outcome
+        rest = outcome.quantities.get(REST_AT_SCALE if root.compared_at_scale else REST)
         if rest is not None and root.rest.us is None:
             root.rest = Latency(rest.value, rest.low, rest.high, rest.known)
-        if (fault := found.fault) is not None:
+        if (fault := outcome.fault) is not None:
             failure = Failure(fault.code, fault.message)
     node = Node(
         candidate.text,
@@ -126,14 +126,14 @@ def outcome_of(trial: Trial, node: Node, root: Node, target: str) -> Outcome:
     """Return what became of ``trial``, which made ``node``, for the memory's table."""
     alike = trial.parent.changes_more == node.changes_more
     before, after = (n.compared.us or math.inf if alike else n.us for n in (trial.parent, node))
-    known = trial.parent.failure is None and 0 < before < math.inf and 0 < after < math.inf
+    is_comparable = trial.parent.failure is None and 0 < before < math.inf and 0 < after < math.inf
     return Outcome(
         item=trial.item,
         task=root.kernel.content_hash,
         bound=trial.parent.measurement.bound,
         dialect=root.kernel.dialect,
         target=target,
-        log_ratio=math.log(after / before) if known and node.failure is None else None,
+        log_ratio=math.log(after / before) if is_comparable and node.failure is None else None,
         rewrite=node.fingerprint,
         failed=node.failure is not None,
     )
@@ -197,11 +197,11 @@ def lasting_steps(node: Node) -> list[str]:
     steps: list[str] = []
     at = node
     while at.parent is not None:
-        made = at
+        version = at
         while at.repair and at.parent is not None:
             at = at.parent
         before = at.parent or node.root
-        share = share_kept(before.text, made.text, node.text)
+        share = share_kept(before.text, version.text, node.text)
         if at.step is not None and (share is None or share >= LEFT):
             steps.insert(0, at.step[1])
         at = before
@@ -212,19 +212,19 @@ def net_summary(base_text: str, text: str, steps: Sequence[str]) -> str:
     """Return the ``steps`` from ``base_text`` to ``text`` as one sentence: repeated steps once, many counted, and
     before them which kernels stand in the place of which."""
     steps = list(dict.fromkeys(_bare(part) for step in steps for part in step.split(THEN)))
-    told = THEN.join(steps[:STEPS_TOLD])
+    sentence = THEN.join(steps[:STEPS_TOLD])
     if len(steps) > STEPS_TOLD:
-        told += f"; and {len(steps) - STEPS_TOLD} more"
+        sentence += f"; and {len(steps) - STEPS_TOLD} more"
     before, after = (
         {k.name for k in find_kernels(t).kernels if not k.device_function} for t in (base_text, text)
     )
     gone, added = sorted(before - after), sorted(after - before)
     if not gone:
-        return told
+        return sentence
     return (
-        f"{_listed(added)} in place of {_listed(gone)}: {told}"
+        f"{_listed(added)} in place of {_listed(gone)}: {sentence}"
         if added
-        else f"without {_listed(gone)}: {told}"
+        else f"without {_listed(gone)}: {sentence}"
     )
 
 

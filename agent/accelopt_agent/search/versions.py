@@ -31,10 +31,10 @@ class MeasuredVersions:
 
     def moves(self, most: int = MOVES_KEPT) -> tuple[CounterMove, ...]:
         """Return the ``most`` counters that changed most, as a pair keeps them."""
-        kept = [(name, a, b) for name, a, b in self.moved() if a.known is b.known][:most]
+        counters = [(name, a, b) for name, a, b in self.moved() if a.known is b.known][:most]
         return tuple(
             CounterMove(name, float(a.value or 0.0), float(b.value or 0.0), a.unit, a.known)
-            for name, a, b in kept
+            for name, a, b in counters
         )
 
     def unmoved(self) -> list[str]:
@@ -45,8 +45,8 @@ class MeasuredVersions:
         if self.slow is None or self.fast is None:
             return []
         slow, fast = self.slow.quantities, self.fast.quantities
-        known = ((name, slow[name], fast[name]) for name in slow if name in fast)
-        return [(n, a, b) for n, a, b in known if a.value is not None and b.value is not None]
+        pairs = ((name, slow[name], fast[name]) for name in slow if name in fast)
+        return [(n, a, b) for n, a, b in pairs if a.value is not None and b.value is not None]
 
 
 def measured_versions(memory: Memory, suggestion: Suggestion) -> MeasuredVersions:

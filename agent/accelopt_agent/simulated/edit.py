@@ -41,8 +41,8 @@ def edit_of(before: str, candidate: Candidate) -> Edit:
     return edited(before, candidate.text, f"{candidate.summary} {_costs(candidate.expects)}")
 
 
-def edited(before: str, after: str, said: str) -> Edit:
-    """Return the difference of two files as an edit; ``said`` is the plan in words."""
+def edited(before: str, after: str, plan: str) -> Edit:
+    """Return the difference of two files as an edit; ``plan`` is the plan in words."""
     old, new = split_lines(before).texts, split_lines(after).texts
     places: list[tuple[int, int, int, int]] = []
     for tag, low, high, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
@@ -57,8 +57,8 @@ def edited(before: str, after: str, said: str) -> Edit:
         places.append((low, high, start, end))
     anchors = tuple(Anchor(low + 1, high) for low, high, _, _ in places)
     changes = tuple(new[start:end] for _, _, start, end in places)
-    named = ", ".join(f"{a.first}-{a.last}" for a in anchors)
-    return Edit(f"LINES {named}\n{said}", before, after, anchors, changes)
+    ranges = ", ".join(f"{a.first}-{a.last}" for a in anchors)
+    return Edit(f"LINES {ranges}\n{plan}", before, after, anchors, changes)
 
 
 def _costs(expects: Mapping[str, str]) -> str:

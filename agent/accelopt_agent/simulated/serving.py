@@ -39,9 +39,9 @@ def serving(answering: Answering, model: str) -> Iterator[str]:
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length") or 0)
             try:
-                asked = json.loads(self.rfile.read(length)) if length <= _MOST_BYTES else {}
-                said = {m["role"]: m["content"] for m in asked["messages"]}
-                question = Question(said["system"], said["user"])
+                request = json.loads(self.rfile.read(length)) if length <= _MOST_BYTES else {}
+                messages = {m["role"]: m["content"] for m in request["messages"]}
+                question = Question(messages["system"], messages["user"])
             except (ValueError, KeyError, TypeError):
                 self._send(400, {"error": {"message": "this is no question of ours"}})
                 return
@@ -54,7 +54,7 @@ def serving(answering: Answering, model: str) -> Iterator[str]:
                     self._send(400, {"error": {"message": str(error)}})
                     return
             usage = _usage(question, answer)
-            if asked.get("stream"):
+            if request.get("stream"):
                 self._stream(answer, usage)
             else:
                 self._send(200, _whole(model, answer, usage))
@@ -142,12 +142,12 @@ class Conversation:
 
     def recording(self, answering: Answering) -> Answering:
         """Return ``answering``, of which every turn is kept here."""
-        known = {(t.question, t.count) for t in self.turns}
+        keys = {(t.question, t.count) for t in self.turns}
 
         def answered(question: Question, count: int) -> str:
             answer = answering(question, count)
-            if (question.key, count) not in known:
-                known.add((question.key, count))
+            if (question.key, count) not in keys:
+                keys.add((question.key, count))
                 self.turns.append(Turn(question.role or "", question.kernel, question.key, count, answer))
             return answer
 
@@ -158,9 +158,9 @@ class Conversation:
         for turn in self.turns:
             if (turn.question, turn.count) == (question.key, count):
                 return turn.answer
-        asked = f"{question.role or 'unknown role'} about {question.kernel or 'no kernel'}"
+        subject = f"{question.role or 'unknown role'} about {question.kernel or 'no kernel'}"
         raise NotRecordedError(
-            f"this conversation of {self.recorded} has no answer to the {asked}; record it again"
+            f"this conversation of {self.recorded} has no answer to the {subject}; record it again"
         )
 
     def save(self, path: Path) -> None:

@@ -64,8 +64,8 @@ class Question:
     @property
     def kernel(self) -> str:
         """The name of the kernel that it is about."""
-        found = _KERNEL.search(self.user)
-        return found[1] if found else ""
+        match = _KERNEL.search(self.user)
+        return match[1] if match else ""
 
     @property
     def blocks(self) -> tuple[str, ...]:
@@ -128,9 +128,9 @@ class SimulatedTeam:
     def _planned(self, question: Question) -> Edit | None:
         """Return what was planned for the question, which ends with the plan (before an answer that was
         caught)."""
-        said = {plan: question.user.rfind(plan) for plan in self._plans}
-        plan = max(said, key=lambda p: (said[p], len(p)), default=None)
-        return None if plan is None or said[plan] < 0 else self._plans[plan]
+        positions = {plan: question.user.rfind(plan) for plan in self._plans}
+        plan = max(positions, key=lambda p: (positions[p], len(p)), default=None)
+        return None if plan is None or positions[plan] < 0 else self._plans[plan]
 
     def _plan(self, question: Question, random: Random) -> str:
         edit = self._idea(question, random)
@@ -181,12 +181,12 @@ class SimulatedTeam:
 
 def _edits(text: str, kernel: Kernel) -> list[Edit]:
     """Return the rewrites of the catalogue that a team may make: inside the kernel, in a few places."""
-    found, bounds = [], bounds_of(text, kernel.name)
+    edits, bounds = [], bounds_of(text, kernel.name)
     for candidate in proposals(text, kernel):
         edit = edit_of(text, candidate)
         if len(edit.anchors) <= MOST_ANCHORS and beyond_bounds(bounds, text, edit.after) is None:
-            found.append(edit)
-    return found
+            edits.append(edit)
+    return edits
 
 
 def _tidied(text: str, kernel: Kernel) -> Edit:

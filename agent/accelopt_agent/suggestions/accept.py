@@ -177,8 +177,8 @@ def _git_moved_since(file: Path, moment: float) -> bool:
     for folder in file.absolute().parents:
         place = folder / ".git"
         if place.is_file():  # a linked worktree
-            named = place.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
-            place = folder / named
+            pointer = place.read_text("utf-8", "replace").removeprefix("gitdir:").strip()
+            place = folder / pointer
         if place.is_dir():
             notes = [place / "HEAD", place / "logs" / "HEAD"]
             return any(note.is_file() and note.stat().st_mtime >= moment for note in notes)
@@ -188,14 +188,14 @@ def _git_moved_since(file: Path, moment: float) -> bool:
 def undo(memory: Memory, suggestion: Suggestion) -> None:
     """Withdraw the pair of an accepted suggestion, count that against its steps, and offer it again, in one
     transaction. Raises MemoryUnavailableError."""
-    found = _pair_of(suggestion)
+    identifier = _pair_of(suggestion)
     with memory.transaction():
-        pair = memory.pair(found)
+        pair = memory.pair(identifier)
         items = items_of(memory, suggestion, pair)
         memory.outcomes.mark(
             sorted(items), suggestion.base_hash, suggestion.target, accepted=False, undone=True
         )
-        memory.forget(found)
+        memory.forget(identifier)
         memory.set_suggestion_state(suggestion.id, "offered")
 
 

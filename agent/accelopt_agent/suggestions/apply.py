@@ -49,11 +49,11 @@ def edits_for(current_text: str, suggestion: Suggestion) -> list[TextEdit] | App
     return edits
 
 
-def holds(text: str, base: str, wanted: str) -> bool:
-    """Return whether every function and named value that differs between ``base`` and ``wanted`` reads in ``text`` as
-    in ``wanted``."""
+def holds(text: str, base: str, target: str) -> bool:
+    """Return whether every function and named value that differs between ``base`` and ``target`` reads in ``text`` as
+    in ``target``."""
     try:
-        now, old, new = (_bodies(source) | _values(source) for source in (text, base, wanted))
+        now, old, new = (_bodies(source) | _values(source) for source in (text, base, target))
     except SyntaxError:
         return False
     changed = {name for name, _ in old.items() ^ new.items()}
@@ -61,13 +61,13 @@ def holds(text: str, base: str, wanted: str) -> bool:
 
 
 def _same_kernel(text: str, suggestion: Suggestion) -> Kernel:
-    found = find_kernels(text)
-    if any(f.code == "syntax-error" for f in found.findings):
+    discovery = find_kernels(text)
+    if any(f.code == "syntax-error" for f in discovery.findings):
         raise _RefusalError(
             "The file does not parse at the moment; repair it and apply the suggestion again."
         )
     bare = suggestion.kernel.partition("#")[0]
-    same_name = [k for k in found.kernels if k.name.partition("#")[0] == bare]
+    same_name = [k for k in discovery.kernels if k.name.partition("#")[0] == bare]
     if not same_name:
         raise _RefusalError(f"The kernel {suggestion.kernel} is no longer in the file.")
     unchanged = [k for k in same_name if k.content_hash == suggestion.base_hash]
@@ -143,11 +143,11 @@ def _move(
     for start, end in spans:
         if start < hunk.end and hunk.start < end and not _adjacent([place.get(k) for k in range(start, end)]):
             raise _RefusalError(_changed(scope))
-    found = [place[line] for line in range(hunk.start, hunk.end) if line in place]
-    between = range(found[0], found[-1] + 1) if found else range(0)
-    if not found or any(k not in found and not _says_nothing(now.texts[k]) for k in between):
+    positions = [place[line] for line in range(hunk.start, hunk.end) if line in place]
+    between = range(positions[0], positions[-1] + 1) if positions else range(0)
+    if not positions or any(k not in positions and not _says_nothing(now.texts[k]) for k in between):
         raise _RefusalError(_changed(scope))
-    runs = [(k, k + 1) for k in found]
+    runs = [(k, k + 1) for k in positions]
     joined = [runs[0]]
     for start, end in runs[1:]:
         joined[-1:] = [(joined[-1][0], end)] if joined[-1][1] == start else [joined[-1], (start, end)]
@@ -219,7 +219,7 @@ def _as_edit(hunk: _Hunk, now: Lines) -> TextEdit:
 
 def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
     """The merged text holds the suggested kernel; functions the suggestion leaves alone are untouched."""
-    wanted, base, now = (_bodies(t) for t in (suggestion.text, suggestion.base_text, current_text))
+    goal, base, now = (_bodies(t) for t in (suggestion.text, suggestion.base_text, current_text))
     try:
         merged = _bodies(result)
     except SyntaxError:
@@ -228,7 +228,7 @@ def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
         ) from None
     if not suggestion.fast_hashes <= {k.content_hash for k in find_kernels(result).kernels}:
         raise _RefusalError(f"{suggestion.kernel} no longer fits the suggestion; save and optimize again.")
-    touched = {name for name, _ in wanted.items() ^ base.items()}
+    touched = {name for name, _ in goal.items() ^ base.items()}
     for name, dump in now.items():
         if name not in touched and merged.get(name) != dump:
             raise _RefusalError(f"The suggestion would change {name} by accident; optimize the file again.")

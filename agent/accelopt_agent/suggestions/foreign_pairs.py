@@ -134,9 +134,9 @@ def _of_traces(folder: Path) -> Iterator[_Change]:
     times: dict[tuple[str, str], dict[str, dict[str, float]]] = {}
     for path in _files(folder / "traces", "*.jsonl"):
         for trace in _json_lines(path):
-            found = _timed(trace)
-            if found is not None and found[0] in solutions:
-                solution, device, workload, milliseconds = found
+            timing = _timed(trace)
+            if timing is not None and timing[0] in solutions:
+                solution, device, workload, milliseconds = timing
                 place = _text(trace, "definition"), device
                 times.setdefault(place, {}).setdefault(solution, {})[workload] = milliseconds
     if not solutions or not times:

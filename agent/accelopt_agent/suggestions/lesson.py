@@ -42,12 +42,12 @@ def kept_explanation(memory: Memory, suggestion: Suggestion, key: str) -> RunEve
 def lesson_of(memory: Memory, suggestion: Suggestion) -> str:
     """Return what the summarizer said last about the suggestion, as ``lesson_line`` does; "" where it was not asked.
     Raises MemoryUnavailableError."""
-    said = [
+    answers = [
         str(event.data.get("text", ""))
         for event in _explanations(memory, suggestion)
         if event.data.get("suggestion") == suggestion.id
     ]
-    return _lesson(suggestion, said[-1]) if said else ""
+    return _lesson(suggestion, answers[-1]) if answers else ""
 
 
 def _explanations(memory: Memory, suggestion: Suggestion) -> list[RunEvent]:
@@ -66,9 +66,9 @@ def lesson_line(text: str, slow: str, fast: str, causes: Iterable[str]) -> str:
     calls, and no word of the ``causes``, the counters that moved and what bounds the sides.
     """
     difference = [line.partition("#")[0] for line in set(source_lines(slow)) ^ set(source_lines(fast))]
-    named = _words(" ".join([*difference, *_CALLED.findall(slow + fast), *causes]))
+    words = _words(" ".join([*difference, *_CALLED.findall(slow + fast), *causes]))
     line = " ".join(text.split())
-    if not named & _words(line):
+    if not words & _words(line):
         return ""
     return line if len(line) <= LESSON_CHARACTERS else line[: LESSON_CHARACTERS - 3].rstrip() + "..."
 

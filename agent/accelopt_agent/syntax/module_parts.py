@@ -44,13 +44,13 @@ class ModuleParts:
 
     def reached(self, names: Iterable[str], but: Iterable[str] = ()) -> set[str]:
         """Return ``names`` and all definitions that they use, directly or through others; ``but`` are not entered."""
-        closed, waiting, found = set(but), [n for n in names if n in self.definitions], set[str]()
+        closed, waiting, definitions = set(but), [n for n in names if n in self.definitions], set[str]()
         while waiting:
             name = waiting.pop()
-            if name not in found and name not in closed:
-                found.add(name)
+            if name not in definitions and name not in closed:
+                definitions.add(name)
                 waiting += [u for u in self.uses(name) if u in self.definitions]
-        return found
+        return definitions
 
     def leading_to(self, name: str) -> set[str]:
         """Return ``name`` and the functions and classes that reach it."""
@@ -123,18 +123,18 @@ def _without_definitions(statement: ast.If | ast.Try, parts: ModuleParts) -> ast
     """Take the functions, classes and imports of a conditional statement out of a copy of it."""
     bare = copy.copy(statement)
     for name in ("body", "orelse", "finalbody", "handlers"):
-        kept: list[ast.AST] = []
+        children: list[ast.AST] = []
         for child in getattr(statement, name, []):
             if isinstance(child, ast.ExceptHandler):
                 handler = copy.copy(child)
                 handler.body = [c for c in child.body if not _taken(c, parts)]
-                kept.append(handler)
+                children.append(handler)
             elif isinstance(child, (ast.If, ast.Try)):
-                kept.append(_without_definitions(child, parts))
+                children.append(_without_definitions(child, parts))
             elif not _taken(child, parts):
-                kept.append(child)
+                children.append(child)
         if hasattr(statement, name):
-            setattr(bare, name, kept)
+            setattr(bare, name, children)
     return bare
 
 

@@ -21,25 +21,25 @@ class Scope:
 
 def scopes_of(tree: ast.AST) -> list[Scope]:
     """Return all functions of ``tree``, nested ones and methods included, in source order."""
-    found: list[Scope] = []
-    seen: dict[str, int] = {}
+    scopes: list[Scope] = []
+    counts: dict[str, int] = {}
 
     def visit(node: ast.AST, prefix: str) -> None:
         for child in ast.iter_child_nodes(node):
             inner = prefix
             if isinstance(child, (ast.FunctionDef, ast.AsyncFunctionDef)):
                 name = f"{prefix}{child.name}"
-                seen[name] = seen.get(name, 0) + 1
-                unique = name if seen[name] == 1 else f"{name}#{seen[name]}"
+                counts[name] = counts.get(name, 0) + 1
+                unique = name if counts[name] == 1 else f"{name}#{counts[name]}"
                 first = min([d.lineno for d in child.decorator_list], default=child.lineno)
-                found.append(Scope(unique, first - 1, child.end_lineno or child.lineno, child.lineno, child))
+                scopes.append(Scope(unique, first - 1, child.end_lineno or child.lineno, child.lineno, child))
                 inner = f"{name}."
             elif isinstance(child, ast.ClassDef):
                 inner = f"{prefix}{child.name}."
             visit(child, inner)
 
     visit(tree, "")
-    return found
+    return scopes
 
 
 def scope_named(scopes: Sequence[Scope], name: str) -> Scope | None:

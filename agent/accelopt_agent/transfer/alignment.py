@@ -42,17 +42,17 @@ def line_head(line: LogicalLine) -> str:
 def line_features(line: LogicalLine, names: Mapping[str, str]) -> dict[tuple[str, str], float]:
     """Return what a line says, weighted; local names are taken as ``names`` calls them, others count by their kind
     only. A line of the side whose names are known passes itself."""
-    found: dict[tuple[str, str], float] = {}
+    features: dict[tuple[str, str], float] = {}
     for token in line.tokens:
         same = token.value if token.kind not in ("local", "number") else ""
         key: tuple[str, str] = (token.kind, same)
-        found[key] = found.get(key, 0.0) + _WEIGHTS[token.kind]
+        features[key] = features.get(key, 0.0) + _WEIGHTS[token.kind]
         if token.kind in _SAME:
             name = token.value if token.kind == "number" else names.get(token.value, "")
             if name:
                 key = ("same", name)
-                found[key] = found.get(key, 0.0) + _SAME[token.kind]
-    return found
+                features[key] = features.get(key, 0.0) + _SAME[token.kind]
+    return features
 
 
 def in_common(a: Features, b: Features) -> float:
@@ -97,9 +97,9 @@ def align_lines(
     least: float = LEAST_COMMON,
 ) -> list[tuple[int, int]]:
     """Return the pairs of lines that do the same; ``names`` are the local names of ``left`` as ``right`` calls them."""
-    known = {name: name for name in names.values()}
+    own_names = {name: name for name in names.values()}
     one = [line_features(line, names) for line in left]
-    other = [line_features(line, known) for line in right]
+    other = [line_features(line, own_names) for line in right]
     heads = [line_head(line) for line in left], [line_head(line) for line in right]
 
     def score(i: int, j: int) -> float:

@@ -64,8 +64,8 @@ def reproduces(slow_text: str, fast_text: str, kernel: str) -> bool:
     own = transfer(slow_text, fast_text, kernel, slow_text, kernel)
     if own is None:
         return False
-    made, fast = (code_lines(read_tokens(text).lines) for text in (own.text, fast_text))
-    return [(line.depth, line.key) for line in made] == [(line.depth, line.key) for line in fast]
+    result, fast = (code_lines(read_tokens(text).lines) for text in (own.text, fast_text))
+    return [(line.depth, line.key) for line in result] == [(line.depth, line.key) for line in fast]
 
 
 def _attempts(edit: PairEdit, match: KernelMatch) -> Iterator[frozenset[int]]:

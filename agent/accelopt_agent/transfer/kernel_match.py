@@ -66,22 +66,24 @@ def match_kernels(
         code_lines([target.lines[k] for k in target.module]),
         "",
     )
-    taken = {name: _names(block.target) for name, block in blocks.items()}
+    target_names = {name: _names(block.target) for name, block in blocks.items()}
     functions = {one.name: (two.name,) for one, two in paired if "." not in one.name + two.name}
     shared = Renaming(functions, {})
     for _ in range(ROUNDS):
         votes: dict[str, Votes] = {}
         for name, block in blocks.items():
-            known = block.renaming.single | {k: v[0] for k, v in functions.items()}
-            block.lines = dict(align_lines(block.slow, block.target, known))
-            votes[name] = _votes(block, known)
+            renames = block.renaming.single | {k: v[0] for k, v in functions.items()}
+            block.lines = dict(align_lines(block.slow, block.target, renames))
+            votes[name] = _votes(block, renames)
         pooled = Votes().merged(votes.values())
         elected_names = elected(pooled, None, frozenset())
         shared = Renaming(
-            {**elected_names.names, **functions}, elected_names.numbers, frozenset().union(*taken.values())
+            {**elected_names.names, **functions},
+            elected_names.numbers,
+            frozenset().union(*target_names.values()),
         )
         for name, block in blocks.items():
-            block.renaming = elected(votes[name], shared, taken[name])
+            block.renaming = elected(votes[name], shared, target_names[name])
     for block in blocks.values():
         block.loose = _loose(block)
     return KernelMatch(blocks, shared)
@@ -136,31 +138,31 @@ def _names(lines: Sequence[LogicalLine]) -> frozenset[str]:
     return frozenset(t.text for line in lines for t in line.tokens if t.kind == "local")
 
 
-def _votes(block: BlockMatch, known: Mapping[str, str]) -> Votes:
+def _votes(block: BlockMatch, renames: Mapping[str, str]) -> Votes:
     votes = Votes()
     for i, j in block.lines.items():
         left, right = block.slow[i].tokens, block.target[j].tokens
-        votes.add(left, right, align_tokens(left, right, known))
+        votes.add(left, right, align_tokens(left, right, renames))
     return votes
 
 
 def _loose(block: BlockMatch) -> dict[int, int]:
     """Match what is left of both sides where the lines say the same in another order."""
     names = block.renaming.single
-    known = {name: name for name in names.values()}
+    own_names = {name: name for name in names.values()}
     open_lines = [j for j in range(len(block.target)) if j not in set(block.lines.values())]
-    found: dict[int, int] = {}
+    pairs: dict[int, int] = {}
     for i, line in enumerate(block.slow):
         if i in block.lines:
             continue
         mine, head = line_features(line, names), line_head(line)
         scored = [
-            (in_common(mine, line_features(block.target[j], known)), -j)
+            (in_common(mine, line_features(block.target[j], own_names)), -j)
             for j in open_lines
             if line_head(block.target[j]) == head
         ]
         score, j = max(scored, default=(0.0, 0))
         if score >= LEAST_LOOSE:
-            found[i] = -j
+            pairs[i] = -j
             open_lines.remove(-j)
-    return found
+    return pairs

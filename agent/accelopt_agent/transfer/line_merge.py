@@ -164,7 +164,7 @@ class _BlockMerge:
         """Add the lines that only the other kernel has, each behind the line before it there. What stood in a block
         that is gone goes with it."""
         there = self._there
-        known = set(there.lines.values()) | {at for i, at in there.loose.items() if self._moves(i)}
+        present = set(there.lines.values()) | {at for i, at in there.loose.items() if self._moves(i)}
         first: dict[int, MergedLine] = {}
         for line in placed:
             if line.fast is not None:
@@ -175,7 +175,7 @@ class _BlockMerge:
         stays: set[int] = set()
         leading: list[MergedLine] = []
         for k, own in enumerate(there.target):
-            if k in known:
+            if k in present:
                 continue
             header = headers[k]
             beside = [p for p in first if headers[p] == header]  # in the same block
@@ -226,7 +226,7 @@ class _BlockMerge:
 
 def _headers(lines: Sequence[LogicalLine]) -> list[int | None]:
     """Return for each line the number of the line whose block it stands in."""
-    found: list[int | None] = []
+    headers: list[int | None] = []
     for k, line in enumerate(lines):
-        found.append(next((p for p in range(k - 1, -1, -1) if lines[p].depth < line.depth), None))
-    return found
+        headers.append(next((p for p in range(k - 1, -1, -1) if lines[p].depth < line.depth), None))
+    return headers

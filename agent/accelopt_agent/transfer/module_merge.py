@@ -75,7 +75,7 @@ def _insertions(
     positions = [k for k in target.module if not target.lines[k].is_text]
     entries = _module_order(edit)
     additions = [m for m in (module.lines or ()) if m.own is None] if module else []
-    known = match.blocks[""]
+    module_match = match.blocks[""]
     block = edit.block("")
     assert block is not None
     slow_of = {e.fast: e.slow for e in block.lines if e.fast is not None}
@@ -96,7 +96,7 @@ def _insertions(
                     waiting.append(by_fast[value])
                 continue
             slow = slow_of.get(value)
-            there = known.lines.get(slow) if slow is not None else None
+            there = module_match.lines.get(slow) if slow is not None else None
             at = positions[there] if there is not None else None
         if at is not None and waiting and kind != "import":
             places.setdefault(at, []).extend(waiting)
@@ -108,12 +108,12 @@ def _insertions(
 
 def _module_order(edit: PairEdit) -> list[tuple[str, str | int]]:
     """Return what the fast side consists of, in order: its functions by name, its other lines by their number."""
-    found: list[tuple[int, str, str | int]] = [(f.position, "function", f.name) for f in edit.fast.functions]
+    order: list[tuple[int, str, str | int]] = [(f.position, "function", f.name) for f in edit.fast.functions]
     code = [k for k in edit.fast.module if not edit.fast.lines[k].is_text]
     for number, position in enumerate(code):
         text = edit.fast.lines[position].tokens[0].text
-        found.append((position, "import" if text in _IMPORTS else "line", number))
-    return [(kind, value) for _, kind, value in sorted(found, key=lambda entry: entry[0])]
+        order.append((position, "import" if text in _IMPORTS else "line", number))
+    return [(kind, value) for _, kind, value in sorted(order, key=lambda entry: entry[0])]
 
 
 class _Writer:
@@ -173,8 +173,8 @@ class _Writer:
             self.missing = None
         elif self.missing is not None:
             head, _, last = token.value.rpartition(".")
-            said = f"import {token.value} as {token.text}" if head else f"import {token.value}"
-            self.missing.add(f"from {head} import {last}" if head and last == token.text else said)
+            statement = f"import {token.value} as {token.text}" if head else f"import {token.value}"
+            self.missing.add(f"from {head} import {last}" if head and last == token.text else statement)
         return token.text
 
     def with_imports(self, text: str, imports: str) -> str:

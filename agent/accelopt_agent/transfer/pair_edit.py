@@ -74,7 +74,7 @@ def read_edit(slow_text: str, fast_text: str) -> PairEdit:
 def edit_id(edit: PairEdit) -> str:
     """Return the id of what the edit says, blind to names, comments and layout: pairs with one id teach the same."""
     numbers: dict[str, str] = {}
-    said: list[str] = []
+    parts: list[str] = []
     for block in edit.blocks:
         for entry in block.lines:
             if not entry.hunk:
@@ -82,12 +82,12 @@ def edit_id(edit: PairEdit) -> str:
             for mark, lines, at in (("-", block.slow_lines, entry.slow), ("+", block.fast_lines, entry.fast)):
                 if at is not None:
                     tokens = lines[at].tokens
-                    said.append(mark)
-                    said += [
+                    parts.append(mark)
+                    parts += [
                         numbers.setdefault(t.value, f"${len(numbers)}") if t.kind == "local" else t.value
                         for t in tokens
                     ]
-    return content_id("edit", *said)
+    return content_id("edit", *parts)
 
 
 def _blocks_of(source: TokenizedSource) -> dict[str, tuple[LogicalLine, ...]]:
@@ -124,9 +124,9 @@ def _block_edit(name: str, slow: tuple[LogicalLine, ...], fast: tuple[LogicalLin
 def _with_sources(blocks: Sequence[BlockEdit]) -> Iterator[BlockEdit]:
     """Find for each added line the line of the slow side that it was moved from, or else is a copy of."""
     gone = [(b.name, e.slow) for b in blocks for e in b.lines if e.fast is None and e.slow is not None]
-    kept = [(b.name, e.slow) for b in blocks for e in b.lines if e.fast is not None and e.slow is not None]
+    common = [(b.name, e.slow) for b in blocks for e in b.lines if e.fast is not None and e.slow is not None]
     texts = {(b.name, k): line for b in blocks for k, line in enumerate(b.slow_lines)}
-    features = {place: line_features(texts[place], _own(texts[place])) for place in (*gone, *kept)}
+    features = {place: line_features(texts[place], _own(texts[place])) for place in (*gone, *common)}
     free = list(gone)
     for block in blocks:
         lines = []
@@ -137,7 +137,7 @@ def _with_sources(blocks: Sequence[BlockEdit]) -> Iterator[BlockEdit]:
             line = block.fast_lines[edit.fast]
             mine, head = line_features(line, _own(line)), line_head(line)
             best: tuple[float, LinePlace] | None = None
-            for places, least in ((free, LEAST_MOVED), (gone, 0.999), (kept, 0.999)):
+            for places, least in ((free, LEAST_MOVED), (gone, 0.999), (common, 0.999)):
                 for place in places:
                     if line_head(texts[place]) == head:
                         alike = in_common(mine, features[place]) + 0.001 * (place[0] == block.name)
@@ -203,9 +203,9 @@ def _names_changed(block: BlockEdit, edit: LineEdit) -> set[str]:
         if at is not None
     ]
     names = [{t.value for t in line.tokens if t.kind == "local"} for line in sides]
-    found = {f"{block.name} {name}" for name in (names[0] ^ names[1] if len(names) == 2 else ())}
+    changes = {f"{block.name} {name}" for name in (names[0] ^ names[1] if len(names) == 2 else ())}
     for line in sides:
         for before, after in itertools.pairwise(line.tokens):
             if before.kind == "local" and after.text in ("[", "("):
-                found.add(f"def {before.value}")
-    return found
+                changes.add(f"def {before.value}")
+    return changes

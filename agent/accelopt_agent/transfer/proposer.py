@@ -55,7 +55,7 @@ class MemoryProposer:
             raise ProposerError(
                 f"The memory cannot tell what {node.kernel.name} looks like: {error}"
             ) from error
-        found: dict[str, Candidate] = {}
+        candidates: dict[str, Candidate] = {}
         fitting: set[str] = set()
         work = 0
         for match in matches:
@@ -64,15 +64,15 @@ class MemoryProposer:
                 break
             if match.pair.example or (match.pair.edit and match.pair.edit in fitting):
                 continue
-            made = [c for c in (repeat_rules(match, node), transfer_edit(match, node)) if c is not None]
-            for candidate in made:
+            offers = [c for c in (repeat_rules(match, node), transfer_edit(match, node)) if c is not None]
+            for candidate in offers:
                 if candidate.text != node.text:
-                    found.setdefault(candidate.text, candidate)
-            if made:
+                    candidates.setdefault(candidate.text, candidate)
+            if offers:
                 fitting.add(match.pair.edit or match.pair.id)
             if len(fitting) == self._most:
                 break
-        return list(found.values())
+        return list(candidates.values())
 
 
 def _lines(text: str, kernel: str) -> int:
@@ -92,11 +92,11 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
     text, measurement, kernel = node.text, node.measurement, node.kernel
     expects: dict[str, str] = {}
     done: list[tuple[str, str]] = []
-    known: KernelMeasurement | None = measurement
+    current: KernelMeasurement | None = measurement
     for step, hint in zip(pair.steps, hints, strict=True):
-        choice = _apply(step.removeprefix("rule:"), text, kernel, known, hint)
+        choice = _apply(step.removeprefix("rule:"), text, kernel, current, hint)
         if choice is not None:
-            text, known = choice.text, None
+            text, current = choice.text, None
             kernel = next(k for k in find_kernels(text).kernels if k.name == kernel.name)
             expects |= choice.expects
             done.append((step, choice.summary))
@@ -128,13 +128,13 @@ def _apply(
 def transfer_edit(match: Match, node: Node) -> Candidate | None:
     """Carry the pair's edit over; None where it does not fit, or changes other kernels of the file alone."""
     pair = match.pair
-    made = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
-    if made is None or not kernel_changed(node.text, made.text, node.kernel.name):
+    result = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
+    if result is None or not kernel_changed(node.text, result.text, node.kernel.name):
         return None
     origin = f"memory:{pair.id}"
-    summary = _carried(pair, made.whole)
+    summary = _carried(pair, result.whole)
     return Candidate(
-        node.kernel.name, made.text, origin, summary, {}, (origin,), f"edit:{pair.edit or pair.id}"
+        node.kernel.name, result.text, origin, summary, {}, (origin,), f"edit:{pair.edit or pair.id}"
     )
 
 

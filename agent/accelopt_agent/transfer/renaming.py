@@ -22,11 +22,11 @@ class Votes:
 
     def add(self, left: Sequence[Token], right: Sequence[Token], pairs: Sequence[tuple[int, int]]) -> None:
         """Count the aligned ``pairs`` of tokens of two aligned lines."""
-        taken = {j for _, j in pairs}
+        aligned = {j for _, j in pairs}
         for i, j in pairs:
             a, b = left[i], right[j]
             if a.kind == "local" and b.kind in ("local", "number"):
-                image = (b.text,) if a.keyword or b.keyword else (b.text, *_trailer(right, j + 1, taken))
+                image = (b.text,) if a.keyword or b.keyword else (b.text, *_trailer(right, j + 1, aligned))
                 if len(image) > 1 and i + 1 < len(left) and left[i + 1].text in _TRAILERS:
                     image = (b.text,)
                 self.names.setdefault(a.value, Counter())[image] += 1
@@ -75,7 +75,7 @@ class Renaming:
         return [first, *(Token("fixed", text, text) for text in image[1:])]
 
 
-def elected(votes: Votes, shared: Renaming | None, taken: frozenset[str]) -> Renaming:
+def elected(votes: Votes, shared: Renaming | None, target_names: frozenset[str]) -> Renaming:
     """Return the majority of ``votes``; no two names get the same one. ``shared`` is asked where there is no vote."""
     names: dict[str, tuple[str, ...]] = {}
     used: set[tuple[str, ...]] = set()
@@ -93,12 +93,12 @@ def elected(votes: Votes, shared: Renaming | None, taken: frozenset[str]) -> Ren
         image, count = min(images.items(), key=lambda item: (-item[1], item[0]))
         if count * 3 >= 2 * sum(images.values()):
             numbers[number] = image
-    return Renaming(names, {**(shared.numbers if shared else {}), **numbers}, taken)
+    return Renaming(names, {**(shared.numbers if shared else {}), **numbers}, target_names)
 
 
 def _trailer(tokens: Sequence[Token], start: int, aligned: set[int]) -> list[str]:
     """Return the attribute, index or call that stands behind a name and is aligned with nothing."""
-    found: list[str] = []
+    texts: list[str] = []
     at = start
     while at < len(tokens) and at not in aligned and tokens[at].text in _TRAILERS:
         closing = _TRAILERS[tokens[at].text]
@@ -109,11 +109,11 @@ def _trailer(tokens: Sequence[Token], start: int, aligned: set[int]) -> list[str
                 level += (tokens[end].text in "([{") - (tokens[end].text in ")]}")
                 end += 1
             if level:
-                return found
+                return texts
         else:
             end = min(end + 1, len(tokens))
         if any(k in aligned for k in range(at, end)):
-            return found
-        found += [token.text for token in tokens[at:end]]
+            return texts
+        texts += [token.text for token in tokens[at:end]]
         at = end
-    return found
+    return texts

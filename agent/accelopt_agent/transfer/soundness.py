@@ -30,13 +30,13 @@ def is_sound(result: str, before: str, kernel: str) -> bool:
 
 def _repeats(tree: ast.AST) -> bool:
     """Return whether a call names a keyword twice, or a function a parameter, which the parser lets pass."""
-    named = [[k.arg for k in n.keywords if k.arg] for n in ast.walk(tree) if isinstance(n, ast.Call)]
-    named += [
+    groups = [[k.arg for k in n.keywords if k.arg] for n in ast.walk(tree) if isinstance(n, ast.Call)]
+    groups += [
         [a.arg for a in ast.walk(n.args) if isinstance(a, ast.arg)]
         for n in ast.walk(tree)
         if isinstance(n, ast.FunctionDef)
     ]
-    return any(len(names) != len(set(names)) for names in named)
+    return any(len(names) != len(set(names)) for names in groups)
 
 
 def _unbound(text: str) -> set[tuple[str, str]]:
@@ -45,7 +45,7 @@ def _unbound(text: str) -> set[tuple[str, str]]:
     outside = set(dir(builtins)) | {"__file__", "__name__"}
     for statement in tree.body:
         outside |= _bound(statement, inside=not isinstance(statement, (*_Function, ast.ClassDef)))
-    found: set[tuple[str, str]] = set()
+    reads: set[tuple[str, str]] = set()
     for statement in tree.body:
         name = getattr(statement, "name", "")
         inside = _bound(statement, inside=True)
@@ -55,16 +55,16 @@ def _unbound(text: str) -> set[tuple[str, str]]:
         else:
             reader.known |= inside
             reader.visit(statement)
-        found |= {(name, early) for early in reader.early}
-    return found
+        reads |= {(name, early) for early in reader.early}
+    return reads
 
 
 class _BoundNameReader(ast.NodeVisitor):
     """Reads a function in the order in which it runs, every branch taken and every loop once. ``known`` are the names
     bound so far, ``ever`` those that are bound anywhere, which is all that what runs later asks for."""
 
-    def __init__(self, known: set[str], ever: set[str]) -> None:
-        self.known, self.ever, self.early = known, ever, set[str]()
+    def __init__(self, names: set[str], ever: set[str]) -> None:
+        self.known, self.ever, self.early = names, ever, set[str]()
 
     def read_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         self.known |= {a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg)}

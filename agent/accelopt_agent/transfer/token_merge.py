@@ -49,15 +49,15 @@ def _merged(
     slow: Sequence[Token], fast: Sequence[Token], target: Sequence[Token], renaming: Renaming, names: Renaming
 ) -> list[Token]:
     there = dict(align_tokens(slow, target, renaming.single))
-    kept: dict[int, int] = {}  # fast to slow
+    sources: dict[int, int] = {}  # fast to slow
     replaced: dict[int, int] = {}
     matcher = difflib.SequenceMatcher(None, [t.value for t in slow], [t.value for t in fast], autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         if tag == "equal":
-            kept |= dict(zip(range(j1, j2), range(i1, i2), strict=True))
+            sources |= dict(zip(range(j1, j2), range(i1, i2), strict=True))
         elif tag == "replace" and i2 - i1 == j2 - j1:
             replaced |= dict(zip(range(j1, j2), range(i1, i2), strict=True))
-    alive = {there[i] for i in kept.values() if i in there}
+    alive = {there[i] for i in sources.values() if i in there}
     behind, ahead = _own_tokens(target, set(there.values()), alive)
     merged: list[Token] = []
     own: list[
@@ -65,9 +65,9 @@ def _merged(
     ] = []  # of the target alone, behind the last token; an index or call that is new goes before it
     trailer = False
     for j, token in enumerate(fast):
-        i = kept.get(j)
+        i = sources.get(j)
         if i is None:
-            trailer = trailer or (bool(own) and token.text in _TRAILERS and j - 1 in kept)
+            trailer = trailer or (bool(own) and token.text in _TRAILERS and j - 1 in sources)
             if not trailer:
                 merged, own = merged + own, []
             merged += _new_token(token, slow, target, replaced.get(j), there, names)

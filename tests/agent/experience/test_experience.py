@@ -223,7 +223,7 @@ def test_planner_and_coder_are_told_of_the_memory(memory: Memory) -> None:
 
     proposer = ModelProposer(
         ModelSettings("http://127.0.0.1:1", "toy"), Meter(Budget()), "h100",
-        asked=model, experience=ExperienceSource(memory, "h100"),
+        query=model, experience=ExperienceSource(memory, "h100"),
     )  # fmt: skip
     with pytest.raises(ProposerError):  # the coder's answer is none
         asyncio.run(proposer.propose(node_of(OTHER)))

@@ -38,7 +38,7 @@ class Played:
 
 async def searched(editor: Played, rules: bool = True) -> list[Event]:
     def proposers(meter: Meter) -> list[ToyProposer | ModelProposer]:
-        team = ModelProposer(OWN, meter, "trn1", backoff_seconds=0.001, asked=EditorModels(editor))
+        team = ModelProposer(OWN, meter, "trn1", backoff_seconds=0.001, query=EditorModels(editor))
         return [*([ToyProposer(WIDE)] if rules else []), team]
 
     return [e async for e in drive(request(), ToyCost(), ToyGate(), None, "toy", proposers)]

@@ -315,7 +315,7 @@ async def test_a_question_without_an_answer_is_in_the_ledger(way: str) -> None:
         model = ModelSettings("http://127.0.0.1:1/v1", "toy", price_in=1.0, price_out=10.0)
 
         def team(meter: Meter) -> list[ModelProposer]:
-            return [ModelProposer(model, meter, "trn1", asked=asked)]
+            return [ModelProposer(model, meter, "trn1", query=asked)]
 
         return drive(request(budget=budget), ToyCost(), ToyGate(), None, "toy", team, control)
 

@@ -26,17 +26,17 @@ class DataFlow:
         function: cst.FunctionDef,
         names: ImportedNames,
         writing: frozenset[str] = frozenset(),
-        known: Collection[str] | None = None,
+        packages: Collection[str] | None = None,
         written: Callable[[cst.Call], Mapping[cst.Arg, bool] | None] | None = None,
     ) -> None:
-        """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res"); ``known`` the packages
-        whose functions write through nothing else. With None no function writes what it is given (Triton: tensors
-        are values). ``written`` is for mutable tiles: it returns the arguments that a call of a known instruction
+        """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res"); ``packages`` those whose
+        functions write through nothing else. With None no function writes what it is given (Triton: tensors are
+        values). ``written`` is for mutable tiles: it returns the arguments that a call of a known instruction
         writes, the destination first, each with whether it is read too; None for other calls.
         """
         self.source = source
         self.function = function
-        self._writing, self._known, self._resolved = writing, known, names
+        self._writing, self._known, self._resolved = writing, packages, names
         self._written = written
         self.statements: list[Statement] = []
         self._by_node: dict[cst.CSTNode, Statement] = {}
@@ -222,14 +222,14 @@ class DataFlow:
 
     def sharing(self, names: Iterable[str]) -> set[str]:
         """Return ``names`` and all names that may share storage with one of them."""
-        found: set[str] = set()
+        shared: set[str] = set()
         todo = list(names)
         while todo:
             name = todo.pop()
-            if name not in found:
-                found.add(name)
+            if name not in shared:
+                shared.add(name)
                 todo.extend(self._views.get(name, ()))
-        return found
+        return shared
 
     def occurrences(self, name: str) -> list[cst.Name]:
         return list(self._occurrences.get(name, ()))
@@ -244,26 +244,26 @@ class DataFlow:
 
     @cached_property
     def _occurrences(self) -> dict[str, list[cst.Name]]:
-        found: dict[str, list[cst.Name]] = defaultdict(list)
+        occurrences: dict[str, list[cst.Name]] = defaultdict(list)
         for name in self.names:
-            found[name.value].append(name)
-        return dict(found)
+            occurrences[name.value].append(name)
+        return dict(occurrences)
 
     @cached_property
     def _binding(self) -> dict[str, list[Statement]]:
-        found: dict[str, list[Statement]] = defaultdict(list)
+        binders: dict[str, list[Statement]] = defaultdict(list)
         for statement in self.statements:
             for name in statement.bound_names:
-                found[name].append(statement)
-        return dict(found)
+                binders[name].append(statement)
+        return dict(binders)
 
     @cached_property
     def _writers(self) -> dict[str, list[Statement]]:
-        found: dict[str, list[Statement]] = defaultdict(list)
+        writers: dict[str, list[Statement]] = defaultdict(list)
         for statement in self.statements:
             for name in statement.writes:
-                found[name].append(statement)
-        return dict(found)
+                writers[name].append(statement)
+        return dict(writers)
 
     def variables(self, node: cst.CSTNode) -> set[str]:
         """Return the variables that occur in ``node``."""
@@ -305,12 +305,12 @@ class DataFlow:
         in_memory = isinstance(node, cst.Subscript) or self._is_destination(name)
         allocation = self.allocation(name) if in_memory else None
         writers = [s for s in self.writing(name) if s.simple and s is not allocation]
-        found = [s for s in writers if s.target is not None and self._follows(s, node)]
-        if not found or (in_memory and len(writers) != 1):
+        definitions = [s for s in writers if s.target is not None and self._follows(s, node)]
+        if not definitions or (in_memory and len(writers) != 1):
             return None
         if self._is_destination(name) and (allocation is None or self._stored_through_view(name)):
             return None
-        nearest = found[-1]
+        nearest = definitions[-1]
         assert nearest.target is not None
         rivals = [s for s in writers if s is not nearest and self._encloses(nearest.block, s.node)]
         loops = [s for s in self.binding(name) if not s.simple]
@@ -340,7 +340,7 @@ class DataFlow:
         if target is None or name is None or self.sharing([name]) != {name}:
             return None
         key = self.source.key(target)
-        found: list[cst.BaseExpression] = []
+        expressions: list[cst.BaseExpression] = []
         for occurrence in self.occurrences(name):
             whole: cst.BaseExpression = occurrence
             parent = self.source.parent(whole)
@@ -357,8 +357,8 @@ class DataFlow:
                 return None
             if not self._follows(definition, occurrence):
                 return None
-            found.append(whole)
-        return found
+            expressions.append(whole)
+        return expressions
 
     def uses_after(self, definition: Statement) -> list[cst.Name] | None:
         """Return every use of the variable that ``definition`` writes, if all only read it, after it, in its

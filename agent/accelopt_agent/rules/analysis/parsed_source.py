@@ -80,7 +80,7 @@ class ParsedSource:
     @cached_property
     def constants(self) -> dict[str, ast.expr]:
         """Module variables that one top-level assignment binds, with what it binds them to."""
-        found: dict[str, list[ast.expr]] = {}
+        bindings: dict[str, list[ast.expr]] = {}
         for statement in syntax_of(self.text).body:
             if isinstance(statement, ast.Assign):
                 for target in statement.targets:
@@ -89,8 +89,8 @@ class ParsedSource:
                         pairs = list(zip(target.elts, statement.value.elts, strict=False))
                     for one, value in pairs:
                         if isinstance(one, ast.Name):
-                            found.setdefault(one.id, []).append(value)
-        return {name: values[0] for name, values in found.items() if len(values) == 1}
+                            bindings.setdefault(one.id, []).append(value)
+        return {name: values[0] for name, values in bindings.items() if len(values) == 1}
 
     def start(self, node: cst.CSTNode) -> int:
         return self._spans[node].start + self._shift
@@ -136,8 +136,8 @@ class ParsedSource:
 
     def line_end(self, at: int) -> int:
         """Return the offset just after the line end that follows ``at``."""
-        found = self.data.find(b"\n", at)
-        return len(self.data) if found < 0 else found + 1
+        position = self.data.find(b"\n", at)
+        return len(self.data) if position < 0 else position + 1
 
     def block_end(self, statement: cst.CSTNode) -> int:
         """Return the offset after the last line of a statement and after the comments that close the blocks
@@ -231,8 +231,8 @@ class ParsedSource:
             if isinstance(behind, cst.TrailingWhitespace)
             else getattr(behind, "trailing_whitespace", None)
         )
-        found = space.comment if isinstance(space, cst.TrailingWhitespace) else None
-        return found.value if found is not None else ""
+        comment = space.comment if isinstance(space, cst.TrailingWhitespace) else None
+        return comment.value if comment is not None else ""
 
     def with_comment(self, statement: cst.CSTNode, code: str | None = None) -> str:
         """Return the statement, or ``code`` in its place, and the comment behind it: what a rule writes
@@ -244,8 +244,8 @@ class ParsedSource:
         """Remove a statement with its lines. Comments above it stay, those behind it and in it take its place, and a
         block left empty gets ``pass``."""
         start, end = self.start(statement), self.block_end(statement)
-        kept = [*self.comments_in(start, end), *(["pass"] if self._is_alone(statement) else [])]
-        return ByteEdit(self.line_start(start), end, self._indented("\n".join(kept), self.indent(statement)))
+        rest = [*self.comments_in(start, end), *(["pass"] if self._is_alone(statement) else [])]
+        return ByteEdit(self.line_start(start), end, self._indented("\n".join(rest), self.indent(statement)))
 
     def moved(self, statement: cst.CSTNode) -> ByteEdit:
         """Remove a statement whose ``with_comment`` stands elsewhere from now on. A block left empty gets ``pass``."""

@@ -48,8 +48,8 @@ class RuleContext:
         """Return ``kind(self)``, made once and shared by all rules."""
         if kind not in self.analyses:
             self.analyses[kind] = kind(self)
-        made: T = self.analyses[kind]
-        return made
+        result: T = self.analyses[kind]
+        return result
 
     @cached_property
     def names(self) -> ImportedNames:

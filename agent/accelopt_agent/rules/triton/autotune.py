@@ -49,16 +49,16 @@ def _autotuned(
         return None
     autotune, config = words
     warps = launch.keyword("num_warps")
-    known = integer(warps.value) if warps is not None else 4
-    if known is None:
+    warp_count = integer(warps.value) if warps is not None else 4
+    if warp_count is None:
         return None
     choices = []
     for block, count in (
-        (size, known),
-        (size * 2, known),
-        (size * 2, known * 2),
-        (size * 4, known * 2),
-        (size // 2, known),
+        (size, warp_count),
+        (size * 2, warp_count),
+        (size * 2, warp_count * 2),
+        (size * 4, warp_count * 2),
+        (size // 2, warp_count),
     ):
         if 16 <= block <= 16384 and count <= 16:
             choices.append(f'        {config}({{"{name}": {block}}}, num_warps={count}),')
@@ -72,14 +72,14 @@ def _autotuned(
 
 def _keys(kernel: TritonKernel, launch: KernelLaunch) -> list[str]:
     """Return the size arguments: those that bound an offset in a comparison or count a loop."""
-    found = []
+    keys = []
     nodes: list[cst.CSTNode] = [*kernel.source.walk(kernel.function.body, cst.Comparison)]
     nodes += [f.iter for f in kernel.source.walk(kernel.function.body, cst.For)]
     used = {n for node in nodes for n in kernel.flow.variables(node)}
     for name in kernel.parameters:
         if name in used and name not in kernel.constexprs:
-            found.append(f'"{name}"')
-    return found
+            keys.append(f'"{name}"')
+    return keys
 
 
 def _grid(kernel: TritonKernel, launch: KernelLaunch, name: str, size: int) -> list[ByteEdit] | None:

@@ -35,8 +35,8 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
 
 def _tensor(kernel: TritonKernel, load: cst.Call) -> str | None:
     """Return the pointer argument that the address is made from, if it is one."""
-    found = addressed(kernel, load)
-    return found.pop() if len(found) == 1 else None
+    tensors = addressed(kernel, load)
+    return tensors.pop() if len(tensors) == 1 else None
 
 
 def _has_lanes(kernel: TritonKernel, load: cst.Call) -> bool:

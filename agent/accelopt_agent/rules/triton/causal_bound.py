@@ -107,8 +107,8 @@ def _conjuncts(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
 
 
 def _meaning(kernel: TritonKernel, node: cst.BaseExpression) -> cst.BaseExpression:
-    made = kernel.flow.definition(node) if isinstance(node, cst.Name) else None
-    return made.value if made is not None and made.value is not None else node
+    definition = kernel.flow.definition(node) if isinstance(node, cst.Name) else None
+    return definition.value if definition is not None and definition.value is not None else node
 
 
 def _lanes(node: cst.BaseExpression) -> cst.BaseExpression | None:

@@ -15,9 +15,9 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         node = statement.node
         if not isinstance(node, cst.SimpleStatementLine) or len(node.body) != 1:
             continue
-        found = _accumulation(kernel, node.body[0])
-        if found is not None:
-            name, dot = found
+        accumulation = _accumulation(kernel, node.body[0])
+        if accumulation is not None:
+            name, dot = accumulation
             at = kernel.source.end(dot.args[-1])
             code, start = kernel.source.code(dot).encode(), kernel.source.start(dot)
             text = (code[: at - start] + f", acc={name}".encode() + code[at - start :]).decode()

@@ -19,7 +19,7 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         operands = [_cast(kernel, dot, a.value) for a in _operands(dot)]
         if len(operands) == 2 and all(operands) and _accumulates_in_float32(dot):
             casts[dot] = [edit for edits in operands for edit in edits or ()]
-    edits = list(dict.fromkeys(edit for found in casts.values() for edit in found))
+    edits = list(dict.fromkeys(edit for operand_edits in casts.values() for edit in operand_edits))
     if edits:
         yield Rewrite(
             tuple(edits), "Multiply in the type that the operands are loaded in; tl.dot adds in float32."
@@ -28,8 +28,8 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
 
 def _operands(dot: cst.Call) -> list[cst.Arg]:
     placed = [a for a in dot.args if a.keyword is None][:2]
-    named = [a for a in dot.args if a.keyword is not None and a.keyword.value in ("input", "other")]
-    return [*placed, *named]
+    keywords = [a for a in dot.args if a.keyword is not None and a.keyword.value in ("input", "other")]
+    return [*placed, *keywords]
 
 
 def _accumulates_in_float32(dot: cst.Call) -> bool:
@@ -47,14 +47,18 @@ def _cast(kernel: TritonKernel, dot: cst.Call, operand: cst.BaseExpression) -> l
         return [_without(kernel, operand, inner)] if _is_loaded(kernel, inner) else None
     if not isinstance(operand, cst.Name):
         return None
-    made = kernel.flow.definition(operand)
-    if made is None or not isinstance(made.value, cst.Call):
+    definition = kernel.flow.definition(operand)
+    if definition is None or not isinstance(definition.value, cst.Call):
         return None
-    inner = _cast_to_float32(kernel, made.value)
-    uses = kernel.flow.uses_after(made)
+    inner = _cast_to_float32(kernel, definition.value)
+    uses = kernel.flow.uses_after(definition)
     if inner is None or not _is_loaded(kernel, inner) or uses is None:
         return None
-    return [_without(kernel, made.value, inner)] if all(_only_multiplied(kernel, u) for u in uses) else None
+    return (
+        [_without(kernel, definition.value, inner)]
+        if all(_only_multiplied(kernel, u) for u in uses)
+        else None
+    )
 
 
 def _without(kernel: TritonKernel, cast: cst.Call, inner: cst.BaseExpression) -> ByteEdit:
@@ -80,8 +84,8 @@ def _transposed(kernel: TritonKernel, node: cst.BaseExpression) -> cst.BaseExpre
 def _is_loaded(kernel: TritonKernel, node: cst.BaseExpression) -> bool:
     """Return whether a value is what a load gives, so that it has the type of a tensor in memory."""
     if isinstance(node, cst.Name):
-        made = kernel.flow.definition(node)
-        return made is not None and kernel.is_call(made.value, "load")
+        definition = kernel.flow.definition(node)
+        return definition is not None and kernel.is_call(definition.value, "load")
     return kernel.is_call(node, "load")
 
 
@@ -103,7 +107,7 @@ def _only_multiplied(kernel: TritonKernel, use: cst.Name) -> bool:
 def _is_cast(kernel: TritonKernel, operand: cst.BaseExpression) -> bool:
     operand = _transposed(kernel, operand) or operand
     if isinstance(operand, cst.Name):
-        made = kernel.flow.definition(operand)
-        operand = made.value if made is not None and made.value is not None else operand
+        definition = kernel.flow.definition(operand)
+        operand = definition.value if definition is not None and definition.value is not None else operand
     inner = _cast_to_float32(kernel, operand) if isinstance(operand, cst.Call) else None
     return inner is not None and _is_loaded(kernel, inner)

@@ -135,9 +135,9 @@ def _grid_covers(kernel: TritonKernel, launch: KernelLaunch, axis: str, size: st
     call = grid.elements[int(axis)].value
     if not isinstance(call, cst.Call) or kernel.names.path(call.func) != "triton.cdiv" or len(call.args) != 2:
         return False
-    given = launch.arguments.get(size), launch.arguments.get(block)
+    arguments = launch.arguments.get(size), launch.arguments.get(block)
     total, per_program = (a.value for a in call.args)
-    if given[0] is None or not kernel.source.same(given[0], total):
+    if arguments[0] is None or not kernel.source.same(arguments[0], total):
         return False
     chosen = kernel.source.code(per_program).replace("'", '"') == f'{meta}["{block}"]'
-    return chosen or (given[1] is not None and kernel.source.same(given[1], per_program))
+    return chosen or (arguments[1] is not None and kernel.source.same(arguments[1], per_program))

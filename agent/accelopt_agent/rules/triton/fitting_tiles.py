@@ -50,5 +50,5 @@ def attention_tiles(kernel: TritonKernel) -> Iterator[Rewrite]:
     rows, columns = attention.sizes
     larger = [t for t in _ATTENTION_TILES if t[0] * t[1] >= rows * columns and t[:2] != (rows, columns)]
     smaller = [t for t in _ATTENTION_TILES if t not in larger and t[:2] != (rows, columns)]
-    made = (attention.rewrite(t[:2], t[2], t[3]) for t in (*larger, *smaller))
-    yield from [rewrite for rewrite in made if rewrite is not None][:_MOST_TILES]
+    candidates = (attention.rewrite(t[:2], t[2], t[3]) for t in (*larger, *smaller))
+    yield from [rewrite for rewrite in candidates if rewrite is not None][:_MOST_TILES]

@@ -58,9 +58,9 @@ def _lengths(kernel: TritonKernel) -> Iterator[cst.BaseExpression]:
         if call.args:
             yield call.args[-1].value
     for call in kernel.calls("make_block_ptr"):
-        named = (a.value for a in call.args if a.keyword is not None and a.keyword.value == "block_shape")
+        keywords = (a.value for a in call.args if a.keyword is not None and a.keyword.value == "block_shape")
         placed = [a.value for a in call.args if a.keyword is None]
-        shape = next(named, placed[_BLOCK_SHAPE] if len(placed) > _BLOCK_SHAPE else None)
+        shape = next(keywords, placed[_BLOCK_SHAPE] if len(placed) > _BLOCK_SHAPE else None)
         if isinstance(shape, (cst.Tuple, cst.List)):
             yield from (element.value for element in shape.elements)
 
@@ -104,14 +104,14 @@ def _warps(
         return None
     number, texts = 1, list[str]()
     for name in names:
-        given = launch.arguments.get(name)
+        argument = launch.arguments.get(name)
         fixed = integer(extents[name]) or integer(
             passed(kernel, launch, name) if name in kernel.constexprs else None
         )
         if fixed is not None:
             number *= fixed
-        elif name in kernel.constexprs and given is not None and _plain(kernel, given):
-            texts.append(kernel.source.code(given))
+        elif name in kernel.constexprs and argument is not None and _plain(kernel, argument):
+            texts.append(kernel.source.code(argument))
         else:
             return None
     lanes = _measured_lanes(kernel, names) if texts else number
@@ -139,28 +139,28 @@ def _in_heuristic(
     lanes, present = _measured_lanes(kernel, names), measured_setting(kernel.subject, "num_warps")
     if lanes is None or present is None or _fitting(lanes, present) == present or kernel.hides("min"):
         return
-    known = [n for n in heuristics if n == "num_warps" or n in kernel.constexprs]
+    order = [n for n in heuristics if n == "num_warps" or n in kernel.constexprs]
     texts = []
     for name in names:
         if integer(extents[name]) is not None:
             texts.append(name)
-        elif name in kernel.constexprs and name not in known[known.index("num_warps") :]:
+        elif name in kernel.constexprs and name not in order[order.index("num_warps") :]:
             texts.append(f'args["{name}"]')
         else:
             return  # computed in the kernel, or only after the warps
-    given = heuristics["num_warps"]
-    text = kernel.source.code(given)
-    function = text if isinstance(given, (cst.Name, cst.Attribute)) else f"({text})"
+    heuristic = heuristics["num_warps"]
+    text = kernel.source.code(heuristic)
+    function = text if isinstance(heuristic, (cst.Name, cst.Attribute)) else f"({text})"
     bound = f"{kernel.names.spelled('triton.cdiv')}({' * '.join(texts)}, {_PER_WARP})"
-    edit = kernel.source.replace(given, f"lambda args: min({function}(args), {bound})")
+    edit = kernel.source.replace(heuristic, f"lambda args: min({function}(args), {bound})")
     yield Rewrite((), f"Launch with no more warps than {bound}, one for each {_PER_WARP} elements.", (edit,))
 
 
-def _plain(kernel: TritonKernel, given: cst.BaseExpression) -> bool:
+def _plain(kernel: TritonKernel, argument: cst.BaseExpression) -> bool:
     """Return whether an argument can be written down twice."""
-    if isinstance(given, cst.Call):
-        return kernel.names.path(given.func) == "triton.next_power_of_2"
-    return isinstance(given, (cst.Name, cst.Attribute, cst.Subscript))
+    if isinstance(argument, cst.Call):
+        return kernel.names.path(argument.func) == "triton.next_power_of_2"
+    return isinstance(argument, (cst.Name, cst.Attribute, cst.Subscript))
 
 
 def _more_configs(kernel: TritonKernel, names: list[str]) -> Iterator[Rewrite]:

@@ -22,13 +22,13 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         load = statement.value
         if not statement.loops or not isinstance(load, cst.Call) or not kernel.is_call(load, "load"):
             continue
-        found = departure(kernel.flow, statement, _INDEXING)
-        if found is None:
+        move = departure(kernel.flow, statement, _INDEXING)
+        if move is None:
             continue
-        inside = [store for store in stores if found.loops[-1] in kernel.source.parents(store)]
+        inside = [store for store in stores if move.loops[-1] in kernel.source.parents(store)]
         if any(_may_change(kernel, store, load) for store in inside):
             continue
-        yield found.rewrite(kernel.flow, f"Load {statement.target_name}")
+        yield move.rewrite(kernel.flow, f"Load {statement.target_name}")
 
 
 def _may_change(kernel: TritonKernel, store: cst.Call, load: cst.Call) -> bool:

@@ -45,18 +45,18 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     values = Evaluation(kernel)
     values.walk(kernel.subject.function.body.body)
     blocks = _blocks(kernel, values)
-    found = _sized(kernel, launch, values, blocks) if blocks is not None else None
-    if found is None:
+    sized_block = _sized(kernel, launch, values, blocks) if blocks is not None else None
+    if sized_block is None:
         return
-    block, inside = found
+    block, inside = sized_block
     for value in _SIZES:
         if value >= block.value * 2:
             warps = _warps(kernel, launch, value)
             edits = [*inside(value), *block.edits(kernel, value)]
-            kept = [e for e in edits if kernel.subject.start <= e.start < kernel.subject.end]
-            outside = [e for e in edits if e not in kept]
+            own_edits = [e for e in edits if kernel.subject.start <= e.start < kernel.subject.end]
+            outside = [e for e in edits if e not in own_edits]
             what = f"{value} elements per program instead of {block.value}"
-            yield Rewrite(tuple(kept), f"Work on {what}.", (*outside, *warps))
+            yield Rewrite(tuple(own_edits), f"Work on {what}.", (*outside, *warps))
 
 
 def _blocks(kernel: TritonKernel, values: Evaluation) -> _Blocks | None:
@@ -173,10 +173,10 @@ def _sized(
     size = integer(number) if blocks.name is not None else blocks.size
     if size is None or size > 512 or size & (size - 1):
         return None
-    found = grid_blocks(kernel, launch, blocks.axis, blocks.name, number, size)
-    if found is None or found.covered is None:
+    block = grid_blocks(kernel, launch, blocks.axis, blocks.name, number, size)
+    if block is None or block.covered is None:
         return None
-    if not _covers(kernel, launch, found, blocks, values):
+    if not _covers(kernel, launch, block, blocks, values):
         return None
     literals = _literals(kernel, values, size) if blocks.name is None else []
     if literals is None:
@@ -185,7 +185,7 @@ def _sized(
     def inside(value: int) -> list[ByteEdit]:
         return [kernel.source.replace(node, str(value)) for node in literals]
 
-    return found, inside
+    return block, inside
 
 
 def _covers(
@@ -201,11 +201,11 @@ def _covers(
     for end in ends:
         if not isinstance(end, Value) or end.op != "parameter":
             return False
-        given = launch.arguments.get(str(end.args[0]))
-        if given is None:
+        argument = launch.arguments.get(str(end.args[0]))
+        if argument is None:
             return False
-        one, other = meaning(kernel, launch, given), meaning(kernel, launch, block.covered)
-        if not kernel.source.same(given, block.covered) and not kernel.source.same(one, other):
+        one, other = meaning(kernel, launch, argument), meaning(kernel, launch, block.covered)
+        if not kernel.source.same(argument, block.covered) and not kernel.source.same(one, other):
             return False
     return bool(ends)
 
@@ -213,23 +213,23 @@ def _covers(
 def _literals(kernel: TritonKernel, values: Evaluation, size: int) -> list[cst.Integer] | None:
     """Return the numbers in the kernel that are the block's size: in its ranges and beside its place in the
     grid."""
-    found = []
+    literals = []
     for node in kernel.source.walk(kernel.function.body, cst.Integer):
         if integer(node) != size:
             continue
         parent = kernel.source.parent(node)
         call = kernel.source.parent(parent) if isinstance(parent, cst.Arg) else None
         if kernel.is_call(call, "arange"):
-            found.append(node)
+            literals.append(node)
         elif isinstance(parent, cst.BinaryOperation) and isinstance(parent.operator, cst.Multiply):
             other = parent.left if parent.right is node else parent.right
             value = values.of(other)
             if value is None or value.op != "program_id":
                 return None
-            found.append(node)
+            literals.append(node)
         else:
             return None
-    return found
+    return literals
 
 
 def _warps(kernel: TritonKernel, launch: KernelLaunch, size: int) -> list[ByteEdit]:

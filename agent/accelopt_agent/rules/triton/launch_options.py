@@ -94,8 +94,8 @@ def _tile(config: TuneConfig) -> dict[str, tuple[int, ...]]:
 
 def _sizes(kernel: TritonKernel, config: cst.Call) -> str:
     """List the settings of the kernel's own arguments in a config, as ``name=value``."""
-    given = config.args[0].value if config.args else None
-    entries = given.elements if isinstance(given, cst.Dict) else ()
+    settings = config.args[0].value if config.args else None
+    entries = settings.elements if isinstance(settings, cst.Dict) else ()
     pairs = [(e.key, e.value) for e in entries if isinstance(e, cst.DictElement)]
     code = kernel.source.code
     return ", ".join(f"{code(key).strip(chr(39) + chr(34))}={code(value)}" for key, value in pairs)

@@ -43,9 +43,11 @@ def _is_elementwise(kernel: TritonKernel, loop: cst.For) -> bool:
         return False
     bound: set[str] = {variable}
     for statement in body:
-        known = isinstance(statement.target, cst.Name) or kernel.is_call(_expression(statement.node), "store")
+        is_known = isinstance(statement.target, cst.Name) or kernel.is_call(
+            _expression(statement.node), "store"
+        )
         inside = {n for s in body for n in s.writes}
-        if not known or statement.reads & inside - bound:
+        if not is_known or statement.reads & inside - bound:
             return False
         bound |= statement.writes
     outside = [n for n in flow.names if n.value in bound and loop not in kernel.source.parents(n)]

@@ -64,13 +64,13 @@ def _wider(subject: RuleContext, configs: list[TuneConfig]) -> list[Copy]:
 def _names(subject: RuleContext) -> tuple[str, str, str] | None:
     """Return the arguments that size rows, columns and inner dimension of the kernel's one product."""
     analysis = subject.analysis(TileDimensions)
-    found = []
+    sizes = []
     for kind in ("rows", "columns", "inner"):
         names = set().union(*(getattr(p, kind).names for p in analysis.products)) & analysis.kernel.constexprs
         if len(names) != 1:
             return None
-        found.append(names.pop())
-    rows, columns, inner = found
+        sizes.append(names.pop())
+    rows, columns, inner = sizes
     return (rows, columns, inner) if len({rows, columns, inner}) == 3 else None
 
 

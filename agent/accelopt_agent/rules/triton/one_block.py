@@ -91,10 +91,12 @@ def _launched(kernel: TritonKernel, loop: RowLoop, warps: int | None) -> list[By
                 return None
             edits += kernel.keyword_edits(launch.call, "num_warps", str(warps))
         number = passed(kernel, launch, block)
-        given, size = launch.arguments.get(block), launch.arguments.get(length)
-        if number is None or given is None:
+        argument, size = launch.arguments.get(block), launch.arguments.get(length)
+        if number is None or argument is None:
             computed = (
-                (kernel.heuristics or {}).get(block) if given is None else meaning(kernel, launch, given)
+                (kernel.heuristics or {}).get(block)
+                if argument is None
+                else meaning(kernel, launch, argument)
             )
             if computed is None or "next_power_of_2" not in kernel.source.code(computed):
                 return None

@@ -45,10 +45,10 @@ def _pass(kernel: TritonKernel, statement: Statement, combine: str, reduce: str)
     if len(body) != len(loop.body.body) or not body:
         return None
     update = body[-1]
-    found = _reduced(kernel, update, combine, reduce)
-    if found is None:
+    reduction = _reduced(kernel, update, combine, reduce)
+    if reduction is None:
         return None
-    target, call = found
+    target, call = reduction
     if not all(isinstance(s.target, cst.Name) for s in body[:-1]):
         return None
     axis = kernel.source.code(call.args[1]) if len(call.args) > 1 else ""
@@ -152,17 +152,21 @@ def _meaning(kernel: TritonKernel, node: cst.BaseExpression) -> cst.BaseExpressi
     return statement.value if statement is not None and statement.value is not None else node
 
 
-def _values(kernel: TritonKernel, found: _Pass, exp: cst.Call | None = None) -> list[str]:
+def _values(kernel: TritonKernel, loop_pass: _Pass, exp: cst.Call | None = None) -> list[str]:
     """Return the values that a pass computes per block, as text without the reduction: two passes with equal texts read
     the same values."""
-    value = found.value
+    value = loop_pass.value
     if exp is not None:
         argument = exp.args[0].value
         assert isinstance(argument, cst.BinaryOperation)
         value = argument.left
     needed, texts = {kernel.source.code(value)}, [kernel.source.key(value)]
-    for statement in reversed([s for s in kernel.flow.simple() if s.block is found.loop.body]):
-        if statement.target_name in needed and statement.value is not None and statement is not found.update:
+    for statement in reversed([s for s in kernel.flow.simple() if s.block is loop_pass.loop.body]):
+        if (
+            statement.target_name in needed
+            and statement.value is not None
+            and statement is not loop_pass.update
+        ):
             needed |= kernel.flow.variables(statement.value)
             texts.append(f"{statement.target_name} = {kernel.source.key(statement.value)}")
     return texts

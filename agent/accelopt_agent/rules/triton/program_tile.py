@@ -56,8 +56,8 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         else:
             counts, has_lanes = _worthwhile(kernel.subject), shapes.has_lanes
         for number, count in enumerate(counts):
-            made = _rewrite(kernel, launch, axis, limit, inside, has_lanes, count, length)
-            yield replace(made, variant=number > 0)
+            rewrite = _rewrite(kernel, launch, axis, limit, inside, has_lanes, count, length)
+            yield replace(rewrite, variant=number > 0)
 
 
 def _computed_length(
@@ -67,10 +67,13 @@ def _computed_length(
     where it is a number, or not known there."""
     lengths = {values.of(call.args[-1].value) for call in kernel.calls("arange") if call.args}
     length = lengths.pop() if len(lengths) == 1 else None
-    given = (
+    argument = (
         launch.arguments.get(str(length.args[0])) if length is not None and length.op == "parameter" else None
     )
-    if given is None or passed(kernel, launch, str(length.args[0]) if length is not None else "") is not None:
+    if (
+        argument is None
+        or passed(kernel, launch, str(length.args[0]) if length is not None else "") is not None
+    ):
         return None
     statement = _statement(kernel, extent)
     own = (
@@ -78,10 +81,10 @@ def _computed_length(
         and statement is not None
         and statement in kernel.source.parents(launch.call)
     )
-    computed = given if isinstance(given, cst.Name) else None
+    computed = argument if isinstance(argument, cst.Name) else None
     if not own and (computed is None or not _assigned_before(kernel, launch, computed.value, extent)):
         return None
-    return kernel.source.code(given)
+    return kernel.source.code(argument)
 
 
 def _statement(kernel: TritonKernel, node: cst.CSTNode) -> cst.SimpleStatementLine | None:
@@ -138,7 +141,7 @@ def _worthwhile(subject: RuleContext) -> list[int]:
 
 def _axes(kernel: TritonKernel) -> list[_Axis]:
     """Return the grid axes that one variable of the kernel stands for."""
-    found = []
+    axes = []
     calls = kernel.calls("program_id")
     for statement in kernel.flow.simple():
         call = statement.value
@@ -155,8 +158,8 @@ def _axes(kernel: TritonKernel) -> list[_Axis]:
         once = [c for c in calls if (integer(c.args[0].value) if c.args else 0) == number] == [call]
         bound = [s for s in kernel.flow.simple() if name in s.writes]
         if number is not None and once and bound == [statement] and not statement.loops:
-            found.append(_Axis(statement.node, call, name, number))
-    return found
+            axes.append(_Axis(statement.node, call, name, number))
+    return axes
 
 
 def _limit(
@@ -164,11 +167,11 @@ def _limit(
 ) -> tuple[str, cst.BaseExpression, bool] | None:
     """Return the argument that is the number of programs along the axis, what the grid has for it, and
     whether the launch has to pass it yet."""
-    found = grid_axis(kernel, launch, axis.number)
-    if found is None or is_shared(kernel, launch, launch.grid):
+    grid_entry = grid_axis(kernel, launch, axis.number)
+    if grid_entry is None or is_shared(kernel, launch, launch.grid):
         return None
-    count = found[0]
-    if any(n.value == found[1] for n in kernel.source.walk(count, cst.Name)):
+    count = grid_entry[0]
+    if any(n.value == grid_entry[1] for n in kernel.source.walk(count, cst.Name)):
         return None  # the grid depends on a block size
     if not isinstance(count, (cst.Name, cst.Subscript, cst.Attribute, cst.Call)):
         return None
@@ -178,8 +181,8 @@ def _limit(
         return None
     steady = [p for p in kernel.parameters if not any(p in s.writes for s in kernel.flow.statements)]
     for name in steady:
-        given = launch.arguments.get(name)
-        if given is not None and name not in kernel.constexprs and kernel.source.same(given, count):
+        argument = launch.arguments.get(name)
+        if argument is not None and name not in kernel.constexprs and kernel.source.same(argument, count):
             return name, count, False
     new = next((n for n in (f"n_{_plural(axis.name)}", "n_programs") if n not in _taken(kernel)), None)
     return (new, count, True) if new is not None else None
@@ -230,11 +233,11 @@ def _rewrite(
         )
         outside.append(source.before(statement, f"{number} = {cdiv}({count}, {length})"))
         what = f"as many {_plural(axis.name)} per program as have {count} elements"
-    given = [*([f"{name}={source.code(extent)}"] if is_new else []), f"{block}={number}"]
+    arguments = [*([f"{name}={source.code(extent)}"] if is_new else []), f"{block}={number}"]
     final = launch.call.args[-1]
     outside += [
         source.replace(extent, f"{cdiv}({source.code(extent)}, {number})"),
-        *source.added(source.start(final), source.end(final), given),
+        *source.added(source.start(final), source.end(final), arguments),
     ]
     summary = f"Work on {what} instead of one."
     return Rewrite(tuple(edits), summary, tuple(outside))

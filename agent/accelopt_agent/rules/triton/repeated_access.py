@@ -33,24 +33,24 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     values.walk(kernel.subject.function.body.body)
     stores = _stores(kernel, values)
     edits: list[ByteEdit] = []
-    kept: dict[cst.Call, str] = {}
-    named: dict[_Store, str] = {}
+    held_loads: dict[cst.Call, str] = {}
+    variables: dict[_Store, str] = {}
     for call in kernel.calls("load"):
-        name = _still_held(kernel, values, call) or _just_stored(kernel, values, call, stores, named)
+        name = _still_held(kernel, values, call) or _just_stored(kernel, values, call, stores, variables)
         if name is not None:
-            kept[call] = name
+            held_loads[call] = name
             edits += _instead(kernel, values, call, name)
-    gone = [s for s in stores if _overwritten(kernel, values, s, stores, kept)]
+    gone = [s for s in stores if _overwritten(kernel, values, s, stores, held_loads)]
     source = kernel.source
-    edits += [source.without(s.statement.node) for s in gone if s not in named]
-    for store, name in named.items():
+    edits += [source.without(s.statement.node) for s in gone if s not in variables]
+    for store, name in variables.items():
         line = f"{name} = {source.code(store.value)}"
         if store in gone:
             edits.append(source.replace(store.statement.node, line))
         else:
             edits += [source.before(store.statement.node, line), source.replace(store.value, name)]
     what = [
-        f"read {_listed(kernel, kept)} from registers" if kept else "",
+        f"read {_listed(kernel, held_loads)} from registers" if held_loads else "",
         f"store {', '.join(dict.fromkeys(s.base for s in gone))} once" if gone else "",
     ]
     if edits:
@@ -60,8 +60,8 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
         )
 
 
-def _listed(kernel: TritonKernel, kept: dict[cst.Call, str]) -> str:
-    targets = [s.target_name for c in kept if (s := kernel.flow.statement_of(c)) is not None]
+def _listed(kernel: TritonKernel, held_loads: dict[cst.Call, str]) -> str:
+    targets = [s.target_name for c in held_loads if (s := kernel.flow.statement_of(c)) is not None]
     return ", ".join(dict.fromkeys(t or "a value" for t in targets))
 
 
@@ -71,14 +71,18 @@ def _still_held(kernel: TritonKernel, values: Evaluation, call: cst.Call) -> str
     if statement is None or value is None or value.op != "load" or _is_volatile(call):
         return None
     held = values.before.get(statement.node, {})
-    return next((name for name, known in held.items() if known is value), None)
+    return next((name for name, content in held.items() if content is value), None)
 
 
 def _just_stored(
-    kernel: TritonKernel, values: Evaluation, call: cst.Call, stores: list[_Store], named: dict[_Store, str]
+    kernel: TritonKernel,
+    values: Evaluation,
+    call: cst.Call,
+    stores: list[_Store],
+    variables: dict[_Store, str],
 ) -> str | None:
     """Return what was stored to the load's address before, in the type of the tensor. A store of an
-    expression gets a variable for it, in ``named``."""
+    expression gets a variable for it, in ``variables``."""
     statement = kernel.flow.statement_of(call)
     if statement is None or _is_volatile(call):
         return None
@@ -99,16 +103,16 @@ def _just_stored(
     if isinstance(store.value, cst.Name):
         name = store.value.value if held.get(store.value.value) is stored else None
     else:
-        name = named.get(store) or _fresh_name(kernel, len(named))
-        named[store] = name
+        name = variables.get(store) or _fresh_name(kernel, len(variables))
+        variables[store] = name
     return None if name is None else f"{name}.to({store.base}.dtype.element_ty)"
 
 
-def _fresh_name(kernel: TritonKernel, made: int) -> str:
-    """Return a variable for a stored value, the first that is free after ``made`` others."""
-    taken = {*kernel.parameters, *(n.value for n in kernel.flow.names)}
-    free = [n for n in ("stored", *(f"stored_{i}" for i in range(2, 99))) if n not in taken]
-    return free[made]
+def _fresh_name(kernel: TritonKernel, count: int) -> str:
+    """Return a variable for a stored value, the first that is free after ``count`` others."""
+    names_in_use = {*kernel.parameters, *(n.value for n in kernel.flow.names)}
+    free = [n for n in ("stored", *(f"stored_{i}" for i in range(2, 99))) if n not in names_in_use]
+    return free[count]
 
 
 def _may_write(kernel: TritonKernel, statement: Statement) -> bool:
@@ -139,26 +143,30 @@ def _instead(kernel: TritonKernel, values: Evaluation, call: cst.Call, name: str
 
 
 def _stores(kernel: TritonKernel, values: Evaluation) -> list[_Store]:
-    found = []
+    stores = []
     for call in kernel.calls("store"):
         statement = kernel.flow.statement_of(call)
         if statement is None or len(call.args) < 2 or call.args[1].keyword is not None:
             continue
-        named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
-        mask = named.get(
+        keywords = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+        mask = keywords.get(
             "mask", call.args[2].value if len(call.args) > 2 and call.args[2].keyword is None else None
         )
         pointer = values.of(call.args[0].value)
         base = root(values, pointer)
         if pointer is None or base is None or not isinstance(kernel.source.parent(call), cst.Expr):
             continue
-        known = values.of(mask) if mask is not None else None
-        found.append(_Store(statement, call, pointer, call.args[1].value, known, base))
-    return found
+        mask_value = values.of(mask) if mask is not None else None
+        stores.append(_Store(statement, call, pointer, call.args[1].value, mask_value, base))
+    return stores
 
 
 def _overwritten(
-    kernel: TritonKernel, values: Evaluation, store: _Store, stores: list[_Store], kept: dict[cst.Call, str]
+    kernel: TritonKernel,
+    values: Evaluation,
+    store: _Store,
+    stores: list[_Store],
+    held_loads: dict[cst.Call, str],
 ) -> bool:
     """Return whether a later store in the block writes the same elements, and nothing reads them in between."""
     never_overlap = apart(kernel)
@@ -170,7 +178,9 @@ def _overwritten(
         if end < start:
             continue
         between = kernel.flow.between(store.statement, later.statement)
-        reads = [c for c in kernel.calls("load") if start < kernel.source.start(c) < end and c not in kept]
+        reads = [
+            c for c in kernel.calls("load") if start < kernel.source.start(c) < end and c not in held_loads
+        ]
         bases = [root(values, _arguments(values, c)[0]) for c in reads]
         if any(_may_write(kernel, s) or not s.simple for s in between):
             return False
@@ -182,8 +192,8 @@ def _overwritten(
 
 def _arguments(values: Evaluation, call: cst.Call) -> tuple[Value | None, ...]:
     def value(node: cst.CSTNode) -> Value:
-        known = values.of(node)
-        return known if known is not None else values.fresh("argument")
+        content = values.of(node)
+        return content if content is not None else values.fresh("argument")
 
     return load_arguments(call, value)
 

@@ -25,18 +25,18 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     values.walk(kernel.subject.function.body.body)
     most = _most(kernel.subject)
     for name in kernel.parameters:
-        given = launched.value(name)
-        if name not in kernel.constexprs or given is None or _sizes_lanes(kernel, values, name):
+        size = launched.value(name)
+        if name not in kernel.constexprs or size is None or _sizes_lanes(kernel, values, name):
             continue
         axes, step = _axes(kernel, values, name), _step(kernel, values, launched, name)
         if not axes or step is None:
             continue
-        for new in dict.fromkeys(given.value // d for d in _DIVISORS if d <= most and given.value % d == 0):
-            resize = Resize(name, given.value, new, str(new), axes)
+        for new in dict.fromkeys(size.value // d for d in _DIVISORS if d <= most and size.value % d == 0):
+            resize = Resize(name, size.value, new, str(new), axes)
             edits = launched.edits([resize]) if new >= step and new % step == 0 else None
             if edits:
-                times = given.value // new
-                summary = f"{times} times as many programs, each with {name}={new} instead of {given.value}."
+                times = size.value // new
+                summary = f"{times} times as many programs, each with {name}={new} instead of {size.value}."
                 yield Rewrite((), summary, tuple(edits))
 
 
@@ -53,8 +53,8 @@ def _most(subject: RuleContext) -> float:
 
 def _sizes_lanes(kernel: TritonKernel, values: Evaluation, name: str) -> bool:
     """Return whether the argument is the length of a range of lanes: then it is the size of a tile."""
-    given = [values.of(call.args[-1].value) for call in kernel.calls("arange") if call.args]
-    return any(value is None or _mentions(value, name) for value in given)
+    lengths = [values.of(call.args[-1].value) for call in kernel.calls("arange") if call.args]
+    return any(value is None or _mentions(value, name) for value in lengths)
 
 
 def _mentions(value: Value, name: str) -> bool:
@@ -85,14 +85,14 @@ def _step(kernel: TritonKernel, values: Evaluation, launched: LaunchSizes, name:
         if not isinstance(call, cst.Call) or not call.args:
             continue
         path = kernel.names.path(call.func) or kernel.source.code(call.func)
-        given = [a.value for a in call.args if a.keyword is None]
-        ends = [values.of(node) for node in given[:2]]
+        arguments = [a.value for a in call.args if a.keyword is None]
+        ends = [values.of(node) for node in arguments[:2]]
         if path not in ("range", f"{TL}.range") or all(e is None or not _mentions(e, name) for e in ends):
             continue
         end = ends[-1]
-        if end is None or end.op != "parameter" or len(given) > 3:
+        if end is None or end.op != "parameter" or len(arguments) > 3:
             return None
-        steps.add(_number(launched, given[2]) if len(given) == 3 else 1)
+        steps.add(_number(launched, arguments[2]) if len(arguments) == 3 else 1)
     return steps.pop() if len(steps) == 1 else None
 
 

@@ -104,25 +104,25 @@ def _total(kernel: TritonKernel, values: Evaluation, call: cst.Call) -> str:
     """Return the sum over the lanes that the atomic's mask lets through."""
     source = kernel.source
     placed = [a.value for a in call.args if a.keyword is None]
-    given, mask = placed[1], _mask(call)
-    text = source.code(given)
-    value = values.of(given)
+    operand, mask = placed[1], _mask(call)
+    text = source.code(operand)
+    value = values.of(operand)
     if value is not None and value.op == "call" and value.args[0] in ("sum", "max", "min"):
         return text
-    if mask is not None and not _is_zero_outside(values, given, mask):
+    if mask is not None and not _is_zero_outside(values, operand, mask):
         text = f"{kernel.spell('where')}({source.code(mask)}, {text}, 0.0)"
     return f"{kernel.spell('sum')}({text}, axis=0)"
 
 
 def _mask(call: cst.Call) -> cst.BaseExpression | None:
     placed = [a.value for a in call.args if a.keyword is None]
-    named = next((a.value for a in call.args if a.keyword is not None and a.keyword.value == "mask"), None)
-    return named if named is not None else (placed[2] if len(placed) > 2 else None)
+    keyword = next((a.value for a in call.args if a.keyword is not None and a.keyword.value == "mask"), None)
+    return keyword if keyword is not None else (placed[2] if len(placed) > 2 else None)
 
 
-def _is_zero_outside(values: Evaluation, given: cst.BaseExpression, mask: cst.BaseExpression) -> bool:
+def _is_zero_outside(values: Evaluation, operand: cst.BaseExpression, mask: cst.BaseExpression) -> bool:
     """Return whether the value is zero in the lanes that the mask leaves out: loaded so, or a product with such."""
-    value, where = values.of(given), values.of(mask)
+    value, where = values.of(operand), values.of(mask)
     if value is None or where is None:
         return False
     loads = [value] if value.op == "load" else []

@@ -157,10 +157,14 @@ def _stored(
         return None
     if _converted(kernel, value, accumulator):
         return (None,)
-    made = kernel.flow.definition(value) if isinstance(value, cst.Name) else None
-    if made is None or made.value is None or not _converted(kernel, made.value, accumulator):
+    definition = kernel.flow.definition(value) if isinstance(value, cst.Name) else None
+    if (
+        definition is None
+        or definition.value is None
+        or not _converted(kernel, definition.value, accumulator)
+    ):
         return None
-    node, name = made.node, kernel.source.code(value)
+    node, name = definition.node, kernel.source.code(value)
     only = len(kernel.flow.occurrences(name)) == 2
     return (node,) if only and isinstance(node, cst.SimpleStatementLine) else None
 
@@ -221,11 +225,11 @@ def _launch_edits(
 
 def _output(kernel: TritonKernel, launch: KernelLaunch, loop: InnerLoop) -> str | None:
     stored = addressed(kernel, loop.store)
-    given = launch.arguments.get(stored.pop()) if len(stored) == 1 else None
-    if not isinstance(given, cst.Name):
+    argument = launch.arguments.get(stored.pop()) if len(stored) == 1 else None
+    if not isinstance(argument, cst.Name):
         return None
-    passed = [n for n, v in launch.arguments.items() if isinstance(v, cst.Name) and v.value == given.value]
-    return given.value if len(passed) == 1 else None
+    passed = [n for n, v in launch.arguments.items() if isinstance(v, cst.Name) and v.value == argument.value]
+    return argument.value if len(passed) == 1 else None
 
 
 def _allocation(kernel: TritonKernel, value: cst.BaseExpression) -> tuple[list[ByteEdit], str | None] | None:
@@ -244,18 +248,20 @@ def _allocation(kernel: TritonKernel, value: cst.BaseExpression) -> tuple[list[B
         return None
     edits = [source.replace(value.func, f"{source.code(value.func).rpartition('.')[0]}.{kinds[path]}")]
     torch = source.code(value.func).rpartition(".")[0]
-    given = next((a for a in value.args if a.keyword is not None and a.keyword.value == "dtype"), None)
+    dtype_argument = next(
+        (a for a in value.args if a.keyword is not None and a.keyword.value == "dtype"), None
+    )
     if not torch:
         return None
-    if given is None and path.endswith("_like"):
+    if dtype_argument is None and path.endswith("_like"):
         edits += options_edits(kernel, value, {"dtype": f"{torch}.float32"})
         return edits, f"{source.code(value.args[0].value)}.dtype"
-    if given is None:
+    if dtype_argument is None:
         return edits, None
-    written = source.code(given.value)
+    written = source.code(dtype_argument.value)
     if written == f"{torch}.float32":
         return edits, None
-    return [*edits, source.replace(given.value, f"{torch}.float32")], written
+    return [*edits, source.replace(dtype_argument.value, f"{torch}.float32")], written
 
 
 def _grid_tuple(kernel: TritonKernel, launch: KernelLaunch) -> cst.Tuple | None:

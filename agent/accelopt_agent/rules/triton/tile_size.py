@@ -35,12 +35,12 @@ def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
     small = kernel.subject.measurement is not None and kernel.subject.measurement.bound == "launch"
     analysis, launched = kernel.subject.analysis(TileDimensions), LaunchSizes(kernel, kernel.launches[0])
     for name in kernel.parameters:
-        dimensions, given = analysis.of(name), launched.value(name)
-        if given is None and dimensions and not small and name in kernel.constexprs:
+        dimensions, current = analysis.of(name), launched.value(name)
+        if current is None and dimensions and not small and name in kernel.constexprs:
             if all(d.loops and d.looped and d.guarded and not d.axes for d in dimensions):
                 yield from _smaller_blocks(kernel.subject, launched, name)
             continue
-        size = given.value if given is not None else 0
+        size = current.value if current is not None else 0
         if name not in kernel.constexprs or not dimensions or size < 2 or size & (size - 1):
             continue
         axes = axes_of(dimensions) or _axes_with(launched, size)
@@ -57,17 +57,17 @@ def _axes_with(launched: LaunchSizes, size: int) -> frozenset[int]:
     axes = grid_axes(launched.kernel, launched.launch)
     source = launched.kernel.source
     numbers = [[integer(n) for n in source.walk(e, cst.Integer)] for e in axes[0]] if axes is not None else []
-    return frozenset(axis for axis, found in enumerate(numbers) if size in found)
+    return frozenset(axis for axis, values in enumerate(numbers) if size in values)
 
 
 def _smaller_blocks(subject: RuleContext, launched: LaunchSizes, name: str) -> Iterator[Rewrite]:
     """Bound a block that the launch computes and the kernel's loops go over, and its warps with it."""
     kernel, launch = launched.kernel, launched.launch
-    given, warps = launch.arguments.get(name), launch.keyword("num_warps")
+    argument, warps = launch.arguments.get(name), launch.keyword("num_warps")
     size, count = measured_setting(subject, name), measured_setting(subject, "num_warps")
     keyword = launch.keyword(name)
     if (
-        given is None
+        argument is None
         or keyword is None
         or warps is None
         or size is None
@@ -81,7 +81,7 @@ def _smaller_blocks(subject: RuleContext, launched: LaunchSizes, name: str) -> I
             continue
         texts = {
             n: f"min({kernel.source.code(value)}, {most})" if integer(value) is None else str(most)
-            for n, value, most in ((name, given, block), ("num_warps", warps.value, fewer))
+            for n, value, most in ((name, argument, block), ("num_warps", warps.value, fewer))
         }
         edits = options_edits(kernel, launch.call, texts)
         summary = f"Launch with {name} of at most {block} ({size} here) and at most {fewer} warps ({count})."

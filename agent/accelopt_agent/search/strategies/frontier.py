@@ -68,13 +68,13 @@ class Frontier(ABC):
         elif free.measurements and (trial := self.next_idea()) is not None:
             self.ideas.remove(trial)
             step = TryCandidate(trial)
-        elif free.validations and (wanted := self.wants_check()) is not None:
-            step = ValidateNode(wanted)
+        elif free.validations and (candidate := self.wants_check()) is not None:
+            step = ValidateNode(candidate)
         elif free.proposals and (ask := self.next_ask()) is not None:
             ask.node.asked[ask.proposer] = ask.node.asked.get(ask.proposer, 0) + 1
             step = ask
-        elif free.validations and (wanted := self.wants_check()) is not None:  # the question needs it
-            step = ValidateNode(wanted)
+        elif free.validations and (candidate := self.wants_check()) is not None:  # the question needs it
+            step = ValidateNode(candidate)
         elif not self.begun and (last := self.unchecked()) is not None:
             step = ValidateNode(last)
         if step is not None:

@@ -175,24 +175,24 @@ class Hybrid(Frontier):
             trial = self._by_rules.promising(ideas, self.fastest_by_rules)
             if trial is None and not self.begun and not self._asks_left():
                 trial = self._by_rules.least_tried(ideas)
-            known = next((n for n in self.nodes if trial and n.fingerprint == trial.fingerprint), None)
-            if trial is None or known is None:
+            twin = next((n for n in self.nodes if trial and n.fingerprint == trial.fingerprint), None)
+            if trial is None or twin is None:
                 return trial
-            self._take_in(trial, known)
+            self._take_in(trial, twin)
             if self._asks_left():
                 return None
 
-    def _take_in(self, trial: Trial, known: Node) -> None:
-        """Make ``known``, which was measured as a remembered version, what the rules' own ``trial`` became."""
+    def _take_in(self, trial: Trial, twin: Node) -> None:
+        """Make ``twin``, which was measured as a remembered version, what the rules' own ``trial`` became."""
         fastest = self.fastest_by_rules
         self.ideas.remove(trial)
-        if known.parent is trial.parent and known.step == trial.step:
-            known.remembered = False
-            known.asked = {name: count for name, count in known.asked.items() if name in PAID}
-            self._by_rules.add_result(trial, known, fastest)
+        if twin.parent is trial.parent and twin.step == trial.step:
+            twin.remembered = False
+            twin.asked = {name: count for name, count in twin.asked.items() if name in PAID}
+            self._by_rules.add_result(trial, twin, fastest)
             return
         node = replace(
-            known, candidate=trial.composed, parent=trial.parent, step=trial.step, remembered=False,
+            twin, candidate=trial.composed, parent=trial.parent, step=trial.step, remembered=False,
             asked={}, children=[],
         )  # fmt: skip
         trial.parent.children.append(node)
@@ -246,8 +246,8 @@ class Hybrid(Frontier):
             return False
         if self._reserved >= max(1.0, self._left):
             return True
-        asked = any(isinstance(step, AskProposer) and step.proposer == name for step in self.begun)
-        return not asked and self._unclear() and self._expected[name] > self.least_gain
+        is_asked = any(isinstance(step, AskProposer) and step.proposer == name for step in self.begun)
+        return not is_asked and self._unclear() and self._expected[name] > self.least_gain
 
     def _unclear(self) -> bool:
         """Return whether no version changed the time yet, though each rule was tried or enough of them."""
@@ -332,10 +332,10 @@ class Hybrid(Frontier):
         nodes = [
             n for n in self.nodes if n.sound and n.depth < self.depth and (n.may_be_built_upon or n.gained)
         ]
-        asked: dict[Node, int] = {}
+        questions: dict[Node, int] = {}
         for node in self.nodes:
-            asked[_alike(node)] = asked.get(_alike(node), 0) + node.asked.get(name, 0)
-        return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * asked[_alike(n)]))
+            questions[_alike(node)] = questions.get(_alike(node), 0) + node.asked.get(name, 0)
+        return min(nodes, key=lambda n: n.us * (1 + ASKED_BEFORE * questions[_alike(n)]))
 
     def wants_check(self) -> Node | None:
         """Return a model's version that is faster than what may be built upon, though not clearly, or the one to be

@@ -66,9 +66,9 @@ class StepExpectation:
 
     def ratio(self, trial: Trial) -> float:
         """Return the time after over the time before to be expected of ``trial``; 1 or more: not worth trying."""
-        known, limit = self._ratios.get(trial.step), trial.parent.measurement.bound
-        if not known or (
-            known[-1][0] >= 1 - ROUNDING and known[-1][1] != limit
+        history, limit = self._ratios.get(trial.step), trial.parent.measurement.bound
+        if not history or (
+            history[-1][0] >= 1 - ROUNDING and history[-1][1] != limit
         ):  # nothing is known of such a version
             rule = trial.candidate.origin, limit
             if self._in_vain.get(rule, 0) >= TRIES_IN_VAIN and trial.candidate.origin.startswith("rule:"):
@@ -80,10 +80,10 @@ class StepExpectation:
                 hope = min(HOPELESS, expected)
             hope = max(hope, self._elsewhere(rule))
             return min(1.0, hope + 0.1 * self._failed.get(trial.candidate.origin, 0))
-        ratio, _ = known[-1]
+        ratio, _ = history[-1]
         if ratio < 1 - ROUNDING:
             return ratio
-        return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(known) < 2 else 1.0
+        return 1 - ROUNDING if ratio < 1 + NEUTRAL and len(history) < 2 else 1.0
 
     def _elsewhere(self, rule: tuple[str, str | None]) -> float:
         """Return the best ratio that any step of a rule reached on versions that the same unit limits, once two were

@@ -32,10 +32,10 @@ class BlockSize:
 def passed(kernel: TritonKernel, launch: KernelLaunch, name: str) -> cst.Integer | None:
     """Return the number that becomes the constexpr argument ``name``: at the launch, in a variable of the
     function that launches, a default, or a constant of the module."""
-    given = launch.arguments.get(name)
-    if given is None:
+    argument = launch.arguments.get(name)
+    if argument is None:
         return _default(kernel.function.params, name)
-    return number_of(kernel, launch, given)
+    return number_of(kernel, launch, argument)
 
 
 def number_of(kernel: TritonKernel, launch: KernelLaunch, node: cst.BaseExpression) -> cst.Integer | None:
@@ -131,9 +131,9 @@ def grid_axes(kernel: TritonKernel, launch: KernelLaunch) -> tuple[list[cst.Base
     meta: list[str] = []
     if isinstance(grid, cst.Name) and launch.function is not None:
         nested = kernel.source.walk(launch.function.body, cst.FunctionDef)
-        made = next((f for f in nested if f.name.value == grid.value), None)
-        returns = list(kernel.source.walk(made.body, cst.Return)) if made is not None else []
-        meta = [p.name.value for p in made.params.params] if made is not None else []
+        function = next((f for f in nested if f.name.value == grid.value), None)
+        returns = list(kernel.source.walk(function.body, cst.Return)) if function is not None else []
+        meta = [p.name.value for p in function.params.params] if function is not None else []
         grid = returns[0].value if len(returns) == 1 else None
     if isinstance(grid, cst.Lambda):
         meta, grid = [p.name.value for p in grid.params.params], grid.body
@@ -186,10 +186,10 @@ def grid_blocks(
 ) -> BlockSize | None:
     """Return the size of the blocks that a grid axis splits something into, as ``cdiv(n, size)`` or ``(n +
     size - 1) // size``, where it is the argument ``name`` given as ``number``, or ``size`` written out."""
-    found = grid_axis(kernel, launch, axis)
-    if found is None:
+    grid_entry = grid_axis(kernel, launch, axis)
+    if grid_entry is None:
         return None
-    split = meaning(kernel, launch, found[0])
+    split = meaning(kernel, launch, grid_entry[0])
     if (
         isinstance(split, cst.Call)
         and kernel.names.path(split.func) == "triton.cdiv"
@@ -198,13 +198,13 @@ def grid_blocks(
         covered, block = (a.value for a in split.args)
         rest: list[cst.Integer] = []
     elif isinstance(split, cst.BinaryOperation) and isinstance(split.operator, cst.FloorDivide):
-        rounded = _rounded_up(kernel, launch, split, name, found[1], size)
+        rounded = _rounded_up(kernel, launch, split, name, grid_entry[1], size)
         if rounded is None:
             return None
         covered, block, rest = rounded
     else:
         return None
-    place = _same_block(kernel, launch, block, name, found[1], size)
+    place = _same_block(kernel, launch, block, name, grid_entry[1], size)
     if place is None:
         return None
     places = [*place, *([number] if number is not None else [])]

@@ -43,11 +43,11 @@ class ConfigList:
     comprehension over lists of numbers.
     """
 
-    def __init__(self, kernel: TritonKernel, given: cst.BaseExpression) -> None:
-        self.kernel, self._source, self._given = kernel, kernel.source, given
+    def __init__(self, kernel: TritonKernel, expression: cst.BaseExpression) -> None:
+        self.kernel, self._source, self._given = kernel, kernel.source, expression
         self._listed: cst.List | None = None
         self._calls: list[tuple[cst.Call, dict[str, tuple[int, ...]]]] = []
-        self.known = self._read(given, 0)
+        self.known = self._read(expression, 0)
 
     @property
     def configs(self) -> list[TuneConfig]:
@@ -76,8 +76,8 @@ class ConfigList:
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
             return self._read(node.left, depth) and self._read(node.right, depth)
         if isinstance(node, cst.Name) and depth < _DEEPEST:
-            made = self._module_value(node.value)
-            return made is not None and self._read(made, depth + 1)
+            module_value = self._module_value(node.value)
+            return module_value is not None and self._read(module_value, depth + 1)
         if (
             isinstance(node, cst.Call)
             and isinstance(node.func, cst.Name)
@@ -98,15 +98,15 @@ class ConfigList:
             self._calls.append((node, names))
 
     def _config(self, call: cst.Call, names: dict[str, tuple[int, ...]]) -> TuneConfig:
-        given: list[tuple[str, cst.BaseExpression]] = []
+        arguments: list[tuple[str, cst.BaseExpression]] = []
         for argument in call.args:
             if argument.keyword is None or argument.keyword.value == "kwargs":
-                given += self._entries(argument.value)
+                arguments += self._entries(argument.value)
             else:
-                given.append((argument.keyword.value, argument.value))
+                arguments.append((argument.keyword.value, argument.value))
         numbers: dict[str, tuple[int, ...]] = {}
         others: dict[str, str] = {}
-        for name, value in given:
+        for name, value in arguments:
             number = integer(value)
             if number is not None:
                 numbers[name] = (number,)
@@ -130,10 +130,12 @@ class ConfigList:
         """Return the numbers that the variables of a comprehension take, where they are written out."""
         values: dict[str, tuple[int, ...]] = {}
         while part is not None:
-            taken = part.iter
-            if isinstance(taken, cst.Name):
-                taken = self._module_value(taken.value) or taken
-            elements = [e.value for e in taken.elements] if isinstance(taken, (cst.List, cst.Tuple)) else []
+            iterable = part.iter
+            if isinstance(iterable, cst.Name):
+                iterable = self._module_value(iterable.value) or iterable
+            elements = (
+                [e.value for e in iterable.elements] if isinstance(iterable, (cst.List, cst.Tuple)) else []
+            )
             targets = (
                 [e.value for e in part.target.elements]
                 if isinstance(part.target, cst.Tuple)
@@ -178,12 +180,12 @@ def open_configs(kernel: TritonKernel) -> ConfigList | None:
     autotune = kernel.autotuner
     if autotune is None:
         return None
-    named = next(
+    keyword = next(
         (a.value for a in autotune.args if a.keyword is not None and a.keyword.value == "configs"), None
     )
-    given = named or next((a.value for a in autotune.args if a.keyword is None), None)
-    found = ConfigList(kernel, given) if given is not None else None
-    return found if found is not None and found.known and found.configs else None
+    expression = keyword or next((a.value for a in autotune.args if a.keyword is None), None)
+    configs = ConfigList(kernel, expression) if expression is not None else None
+    return configs if configs is not None and configs.known and configs.configs else None
 
 
 def config_text(kernel: TritonKernel, like: TuneConfig, settings: Mapping[str, int]) -> str:

@@ -44,15 +44,15 @@ class TritonKernel:
 
     @cached_property
     def constexprs(self) -> set[str]:
-        found = set()
+        names = set()
         for param in self.source.walk(self.function.params, cst.Param):
             annotation = param.annotation.annotation if param.annotation else None
             if isinstance(annotation, cst.SimpleString):
                 with contextlib.suppress(cst.ParserSyntaxError):
                     annotation = cst.parse_expression(str(annotation.evaluated_value))
             if annotation is not None and self.names.path(annotation) == f"{TL}.constexpr":
-                found.add(param.name.value)
-        return found
+                names.add(param.name.value)
+        return names
 
     def is_call(self, node: cst.CSTNode | None, *functions: str) -> bool:
         """Return whether ``node`` calls one of ``functions`` of ``triton.language``."""
@@ -70,7 +70,7 @@ class TritonKernel:
         """The launches in the file of a kernel that stands at the top level, outside of other kernels."""
         if "." in self.subject.kernel.name or "#" in self.subject.kernel.name:
             return []
-        found = []
+        launches = []
         for call in self.source.walk(self.source.module, cst.Call):
             target = call.func
             if not isinstance(target, cst.Subscript) or len(target.slice) != 1:
@@ -78,8 +78,8 @@ class TritonKernel:
             index = target.slice[0].slice
             is_ours = isinstance(target.value, cst.Name) and target.value.value == self.function.name.value
             if is_ours and isinstance(index, cst.Index) and (launch := self._launch(call, index.value)):
-                found.append(launch)
-        return found
+                launches.append(launch)
+        return launches
 
     def _launch(self, call: cst.Call, grid: cst.BaseExpression) -> KernelLaunch | None:
         arguments, starred = {}, False
@@ -118,18 +118,18 @@ class TritonKernel:
     @cached_property
     def heuristics(self) -> dict[str, cst.BaseExpression] | None:
         """What ``triton.heuristics`` computes at each launch, by argument; None where that is not written out."""
-        found: dict[str, cst.BaseExpression] = {}
+        heuristics: dict[str, cst.BaseExpression] = {}
         for decorator in self.function.decorators:
             call = decorator.decorator
             if not isinstance(call, cst.Call) or self.names.path(call.func) != "triton.heuristics":
                 continue
-            given = call.args[0].value if len(call.args) == 1 else None
-            for entry in given.elements if isinstance(given, cst.Dict) else (None,):
+            table = call.args[0].value if len(call.args) == 1 else None
+            for entry in table.elements if isinstance(table, cst.Dict) else (None,):
                 key = entry.key if isinstance(entry, cst.DictElement) else None
                 if not isinstance(entry, cst.DictElement) or not isinstance(key, cst.SimpleString):
                     return None
-                found[str(key.evaluated_value)] = entry.value
-        return found
+                heuristics[str(key.evaluated_value)] = entry.value
+        return heuristics
 
     @cached_property
     def autotuner(self) -> cst.Call | None:
@@ -161,20 +161,22 @@ class TritonKernel:
         """Return the one assignment of ``name`` in the function that launches."""
         if launch.function is None:
             return None
-        found = []
+        assignments = []
         for assign in self.source.walk(launch.function.body, cst.Assign):
             for target in assign.targets:
                 if any(
                     n.value == name for n in self.source.walk(target.target, cst.Name) if self._is_bound(n)
                 ):
-                    found.append(assign)
+                    assignments.append(assign)
         others = [
             a
             for a in self.source.walk(launch.function.body, cst.AugAssign)
             if self.source.code(a.target) == name
         ]
-        simple = len(found) == 1 and isinstance(found[0].targets[0].target, cst.Name) and not others
-        return found[0] if simple and len(found[0].targets) == 1 else None
+        simple = (
+            len(assignments) == 1 and isinstance(assignments[0].targets[0].target, cst.Name) and not others
+        )
+        return assignments[0] if simple and len(assignments[0].targets) == 1 else None
 
     def _is_bound(self, name: cst.Name) -> bool:
         """Return whether a name in an assignment's target is a variable, as ``size`` in ``ctx.size`` is not."""

@@ -63,12 +63,12 @@ class Shapes:
 
     def _dependent(self) -> set[str]:
         """Return the variables that depend on the row."""
-        found = {self.row}
+        names = {self.row}
         while True:
-            more = {name for s in self.kernel.flow.simple() if s.reads & found for name in s.writes} - found
+            more = {name for s in self.kernel.flow.simple() if s.reads & names for name in s.writes} - names
             if not more:
-                return found
-            found |= more
+                return names
+            names |= more
 
     def edits(self, limit: str) -> list[ByteEdit] | None:
         """Return the edits for a tile of ``{ROWS}`` rows before ``limit``; None where the kernel does not
@@ -78,10 +78,10 @@ class Shapes:
         if not self._plain():
             return None
         for call in kernel.source.walk(kernel.function.body, cst.Call):
-            made = self._call(call, limit)
-            if made is None:
+            call_edits = self._call(call, limit)
+            if call_edits is None:
                 return None
-            edits += made
+            edits += call_edits
         started = self._carried()
         if started is None:
             return None
@@ -187,10 +187,10 @@ class Shapes:
                 if not starts or starts[-1].value is None:
                     continue
                 value = starts[-1].value
-                known = self.values.of(value)
-                if known is not None and isinstance(known.number, int):
+                meaning = self.values.of(value)
+                if meaning is not None and isinstance(meaning.number, int):
                     return None
-                if known is None or known.number is None:
+                if meaning is None or meaning.number is None:
                     if not self._is_dependent(value) and not any(
                         kernel.is_call(c, "zeros", "full") for c in source.walk(value, cst.Call)
                     ):

@@ -49,11 +49,11 @@ class LaunchSizes:
     def value(self, name: str) -> SizeValue | None:
         """Return the number that the launch passes for ``name``, also through a variable that is assigned
         once."""
-        given = self.launch.arguments.get(name)
-        node = passed(self.kernel, self.launch, name) if given is not None else None
+        argument = self.launch.arguments.get(name)
+        node = passed(self.kernel, self.launch, name) if argument is not None else None
         if node is None:
             return None
-        return SizeValue(int(node.value, 0), node, given.value if isinstance(given, cst.Name) else None)
+        return SizeValue(int(node.value, 0), node, argument.value if isinstance(argument, cst.Name) else None)
 
     def edits(self, resizes: list[Resize]) -> list[ByteEdit] | None:
         """Return the edits of the launch and of what it is made from; None where the grid cannot be
@@ -86,13 +86,13 @@ class LaunchSizes:
         if len(texts) != 1 or value is None:
             return None
         edits = [self._source.replace(value.node, texts.pop())]
-        for name, given in self.launch.arguments.items():
-            if isinstance(given, cst.Name) and given.value == variable:
+        for name, argument in self.launch.arguments.items():
+            if isinstance(argument, cst.Name) and argument.value == variable:
                 resize = by_name.get(name)
                 if resize is None:
-                    edits.append(self._source.replace(given, value.node.value))
+                    edits.append(self._source.replace(argument, value.node.value))
                 elif resize not in counted:
-                    edits.append(self._source.replace(given, resize.text))
+                    edits.append(self._source.replace(argument, resize.text))
         return edits
 
     # The grid
@@ -117,24 +117,24 @@ class LaunchSizes:
     ) -> list[ByteEdit] | None:
         nodes = list(self._expanded(expression))
         numbers = [n for n in nodes if isinstance(n, cst.Integer)]
-        named = {n.value for n in nodes if isinstance(n, cst.Name)}
+        names = {n.value for n in nodes if isinstance(n, cst.Name)}
         keys = {self._source.code(n).strip("\"'") for n in nodes if isinstance(n, cst.SimpleString)}
         edits: list[ByteEdit] = []
-        following = [r for r in counted if r.name in keys or self._variable_of(r) in named & variables]
+        following = [r for r in counted if r.name in keys or self._variable_of(r) in names & variables]
         literal = [r for r in counted if r not in following]
-        taken: list[Resize] = []
+        resizes: list[Resize] = []
         for number in numbers:
-            resize = self._counted_by(number, [r for r in literal if r not in taken] or literal)
+            resize = self._counted_by(number, [r for r in literal if r not in resizes] or literal)
             if resize is None:
                 continue
-            taken.append(resize)
+            resizes.append(resize)
             text = resize.text
             if int(number.value, 0) != resize.old:
                 text = str(resize.new - 1) if text.isdigit() else f"{text} - 1"
             if self._source.code(number) != text:
                 edits.append(self._source.replace(number, text))
-        left = [r for r in literal if r not in taken and r.new != r.old]
-        return None if any(r.text not in {t.text for t in taken} for r in left) else edits
+        rest = [r for r in literal if r not in resizes and r.new != r.old]
+        return None if any(r.text not in {t.text for t in resizes} for r in rest) else edits
 
     def _counted_by(self, number: cst.Integer, resizes: list[Resize]) -> Resize | None:
         """Return the block size that a number in the grid stands for: one of this value, and of the size that
@@ -164,8 +164,8 @@ class LaunchSizes:
     def _divides(self, number: cst.Integer, resize: Resize) -> bool:
         """Return whether a number of the grid divides a size that the kernel bounds this dimension by."""
         dividend = self.dividend(number)
-        given = [self.launch.arguments[b] for b in resize.bounds if b in self.launch.arguments]
-        return dividend is not None and any(self._source.same(dividend, g) for g in given)
+        sizes = [self.launch.arguments[b] for b in resize.bounds if b in self.launch.arguments]
+        return dividend is not None and any(self._source.same(dividend, g) for g in sizes)
 
     def dividend(self, number: cst.CSTNode) -> cst.BaseExpression | None:
         """Return ``M`` in ``cdiv(M, 32)``, ``M // 32`` and ``(M + 31) // 32``."""

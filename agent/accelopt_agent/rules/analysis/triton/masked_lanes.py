@@ -54,8 +54,8 @@ def outside(values: Evaluation, value: Value, length: Value) -> float | None:
         return float(value.number)
     if value.op == "load":
         mask, other = value.args[1], value.args[2]
-        known = isinstance(mask, Value) and bounds(mask, length) and isinstance(other, Value)
-        return outside(values, other, length) if known and isinstance(other, Value) else None
+        is_bounded = isinstance(mask, Value) and bounds(mask, length) and isinstance(other, Value)
+        return outside(values, other, length) if is_bounded and isinstance(other, Value) else None
     if value.op == "sum":
         return _total(values, value, length)
     if value.op == "Divide":
@@ -69,16 +69,16 @@ def outside(values: Evaluation, value: Value, length: Value) -> float | None:
 
 def _called(values: Evaluation, value: Value, length: Value) -> float | None:
     name = value.args[0]
-    given = [arg[1] for arg in value.args[1:] if isinstance(arg, tuple) and isinstance(arg[1], Value)]
+    arguments = [arg[1] for arg in value.args[1:] if isinstance(arg, tuple) and isinstance(arg[1], Value)]
     if name in ("zeros", "zeros_like"):
         return 0.0
-    if name == "full" and len(given) > 1:
-        return outside(values, given[1], length)
-    if name == "where" and len(given) == 3:
-        return outside(values, given[2], length) if bounds(given[0], length) else None
-    if not given:
+    if name == "full" and len(arguments) > 1:
+        return outside(values, arguments[1], length)
+    if name == "where" and len(arguments) == 3:
+        return outside(values, arguments[2], length) if bounds(arguments[0], length) else None
+    if not arguments:
         return None
-    inside = outside(values, given[0], length)
+    inside = outside(values, arguments[0], length)
     if name == "cast":
         return inside
     if name in ("exp", "exp2") and inside is not None:
@@ -114,8 +114,8 @@ def access(values: Evaluation, call: cst.Call) -> tuple[Value | None, Value | No
         pointer, mask, _ = load_arguments(call, known)
         return pointer, mask
     placed = [a.value for a in call.args if a.keyword is None]
-    named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
-    node = named.get("mask", placed[2] if len(placed) > 2 else None)
+    keywords = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+    node = keywords.get("mask", placed[2] if len(placed) > 2 else None)
     pointer = known(placed[0]) if placed else None
     return pointer, known(node) if node is not None else None
 
@@ -126,13 +126,13 @@ def _is_range(value: Value) -> bool:
 
 def _has_lanes(value: Value | None) -> bool:
     """Return whether lanes may differ in a value; what a reduction of all of them gives is one for all."""
-    todo, seen = [value], set()
+    todo, visited = [value], set()
     while todo:
         at = todo.pop()
         if at is None or _is_range(at) or at.op in ("unknown", "expression"):
             return True
-        if at in seen or (at.op == "call" and at.args[0] in _NEUTRAL):
+        if at in visited or (at.op == "call" and at.args[0] in _NEUTRAL):
             continue
-        seen.add(at)
+        visited.add(at)
         todo += at.args[:1] if at.op == "load" else at.below()
     return False

@@ -9,20 +9,20 @@ from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 
 def pointers(kernel: TritonKernel) -> set[str]:
     """Return the arguments that are called pointers, or with which the address of a load or store begins."""
-    found = {name for name in kernel.parameters if name.lower().endswith(("ptr", "pointer"))}
+    names = {name for name in kernel.parameters if name.lower().endswith(("ptr", "pointer"))}
     for call in kernel.calls("load", "store", "atomic_add", "atomic_max", "atomic_min"):
-        found |= _first_terms(kernel, call.args[0].value, set()) if call.args else set()
-    return found & set(kernel.parameters)
+        names |= _first_terms(kernel, call.args[0].value, set()) if call.args else set()
+    return names & set(kernel.parameters)
 
 
-def _first_terms(kernel: TritonKernel, node: cst.BaseExpression, seen: set[str]) -> set[str]:
+def _first_terms(kernel: TritonKernel, node: cst.BaseExpression, visited: set[str]) -> set[str]:
     while isinstance(node, cst.BinaryOperation):
         node = node.left
-    if not isinstance(node, cst.Name) or node.value in seen:
+    if not isinstance(node, cst.Name) or node.value in visited:
         return set()
-    seen.add(node.value)
+    visited.add(node.value)
     values = [s.value for s in kernel.flow.simple() if s.binds(node.value) and s.value is not None]
-    return {node.value}.union(*(_first_terms(kernel, value, seen) for value in values))
+    return {node.value}.union(*(_first_terms(kernel, value, visited) for value in values))
 
 
 def addressed(kernel: TritonKernel, call: cst.Call) -> set[str]:
@@ -30,13 +30,13 @@ def addressed(kernel: TritonKernel, call: cst.Call) -> set[str]:
     return sources(kernel, call.args[0].value) & pointers(kernel) if call.args else set()
 
 
-def sources(kernel: TritonKernel, node: cst.CSTNode, seen: set[str] | None = None) -> set[str]:
+def sources(kernel: TritonKernel, node: cst.CSTNode, visited: set[str] | None = None) -> set[str]:
     """Return the names that ``node`` is computed from, through assignments, but for what is loaded."""
-    seen = set() if seen is None else seen
-    found = kernel.flow.variables(node)
-    for name in found - seen:
-        seen.add(name)
+    visited = set() if visited is None else visited
+    names = kernel.flow.variables(node)
+    for name in names - visited:
+        visited.add(name)
         for statement in kernel.flow.simple():
             if name in statement.writes and not kernel.is_call(statement.value, "load"):
-                found = found | sources(kernel, statement.node, seen)
-    return found
+                names = names | sources(kernel, statement.node, visited)
+    return names

@@ -125,11 +125,11 @@ class ProductTiles:
             names = tuple(side.name for side in self.sides if side.name is not None)
             return names if len(set(names)) == len(self.sides) else None
         rows, columns, inner = self.sides
-        taken = {*self.kernel.parameters, *(n.value for n in self.kernel.flow.names)}
-        named = [side.name for side in self.sides]
+        names_in_use = {*self.kernel.parameters, *(n.value for n in self.kernel.flow.names)}
+        side_names = [side.name for side in self.sides]
         if rows.name is None:
             names = ("BLOCK_M", "BLOCK_N", "BLOCK_K")
-            return names if not taken & set(names) and named == [None] * 3 else None
+            return names if not names_in_use & set(names) and side_names == [None] * 3 else None
         if columns.name is None or inner.name is None:
             return None
         if rows.name == columns.name and new[0] != new[1]:
@@ -137,7 +137,7 @@ class ProductTiles:
         own = inner.name
         if own in (rows.name, columns.name) and new[2] != new[0]:
             own = f"{inner.name}_K" if inner.name.isupper() else f"{inner.name}_k"
-            if own in taken:
+            if own in names_in_use:
                 return None
         return rows.name, columns.name, own
 
@@ -219,21 +219,27 @@ def open_attention(subject: RuleContext, launch: KernelLaunch) -> ProductTiles |
     by_loop = {id(d): d for d in used if d.loops and not d.axes and d.tiles}
     if len(shapes) < 2 or len(by_axis) != 1 or len(by_loop) != 1:
         return None
-    sides = [_side(analysis, launched, list(found.values())) for found in (by_axis, by_loop)]
-    known = tuple(side for side in sides if side is not None and side.name is not None)
-    return ProductTiles(analysis.kernel, launch, launched, analysis, known) if len(known) == 2 else None
+    sides = [_side(analysis, launched, list(group.values())) for group in (by_axis, by_loop)]
+    tile_sides = tuple(side for side in sides if side is not None and side.name is not None)
+    return (
+        ProductTiles(analysis.kernel, launch, launched, analysis, tile_sides)
+        if len(tile_sides) == 2
+        else None
+    )
 
 
-def _side(analysis: TileDimensions, launched: LaunchSizes, found: list[TileDimension]) -> TileSide | None:
-    names = set().union(*(d.names for d in found))
-    numbers = {n for d in found for t in d.tiles if (n := integer(t)) is not None}
+def _side(
+    analysis: TileDimensions, launched: LaunchSizes, dimensions: list[TileDimension]
+) -> TileSide | None:
+    names = set().union(*(d.names for d in dimensions))
+    numbers = {n for d in dimensions for t in d.tiles if (n := integer(t)) is not None}
     if len(names) == 1 and not numbers:
         (name,) = names
         value = launched.value(name)
-        unique = list({id(d): d for d in found}.values())
+        unique = list({id(d): d for d in dimensions}.values())
         return TileSide(tuple(unique), name, value.value) if value is not None else None
     if len(numbers) == 1 and not names:
-        unique = list({id(d): d for d in found}.values())
+        unique = list({id(d): d for d in dimensions}.values())
         loose = {integer(n) for n in analysis.loose}
         return TileSide(tuple(unique), None, numbers.pop()) if not numbers & loose else None
     return None

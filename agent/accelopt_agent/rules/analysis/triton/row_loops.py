@@ -32,9 +32,9 @@ def row_loops(kernel: TritonKernel, values: Evaluation) -> list[list[RowLoop]]:
     each."""
     groups: dict[tuple[object, ...], list[RowLoop]] = {}
     for statement in kernel.flow.statements:
-        found = _row_loop(kernel, values, statement)
-        if found is not None:
-            groups.setdefault((statement.block, found.length, found.block), []).append(found)
+        loop = _row_loop(kernel, values, statement)
+        if loop is not None:
+            groups.setdefault((statement.block, loop.length, loop.block), []).append(loop)
     return [group for group in groups.values() if len(group) > 1]
 
 
@@ -47,13 +47,15 @@ def _row_loop(kernel: TritonKernel, values: Evaluation, statement: Statement) ->
         return None
     if any(not isinstance(s, cst.SimpleStatementLine) or len(s.body) != 1 for s in loop.body.body):
         return None
-    given = [values.of(a.value) for a in call.args if a.keyword is None]
-    if any(value is None for value in given):
+    arguments = [values.of(a.value) for a in call.args if a.keyword is None]
+    if any(value is None for value in arguments):
         return None
-    if len(given) == 3 and given[0] is not None and given[0].number == 0:
-        length, block = given[1], given[2]
-    elif len(given) == 1 or (len(given) == 2 and given[0] is not None and given[0].number == 0):
-        count = _rounded_up(values, given[-1])
+    if len(arguments) == 3 and arguments[0] is not None and arguments[0].number == 0:
+        length, block = arguments[1], arguments[2]
+    elif len(arguments) == 1 or (
+        len(arguments) == 2 and arguments[0] is not None and arguments[0].number == 0
+    ):
+        count = _rounded_up(values, arguments[-1])
         if count is None:
             return None
         length, block = count

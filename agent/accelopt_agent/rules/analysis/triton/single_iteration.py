@@ -80,7 +80,7 @@ def loop_region(kernel: TritonKernel, loops: list[RowLoop]) -> list[Statement] |
 def _accumulators(kernel: TritonKernel, loops: list[RowLoop]) -> list[_Accumulator]:
     """Return the accumulators of the loops that start from zero, or from minus infinity for a maximum."""
     block = [s for s in kernel.flow.statements if s.block is loops[0].statement.block]
-    found = []
+    accumulators = []
     for start in block[: block.index(loops[-1].statement)]:
         if not isinstance(start.target, cst.Name) or start.value is None:
             continue
@@ -95,8 +95,8 @@ def _accumulators(kernel: TritonKernel, loops: list[RowLoop]) -> list[_Accumulat
             and _combined(kernel, lines[0], name) is not None
             and _is_neutral(kernel, start.value, lines[0])
         ):
-            found.append(_Accumulator(name, start, lines[0]))
-    return found
+            accumulators.append(_Accumulator(name, start, lines[0]))
+    return accumulators
 
 
 def _combined(kernel: TritonKernel, line: cst.SimpleStatementLine, name: str) -> cst.BaseExpression | None:
@@ -152,7 +152,7 @@ def _walked(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement])
     """Return what the statements of the loops load and assign, one after the other, in a run of one iteration
     each."""
     values = _before(kernel, region[0])
-    found: list[list[Value]] = []
+    values_by_line: list[list[Value]] = []
     for statement in region:
         loop = next((one for one in loops if one.statement is statement), None)
         if loop is None:
@@ -163,8 +163,10 @@ def _walked(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement])
             values.walk([line])
             assigned = [a.value for a in line.body if isinstance(a, cst.Assign)]
             loads = [c for c in kernel.source.walk(line, cst.Call) if kernel.is_call(c, "load")]
-            found.append([value for node in (*assigned, *loads) if (value := values.of(node)) is not None])
-    return found
+            values_by_line.append(
+                [value for node in (*assigned, *loads) if (value := values.of(node)) is not None]
+            )
+    return values_by_line
 
 
 def _emit(straight: _Straight, line: cst.CSTNode, in_loop: bool = True) -> bool:
@@ -210,8 +212,10 @@ def _keep_loads(straight: _Straight, statement: cst.CSTNode) -> None:
         if value is whole or not any(_same(v, value) for line in straight.later for v in line):
             continue
         base = (root(values, value.args[0]) or "loaded").lower().removesuffix("_ptr").removesuffix("_pointer")
-        taken = {*straight.holds, *(n.value for n in kernel.source.walk(kernel.function, cst.Name))}
-        name = next(n for n in (f"{base}_row", *(f"{base}_row_{i}" for i in range(2, 99))) if n not in taken)
+        names_in_use = {*straight.holds, *(n.value for n in kernel.source.walk(kernel.function, cst.Name))}
+        name = next(
+            n for n in (f"{base}_row", *(f"{base}_row_{i}" for i in range(2, 99))) if n not in names_in_use
+        )
         straight.lines.append(f"{name} = {_text(straight, call)}")
         straight.holds[name] = value
         straight.loads_saved -= 1  # the statement itself takes it from there
@@ -251,7 +255,7 @@ def _keeper(straight: _Straight, value: Value | None, name: str = "") -> str | N
     """Return the variable that holds ``value`` already: ``name`` if it does."""
     if value is None or value.op == "unknown" or value.number is not None:
         return None
-    names = [n for n, known in straight.holds.items() if known is value]
+    names = [n for n, content in straight.holds.items() if content is value]
     return name if name in names else next(iter(names), None)
 
 
@@ -262,11 +266,13 @@ def _spare(straight: _Straight, name: str, written: cst.BaseExpression) -> str:
     loaded = present is not None and any(part.op == "load" for part in present.parts())
     if present is None or not loaded or not any(_same(v, present) for line in straight.later for v in line):
         return name
-    taken = {n.value for n in kernel.source.walk(kernel.function, cst.Name)}
+    names_in_use = {n.value for n in kernel.source.walk(kernel.function, cst.Name)}
     suffix = "masked" if kernel.is_call(written, "where") else "scaled"
     if isinstance(written, cst.BinaryOperation) and isinstance(written.operator, (cst.Add, cst.Subtract)):
         suffix = "shifted"
-    return next(n for n in (f"{name}_{suffix}", *(f"{name}_{i}" for i in range(2, 99))) if n not in taken)
+    return next(
+        n for n in (f"{name}_{suffix}", *(f"{name}_{i}" for i in range(2, 99))) if n not in names_in_use
+    )
 
 
 def _same(one: Value, other: Value) -> bool:
@@ -280,11 +286,11 @@ def _accumulated(straight: _Straight, accumulator: _Accumulator, added: cst.Base
     value = accumulator.start.value
     if not isinstance(value, cst.Call) or not kernel.is_call(value, "zeros"):
         return text
-    named = {a.keyword.value: a.value for a in value.args if a.keyword is not None}
-    kind = named.get("dtype", value.args[1].value if len(value.args) > 1 else None)
-    known = straight.values.of(added)
+    keywords = {a.keyword.value: a.value for a in value.args if a.keyword is not None}
+    kind = keywords.get("dtype", value.args[1].value if len(value.args) > 1 else None)
+    addend = straight.values.of(added)
     single = kind is not None and kernel.names.path(kind) == f"{TL}.float32"
-    if kind is None or (single and known is not None and _is_float32(known)):
+    if kind is None or (single and addend is not None and _is_float32(addend)):
         return text
     inside = text if isinstance(added, (cst.Name, cst.Call)) else f"({text})"
     return f"{inside}.to({kernel.source.code(kind)})"
@@ -293,11 +299,11 @@ def _accumulated(straight: _Straight, accumulator: _Accumulator, added: cst.Base
 def _is_float32(value: Value) -> bool:
     """Return whether a value was converted to float32, or computed from such."""
     if value.op == "method" and value.args[0] == "to":
-        return any(given.op == "type" and given.args[0] == "float32" for _, given in value.args[2:])
+        return any(argument.op == "type" and argument.args[0] == "float32" for _, argument in value.args[2:])
     if value.op == "sum":
         return any(_is_float32(v) for product, _ in value.args for v in product)
     if value.op == "call" and value.args[0] == "where":
-        return any(_is_float32(given) for _, given in value.args[2:])
+        return any(_is_float32(argument) for _, argument in value.args[2:])
     return value.op == "call" and value.args[0] in ("exp", "exp2", "log", "sqrt", "rsqrt", "sigmoid")
 
 
@@ -312,10 +318,10 @@ def _text(straight: _Straight, node: cst.CSTNode) -> str:
             sides = [straight.values.of(side) for side in (at.left, at.right)]
             zero = [side is not None and side.number == 0 for side in sides]
             if any(zero):
-                kept = at.right if zero[0] else at.left
-                edits.append(ByteEdit(source.start(at), source.start(kept), ""))
-                edits.append(ByteEdit(source.end(kept), source.end(at), ""))
-                todo.append(kept)
+                operand = at.right if zero[0] else at.left
+                edits.append(ByteEdit(source.start(at), source.start(operand), ""))
+                edits.append(ByteEdit(source.end(operand), source.end(at), ""))
+                todo.append(operand)
                 continue
         if kernel.is_call(at, "load") and (keeper := _keeper(straight, straight.values.of(at))) is not None:
             edits.append(source.replace(at, keeper))

@@ -27,10 +27,10 @@ def apart(kernel: TritonKernel) -> Callable[[str, str], bool]:
 
 
 def _apart(kernel: TritonKernel, launch: KernelLaunch, one: str, other: str) -> bool:
-    given = launch.arguments.get(one), launch.arguments.get(other)
-    if given[0] is None or given[1] is None:
+    arguments = launch.arguments.get(one), launch.arguments.get(other)
+    if arguments[0] is None or arguments[1] is None:
         return False
-    first, second = _origins(kernel, launch, given[0]), _origins(kernel, launch, given[1])
+    first, second = _origins(kernel, launch, arguments[0]), _origins(kernel, launch, arguments[1])
     fresh = {n for n in first | second if _is_fresh(kernel, launch, n)}
     return not first & second & fresh and bool(fresh) and (first <= fresh or second <= fresh)
 
@@ -38,17 +38,17 @@ def _apart(kernel: TritonKernel, launch: KernelLaunch, one: str, other: str) -> 
 def _origins(kernel: TritonKernel, launch: KernelLaunch, node: cst.CSTNode) -> set[str]:
     """Return the variables that a tensor may share memory with: those it is computed from, unless it is
     allocated."""
-    found: set[str] = set()
+    names: set[str] = set()
     todo = [n.value for n in kernel.source.walk(node, cst.Name) if _is_variable(kernel, n)]
     while todo:
         name = todo.pop()
-        if name in found:
+        if name in names:
             continue
-        found.add(name)
+        names.add(name)
         for value in _values(kernel, launch, name):
             if not _allocates(kernel, value):
                 todo += [n.value for n in kernel.source.walk(value, cst.Name) if _is_variable(kernel, n)]
-    return found
+    return names
 
 
 def _values(kernel: TritonKernel, launch: KernelLaunch, name: str) -> list[cst.BaseExpression]:

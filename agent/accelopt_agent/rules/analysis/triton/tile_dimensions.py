@@ -66,10 +66,10 @@ class TileDimensions:
         for loop, steps in flow.steps.items():
             inside = [d for c, d in flow.dots.items() if next(self._loops_around(c), None) is loop]
             inner = {find(d[2]) for d in inside}
-            known = {find(s) for s in steps}
+            dimensions = {find(s) for s in steps}
             if steps and len(inner) == 1 and not any(loop in loops for loops in flow.loops.values()):
                 (contracted,) = inner
-                if all(not flow.axes.get(k) for k in known):
+                if all(not flow.axes.get(k) for k in dimensions):
                     for step in steps:
                         flow.groups.join(step, contracted)
                     flow.loops[find(contracted)].add(loop)

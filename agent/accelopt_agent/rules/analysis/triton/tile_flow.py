@@ -78,9 +78,9 @@ class TileFlow:
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.FloorDivide):
             return self._value(node.right).sizes
         if isinstance(node, cst.Name):
-            made = self.kernel.flow.definition(node)
-            if made is not None and made.value is not None and self._is_count(made.value):
-                return self._blocks(made.value)
+            definition = self.kernel.flow.definition(node)
+            if definition is not None and definition.value is not None and self._is_count(definition.value):
+                return self._blocks(definition.value)
         if isinstance(node, cst.Call) and self._is_cdiv(node):
             return self._value(node.args[1].value).sizes
         return frozenset()
@@ -101,11 +101,11 @@ class TileFlow:
                 for one, other in zip(target.elements, value.elements, strict=True):
                     self._bind(one.value, other.value)
                 return
-            made = self._value(value)
+            whole = self._value(value)
             for element in target.elements:
                 if isinstance(element.value, cst.Name):
-                    scalar = made.dims is None and made.axes
-                    self._set(element.value.value, replace(made, dims=() if scalar else made.dims))
+                    scalar = whole.dims is None and whole.axes
+                    self._set(element.value.value, replace(whole, dims=() if scalar else whole.dims))
         elif isinstance(target, cst.Name):
             self._set(target.value, self._value(value))
 
@@ -190,8 +190,8 @@ class TileFlow:
         lanes = [d for d in dims or () if d != ONE]
         scalars = [v for v in values if v.dims == ()]
         for one, value in zip(nodes, values, strict=True):
-            left = isinstance(one, cst.BinaryOperation) and isinstance(one.operator, cst.Subtract)
-            if left and value.dims == () and value.loops and not value.axes and len(lanes) == 1:
+            is_difference = isinstance(one, cst.BinaryOperation) and isinstance(one.operator, cst.Subtract)
+            if is_difference and value.dims == () and value.loops and not value.axes and len(lanes) == 1:
                 self._belongs(value, lanes[0])  # what is left of a size after the loop's blocks so far
         if len(lanes) == 1:
             self.bounds[lanes[0]] |= {a for n in nodes for a in self.arguments(n)}
@@ -289,14 +289,14 @@ class TileFlow:
     def _block_pointer(
         self, node: cst.Call, placed: list[cst.BaseExpression], arguments: dict[str, cst.BaseExpression]
     ) -> TileValue:
-        given = dict(
+        by_name = dict(
             zip(("base", "shape", "strides", "offsets", "block_shape", "order"), placed, strict=False)
         )
-        given |= arguments
-        if "block_shape" not in given or "offsets" not in given:
+        by_name |= arguments
+        if "block_shape" not in by_name or "offsets" not in by_name:
             return UNKNOWN
-        value = self._tile(node, _elements(given["block_shape"]))
-        self._offsets(value, _elements(given["offsets"]), step=False)
+        value = self._tile(node, _elements(by_name["block_shape"]))
+        self._offsets(value, _elements(by_name["offsets"]), step=False)
         return value
 
     def _offsets(self, pointer: TileValue, offsets: list[cst.BaseExpression], *, step: bool) -> None:
@@ -312,14 +312,14 @@ class TileFlow:
     def _dot(
         self, node: cst.Call, placed: list[cst.BaseExpression], arguments: dict[str, cst.BaseExpression]
     ) -> TileValue:
-        given = dict(zip(("input", "other", "acc"), placed, strict=False)) | arguments
-        left, right = (self._value(given[n]).dims if n in given else None for n in ("input", "other"))
+        by_name = dict(zip(("input", "other", "acc"), placed, strict=False)) | arguments
+        left, right = (self._value(by_name[n]).dims if n in by_name else None for n in ("input", "other"))
         if left is None or right is None or len(left) != 2 or len(right) != 2:
-            return self._value(given["acc"]) if "acc" in given else UNKNOWN
+            return self._value(by_name["acc"]) if "acc" in by_name else UNKNOWN
         self.groups.join(left[1], right[0])
         self.dots[node] = (left[0], right[1], left[1])
         shapes = [(left[0], right[1])]
-        if "acc" in given and (start := self._value(given["acc"]).dims) and len(start) == 2:
+        if "acc" in by_name and (start := self._value(by_name["acc"]).dims) and len(start) == 2:
             shapes.append(start)
         return TileValue(self.groups.join_shapes(shapes))
 
@@ -331,14 +331,14 @@ class TileFlow:
         arguments: dict[str, cst.BaseExpression],
     ) -> TileValue:
         order = ("pointer", "mask", "other") if name == "load" else ("pointer", "value", "mask")
-        given = dict(zip(order, placed, strict=False)) | arguments
-        pointer = self._value(given["pointer"]) if "pointer" in given else UNKNOWN
-        values = [self._value(given[n]) for n in ("mask", "value", "other") if n in given]
+        by_name = dict(zip(order, placed, strict=False)) | arguments
+        pointer = self._value(by_name["pointer"]) if "pointer" in by_name else UNKNOWN
+        values = [self._value(by_name[n]) for n in ("mask", "value", "other") if n in by_name]
         dims = self.groups.join_shapes([pointer.dims, *(v.dims for v in values)])
         if pointer.dims is not None:
-            masked = values[0].masked if "mask" in given else frozenset[int]()
-            if "boundary_check" in given:
-                checked = [integer(e) for e in _elements(given["boundary_check"])]
+            masked = values[0].masked if "mask" in by_name else frozenset[int]()
+            if "boundary_check" in by_name:
+                checked = [integer(e) for e in _elements(by_name["boundary_check"])]
                 masked = frozenset(d for i, d in enumerate(pointer.dims) if i in checked)
             if not self._under_flag(node):
                 self.accesses[node] = (pointer.dims, masked)

@@ -31,13 +31,13 @@ class Value:
 
     def parts(self) -> Iterable[Value]:
         """Yield the values that this one is made of, through all levels, itself first."""
-        todo, seen = [self], {self}
+        todo, visited = [self], {self}
         while todo:
             at = todo.pop()
             yield at
             for below in at.below():
-                if below not in seen:
-                    seen.add(below)
+                if below not in visited:
+                    visited.add(below)
                     todo.append(below)
 
     @property
@@ -125,9 +125,9 @@ class Evaluation:
             self.variables[target.value] = value
             self._of[target] = value
         elif isinstance(target, (cst.Tuple, cst.List)):
-            given = written.elements if isinstance(written, (cst.Tuple, cst.List)) else ()
+            elements = written.elements if isinstance(written, (cst.Tuple, cst.List)) else ()
             for place, element in enumerate(target.elements):
-                part = self._of.get(given[place].value) if len(given) == len(target.elements) else None
+                part = self._of.get(elements[place].value) if len(elements) == len(target.elements) else None
                 self._bind(element.value, part or self.make("part", value, place), None)
 
     def _branch(self, node: cst.If) -> None:
@@ -257,14 +257,14 @@ class Evaluation:
 
     def total(self, terms: Mapping[tuple[Value, ...], int]) -> Value:
         """Return the value that is the sum of ``terms``."""
-        kept = {product: count for product, count in terms.items() if count}
-        if not kept or set(kept) == {()}:
-            return self.constant(kept.get((), 0))
-        if len(kept) == 1:
-            ((product, count),) = kept.items()
+        nonzero = {product: count for product, count in terms.items() if count}
+        if not nonzero or set(nonzero) == {()}:
+            return self.constant(nonzero.get((), 0))
+        if len(nonzero) == 1:
+            ((product, count),) = nonzero.items()
             if len(product) == 1 and count == 1:
                 return product[0]
-        order = sorted(kept.items(), key=lambda item: tuple(v.serial for v in item[0]))
+        order = sorted(nonzero.items(), key=lambda item: tuple(v.serial for v in item[0]))
         return self.make("sum", *order)
 
     def product(self, left: Value, right: Value) -> Value:
@@ -288,28 +288,32 @@ class Evaluation:
         if self._writes(node):
             self._stores.append(root(self, self.of(node.args[0].value)) if node.args else None)
             return self.fresh("write")
-        given = tuple((a.keyword.value if a.keyword else "", self._of[a.value]) for a in node.args)
+        arguments = tuple((a.keyword.value if a.keyword else "", self._of[a.value]) for a in node.args)
         name = path.removeprefix(f"{TL}.")
         if name == "load" and node.args:
             pointer = self._of[node.args[0].value]
             where = root(self, pointer)
-            seen = sum(1 for s in self._stores if s is None or where is None or not self._apart(s, where))
-            return self.make("load", *load_arguments(node, self._of.__getitem__), seen)
+            stores = sum(1 for s in self._stores if s is None or where is None or not self._apart(s, where))
+            return self.make("load", *load_arguments(node, self._of.__getitem__), stores)
         if name == "program_id" or name == "num_programs":
-            return self.make(name, given[0][1] if given else self.constant(0))
-        if path in (f"{TL}.cdiv", "triton.cdiv") and len(given) == 2:
-            return self.make("cdiv", given[0][1], given[1][1])
+            return self.make(name, arguments[0][1] if arguments else self.constant(0))
+        if path in (f"{TL}.cdiv", "triton.cdiv") and len(arguments) == 2:
+            return self.make("cdiv", arguments[0][1], arguments[1][1])
         if name == "multiple_of" or name == "max_contiguous":
-            return given[0][1] if given else self.fresh("hint")
+            return arguments[0][1] if arguments else self.fresh("hint")
         if name in ("rand", "randn", "randint", "inline_asm_elementwise"):
-            return self.make("call", name, *given)
-        if name == "where" and len(given) == 3 and _is_masked_so(given[1][1], given[0][1], given[2][1]):
-            return given[1][1]
+            return self.make("call", name, *arguments)
+        if (
+            name == "where"
+            and len(arguments) == 3
+            and _is_masked_so(arguments[1][1], arguments[0][1], arguments[2][1])
+        ):
+            return arguments[1][1]
         if path:
-            return self.make("call", name, *given)
+            return self.make("call", name, *arguments)
         if isinstance(node.func, cst.Attribute):
-            return self.make("method", node.func.attr.value, self.evaluate(node.func.value), *given)
-        return self.make("call", kernel.source.key(node.func), *given)
+            return self.make("method", node.func.attr.value, self.evaluate(node.func.value), *arguments)
+        return self.make("call", kernel.source.key(node.func), *arguments)
 
     def _writes(self, call: cst.Call) -> bool:
         path = self.kernel.names.path(call.func) or ""
@@ -335,13 +339,13 @@ def root(evaluation: Evaluation, pointer: Value | None) -> str | None:
 
 def load_arguments(call: cst.Call, value: Callable[[cst.CSTNode], Value]) -> tuple[Value | None, ...]:
     """Return the pointer, the mask and the value of masked-off lanes of a ``tl.load``."""
-    named = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
+    keywords = {a.keyword.value: a.value for a in call.args if a.keyword is not None}
     placed = [a.value for a in call.args if a.keyword is None]
-    found: list[Value | None] = []
+    values: list[Value | None] = []
     for place, name in enumerate(("pointer", "mask", "other")):
-        node = placed[place] if place < len(placed) else named.get(name)
-        found.append(value(node) if node is not None else None)
-    return tuple(found)
+        node = placed[place] if place < len(placed) else keywords.get(name)
+        values.append(value(node) if node is not None else None)
+    return tuple(values)
 
 
 def _is_masked_so(value: Value, mask: Value, other: Value) -> bool:
