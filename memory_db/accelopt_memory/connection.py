@@ -195,8 +195,8 @@ def _is_current(db: Database) -> bool:
     """Return whether every migration of this version was applied, which are applied in order."""
     if not db.execute("SELECT 1 FROM sqlite_master WHERE name = '_sqlite_migrations'").fetchone():
         return False
-    known = "SELECT 1 FROM _sqlite_migrations WHERE migration_set = 'accelopt' AND name = ?"
-    return db.execute(known, [NEWEST_MIGRATION]).fetchone() is not None
+    query = "SELECT 1 FROM _sqlite_migrations WHERE migration_set = 'accelopt' AND name = ?"
+    return db.execute(query, [NEWEST_MIGRATION]).fetchone() is not None
 
 
 def _newer_migrations(db: Database) -> list[str]:

@@ -147,9 +147,9 @@ def similarities(features: KernelFeatures, rows: Sequence[bytes]) -> np.ndarray[
         weight = WEIGHTS[name] * (most > 0)
         total += weight * both / np.maximum(most, 1)
         weights += weight
-    known, score = _bottom_k(shingles, own_shingles[0])
-    total += WEIGHTS["shingles"] * known * score
-    weights += WEIGHTS["shingles"] * known
+    coverage, score = _bottom_k(shingles, own_shingles[0])
+    total += WEIGHTS["shingles"] * coverage * score
+    weights += WEIGHTS["shingles"] * coverage
     both_bound = (bounds[:, 0] > 0) & (own_bound[0, 0] > 0)
     total += WEIGHTS["bound"] * (both_bound & (bounds[:, 0] == own_bound[0, 0]))
     weights += WEIGHTS["bound"] * both_bound

@@ -56,8 +56,8 @@ class KernelFeatures:
     bound: str | None = None
 
     def __post_init__(self) -> None:
-        kept = tuple(s[:SHINGLE_DIGITS] for s in self.shingles[:SHINGLES_KEPT])
-        object.__setattr__(self, "shingles", kept)  # an older version kept more, and longer ones
+        shingles = tuple(s[:SHINGLE_DIGITS] for s in self.shingles[:SHINGLES_KEPT])
+        object.__setattr__(self, "shingles", shingles)  # an older version kept more, and longer ones
 
 
 def check_features(features: KernelFeatures) -> None:
@@ -78,8 +78,8 @@ def kernel_features(text: str, kernel: str | None = None, bound: str | None = No
     """
     discovery = find_kernels(text)
     launched = [k for k in discovery.kernels if not k.device_function] or list(discovery.kernels)
-    wanted = launched[:1] if kernel is None else [k for k in discovery.kernels if k.name == kernel]
-    if not wanted:
+    kernels = launched[:1] if kernel is None else [k for k in discovery.kernels if k.name == kernel]
+    if not kernels:
         why = (
             discovery.findings[0].message if discovery.findings else f"It has no kernel {kernel or 'at all'}."
         )
@@ -90,7 +90,7 @@ def kernel_features(text: str, kernel: str | None = None, bound: str | None = No
     root = next(
         n
         for n in ast.walk(tree)
-        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.lineno == wanted[0].line
+        if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)) and n.lineno == kernels[0].line
     )
     calls: Counter[str] = Counter()
     labels: list[str] = []
@@ -110,7 +110,7 @@ def kernel_features(text: str, kernel: str | None = None, bound: str | None = No
             elif isinstance(node, ast.Attribute) and node.attr in _DTYPES:
                 dtypes.add(node.attr)
     return KernelFeatures(
-        dialect=wanted[0].dialect,
+        dialect=kernels[0].dialect,
         calls=dict(sorted(calls.items())),
         shingles=_shingles(labels),
         loops=tuple(sorted(loops)),
@@ -123,15 +123,15 @@ def _reached(
     root: ast.AST, functions: dict[str, ast.FunctionDef | ast.AsyncFunctionDef]
 ) -> Iterator[ast.AST]:
     """``root`` and the functions of the file that it calls by name, each once, in the order of first call."""
-    queue, seen = [root], {id(root)}
+    queue, visited = [root], {id(root)}
     while queue:
         function = queue.pop(0)
         yield function
         for node in ast.walk(function):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
                 callee = functions.get(node.func.id)
-                if callee is not None and id(callee) not in seen:
-                    seen.add(id(callee))
+                if callee is not None and id(callee) not in visited:
+                    visited.add(id(callee))
                     queue.append(callee)
 
 

@@ -13,9 +13,9 @@ NOWHERE = Path(":memory:")
 def default_path(environ: Mapping[str, str] | None = None) -> Path:
     """Return the path of the user's database: the file that ``ACCELOPT_DB`` names, else one in the user's
     data folder. Nothing is created or opened."""
-    named = (os.environ if environ is None else environ).get("ACCELOPT_DB", "").strip()
-    if named:
-        return Path(named).expanduser().absolute()
+    override = (os.environ if environ is None else environ).get("ACCELOPT_DB", "").strip()
+    if override:
+        return Path(override).expanduser().absolute()
     import platformdirs
 
     return platformdirs.user_data_path("accelopt", appauthor=False) / "memory.db"

@@ -127,14 +127,14 @@ class Memory:
             return []
         with self.connection.writing() as db:
             ids = self._folder.ids()
-            known = dict(db.execute("SELECT id, imported FROM pairs WHERE proved = 0").fetchall())
-            for gone in [name for name, imported in known.items() if imported and name not in set(ids)]:
+            present = dict(db.execute("SELECT id, imported FROM pairs WHERE proved = 0").fetchall())
+            for gone in [name for name, imported in present.items() if imported and name not in set(ids)]:
                 db.execute("DELETE FROM pairs WHERE id = ?", [gone])
-            found = self._folder.read(name for name in ids if name not in known)
-            for pair in found.pairs:
+            content = self._folder.read(name for name in ids if name not in present)
+            for pair in content.pairs:
                 insert_record(db, "pairs", pair, **pair_columns(pair))
         self._folder_stamp = stamp
-        return list(found.unread)
+        return list(content.unread)
 
     # Slow-fast pairs
 
@@ -192,8 +192,10 @@ class Memory:
         """Return the newest known failures of kernels that are at least ``least`` similar to ``features``, those of
         the most similar kernel first."""
         near = self.kernels.nearest(features, limit, least)
-        found = [LikeFailure(trap, score) for kernel, score in near for trap in reversed(self.traps(kernel))]
-        return found[:limit]
+        failures = [
+            LikeFailure(trap, score) for kernel, score in near for trap in reversed(self.traps(kernel))
+        ]
+        return failures[:limit]
 
     def add_trap(self, trap: Trap) -> str:
         with self.connection.writing() as db:

@@ -196,7 +196,7 @@ class OutcomeTable:
         by_dialect: dict[str, list[Outcome]] = defaultdict(list)
         for one in self.all():
             by_dialect[one.dialect].append(one)
-        found = []
+        summaries = []
         for dialect, outcomes in sorted(by_dialect.items()):
             prior = OutcomePrior(outcomes)
             rows = []
@@ -208,5 +208,5 @@ class OutcomeTable:
                         sum(o.accepted for o in mine), sum(o.undone for o in mine), prior.expected(item, None, ""),
                     )
                 )  # fmt: skip
-            found += sorted(rows, key=lambda row: (row.expected, row.item))
-        return found
+            summaries += sorted(rows, key=lambda row: (row.expected, row.item))
+        return summaries

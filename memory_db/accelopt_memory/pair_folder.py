@@ -115,13 +115,13 @@ class PairFolder:
         texts = {name: _joined(data[name]) for name in ("slow_text", "fast_text")}
         hashes, kernel = [], data["kernel"]
         for source in texts.values():
-            found = [k.content_hash for k in find_kernels(source).kernels if k.name == kernel]
-            if not found:
+            own_hashes = [k.content_hash for k in find_kernels(source).kernels if k.name == kernel]
+            if not own_hashes:
                 raise ValueError(f"a side has no kernel {kernel}")
-            hashes.append(found[0])
-        known = {name: value for name, value in data.items() if name not in _LEFT_OUT} | texts
+            hashes.append(own_hashes[0])
+        fields = {name: value for name, value in data.items() if name not in _LEFT_OUT} | texts
         features = kernel_features(texts["slow_text"], kernel, data.get("bound"))
-        plain = {**known, "slow_hash": hashes[0], "fast_hash": hashes[1], "features": to_plain(features)}
+        plain = {**fields, "slow_hash": hashes[0], "fast_hash": hashes[1], "features": to_plain(features)}
         pair = from_plain(Pair, plain)
         if pair.id != pair_id or pair.dialect != features.dialect:
             raise ValueError("its name is not the hash of its content")

@@ -118,7 +118,7 @@ class _Comparison:
         return sizes
 
     def scores(
-        self, known: _Sketches, own: np.ndarray[Any, Any], places: np.ndarray[Any, Any]
+        self, sketches: _Sketches, own: np.ndarray[Any, Any], places: np.ndarray[Any, Any]
     ) -> np.ndarray[Any, Any]:
         """Return the estimated similarity of the rows at ``places``, up to 65535: whole numbers are sorted faster."""
         import numpy as np
@@ -127,9 +127,9 @@ class _Comparison:
         for first in range(0, len(places), BLOCK):
             block = places[first : first + BLOCK]
             shared = self._shared[: len(block)]
-            np.take(known.words, block, axis=0, out=shared, mode="clip")
+            np.take(sketches.words, block, axis=0, out=shared, mode="clip")
             both = self.field_sizes(np.bitwise_and(shared, own, out=shared))
-            either = np.take(known.sizes, block, axis=0)
+            either = np.take(sketches.sizes, block, axis=0)
             either += own_sizes - both
             both /= np.maximum(either, 1, out=either)
             scores[first : first + BLOCK] = both @ self._weights
@@ -151,28 +151,28 @@ class PairIndex:
         first: those whose sketches are nearest, compared by their features."""
         import numpy as np
 
-        known = self._read(db, features.dialect)
-        if not len(known.numbers):
+        sketches = self._read(db, features.dialect)
+        if not len(sketches.numbers):
             return []
-        near = self._shortlist(known, sketch(features), max(SHORTLIST, 2 * count))
-        if known.rows is not None:
-            rows = [known.rows[k] for k in near]
+        near = self._shortlist(sketches, sketch(features), max(SHORTLIST, 2 * count))
+        if sketches.rows is not None:
+            rows = [sketches.rows[k] for k in near]
         else:
-            stored = _packed(db, known.numbers[near])
-            rows = [fixed_row(stored[int(n)]) for n in known.numbers[near]]
+            stored = _packed(db, sketches.numbers[near])
+            rows = [fixed_row(stored[int(n)]) for n in sketches.numbers[near]]
         scores = similarities(features, rows)
         best = np.lexsort((near, -scores))[:count]
-        return [(int(known.numbers[near[k]]), float(scores[k])) for k in best]
+        return [(int(sketches.numbers[near[k]]), float(scores[k])) for k in best]
 
-    def _shortlist(self, known: _Sketches, query: bytes, count: int) -> np.ndarray[Any, Any]:
+    def _shortlist(self, sketches: _Sketches, query: bytes, count: int) -> np.ndarray[Any, Any]:
         """Return the places of the ``count`` rows with the nearest sketches, ascending."""
         import numpy as np
 
         own = np.frombuffer(query, dtype="<u8")[None]
-        many = len(known.numbers) > COARSE_FROM
-        places = _coarse(known, own) if many else np.arange(len(known.numbers))
+        many = len(sketches.numbers) > COARSE_FROM
+        places = _coarse(sketches, own) if many else np.arange(len(sketches.numbers))
         if len(places) > count:
-            scores = self._comparison.scores(known, own, places)
+            scores = self._comparison.scores(sketches, own, places)
             places = places[np.argpartition(scores, -count)[-count:]]
         return np.sort(places)
 
@@ -191,20 +191,20 @@ class PairIndex:
     def _read(self, db: Database, dialect: str) -> _Sketches:
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
         state = (id(db.conn), version, db.conn.total_changes)
-        known = self._dialects.get(dialect)
-        if known is not None and known.state == state:
-            return known
+        sketches = self._dialects.get(dialect)
+        if sketches is not None and sketches.state == state:
+            return sketches
         ids = _ids(db, dialect)
         count = len(ids)
-        if known is None or known.ids != ids[: len(known.ids)]:
-            known = self._gathered([], [], count)
-        added = ids[len(known.ids) :]
+        if sketches is None or sketches.ids != ids[: len(sketches.ids)]:
+            sketches = self._gathered([], [], count)
+        added = ids[len(sketches.ids) :]
         if added:
-            rows = _rows(db, dialect, added[0][0], packed=known.rows is not None and count <= MOST_ROWS)
-            known += self._gathered(added, rows, count)
-        known.state = state
-        self._dialects[dialect] = known
-        return known
+            rows = _rows(db, dialect, added[0][0], packed=sketches.rows is not None and count <= MOST_ROWS)
+            sketches += self._gathered(added, rows, count)
+        sketches.state = state
+        self._dialects[dialect] = sketches
+        return sketches
 
 
 def _folded(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
@@ -215,12 +215,12 @@ def _folded(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return folded
 
 
-def _coarse(known: _Sketches, own: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _coarse(sketches: _Sketches, own: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Return the places of about ``COARSE_KEPT`` rows with the nearest calls, of a kernel without calls all. How near
     that is a sample of the rows tells."""
     import numpy as np
 
-    folded, sizes = known.folded, known.folded_sizes
+    folded, sizes = sketches.folded, sketches.folded_sizes
     mine = _folded(own)
     if not mine[0]:
         return np.arange(len(folded))
@@ -246,13 +246,13 @@ def _rows(db: Database, dialect: str, first: int, *, packed: bool) -> list[tuple
         "CASE WHEN packed IS NULL OR sketch IS NULL THEN features_json END FROM pairs "
         "WHERE dialect = ? AND number >= ? ORDER BY number"
     )
-    found = []
+    rows = []
     for number, stored, packed_features, text in db.execute(query, [dialect, first]):
         if text is not None:
             features = from_plain(KernelFeatures, json.loads(text))
             stored, packed_features = sketch(features), pack(features)[0]
-        found.append((number, stored, packed_features or b""))
-    return found
+        rows.append((number, stored, packed_features or b""))
+    return rows
 
 
 def _packed(db: Database, numbers: np.ndarray[Any, Any]) -> dict[int, bytes]:
@@ -283,8 +283,8 @@ def _ones(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return counts
     table = np.array([bin(k).count("1") for k in range(256)], dtype=np.uint8)
     octets = np.ascontiguousarray(words).view(np.uint8).reshape(*words.shape, 8)
-    found: np.ndarray[Any, Any] = table[octets].sum(axis=-1, dtype=np.uint8)
-    return found
+    totals: np.ndarray[Any, Any] = table[octets].sum(axis=-1, dtype=np.uint8)
+    return totals
 
 
 class KernelSketches:
@@ -316,10 +316,10 @@ def _fields(packed: bytes) -> list[int]:
 
 def _similarity(a: list[int], b: list[int]) -> float:
     """Return the weighted mean of the fields' Jaccard indices; fields that are empty in both are left out."""
-    known = [
+    parts = [
         (weight, (x & y).bit_count() / (x | y).bit_count())
         for x, y, (_, weight) in zip(a, b, FIELDS.values(), strict=True)
         if x | y
     ]
-    total = sum(weight for weight, _ in known)
-    return sum(weight * score for weight, score in known) / total if total else 0.0
+    total = sum(weight for weight, _ in parts)
+    return sum(weight * score for weight, score in parts) / total if total else 0.0

@@ -31,16 +31,16 @@ _WORD = re.compile(r"[^\W\d]\w{2,}")
 
 def pair_columns(pair: Pair) -> dict[str, Any]:
     """Return the columns of a pair that are not kept as ``rows.to_row`` would."""
-    kept = storable_record(pair)
-    packed, names = pack(kept.features)
+    record = storable_record(pair)
+    packed, names = pack(record.features)
     return {
         "slow_text": "",
-        "fast_text": difference_words(kept.slow_text, kept.fast_text),
-        "features_json": to_json({"dialect": kept.features.dialect}),
-        "sources": _compressed(kept.slow_text, kept.fast_text),
+        "fast_text": difference_words(record.slow_text, record.fast_text),
+        "features_json": to_json({"dialect": record.features.dialect}),
+        "sources": _compressed(record.slow_text, record.fast_text),
         "packed": packed,
         "names": names,
-        "sketch": sketch(kept.features),
+        "sketch": sketch(record.features),
     }
 
 

@@ -41,29 +41,29 @@ def repair(path: Path) -> RepairReport:
     fresh = path.with_name(f"{path.name}.repaired")
     for suffix in ("", "-wal", "-shm"):
         fresh.with_name(fresh.name + suffix).unlink(missing_ok=True)
-    kept: dict[str, int] = {}
+    row_counts: dict[str, int] = {}
     lost: dict[str, int] = {}
     with Memory.open(fresh) as memory, contextlib.closing(_opened(path)) as damaged:
         for table, key in _NUMBERED.items():
             with memory.connection.writing() as db:
                 columns = {row[1] for row in db.execute(f"PRAGMA table_info({table})")}
-                kept[table] = lost[table] = 0
+                row_counts[table] = lost[table] = 0
                 for row in _readable(damaged, table, key):
                     if row is None:
                         lost[table] += 1
                         continue
-                    known = {
+                    values = {
                         name: value for name, value in row.items() if name in columns and value is not None
                     }
                     before = db.conn.total_changes
                     with contextlib.suppress(sqlite3.IntegrityError):
-                        db.insert(table, known, "IGNORE")
-                    kept[table] += db.conn.total_changes > before
+                        db.insert(table, values, "IGNORE")
+                    row_counts[table] += db.conn.total_changes > before
         memory.connection.checkpoint()
     moved = set_aside(path)
     assert moved is not None
     os.replace(fresh, path)
-    return RepairReport(moved, kept, {table: count for table, count in lost.items() if count})
+    return RepairReport(moved, row_counts, {table: count for table, count in lost.items() if count})
 
 
 def _opened(path: Path) -> sqlite3.Connection:

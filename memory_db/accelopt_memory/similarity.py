@@ -22,11 +22,11 @@ def similarity(a: KernelFeatures, b: KernelFeatures) -> float:
         "dtypes": weighted_jaccard(_count(a.dtypes), _count(b.dtypes)),
         "bound": None if a.bound is None or b.bound is None else float(a.bound == b.bound),
     }
-    known = {name: score for name, score in parts.items() if score is not None}
-    total = sum(WEIGHTS[name] for name in known)
+    scores = {name: score for name, score in parts.items() if score is not None}
+    total = sum(WEIGHTS[name] for name in scores)
     if not total:
         return 0.0
-    return min(1.0, sum(WEIGHTS[name] * score for name, score in known.items()) / total)
+    return min(1.0, sum(WEIGHTS[name] * score for name, score in scores.items()) / total)
 
 
 def weighted_jaccard(a: Mapping[str, int], b: Mapping[str, int]) -> float | None:

@@ -51,5 +51,5 @@ ABLATIONS: tuple[Ablation, ...] = (
 def searches(names: Sequence[str], everything: bool, plan: SearchPlan) -> tuple[Ablation | None, ...]:
     """Return the ablations of these names, or all that leave ``plan`` somebody who proposes; one plain search (None)
     where none is asked for."""
-    asked = [a for a in ABLATIONS if everything or a.name in names]
-    return tuple(a for a in asked if a.of(plan).sources) or (None,)
+    ablations = [a for a in ABLATIONS if everything or a.name in names]
+    return tuple(a for a in ablations if a.of(plan).sources) or (None,)

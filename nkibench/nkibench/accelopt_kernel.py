@@ -129,17 +129,17 @@ def profile_fields(cost: measuring.Cost, names: Sequence[str]) -> dict[str, Any]
     if cost.profile or measured is None:
         return {name: cost.profile[name] for name in names if name in cost.profile}
     table, quantities = _fields(), measured.quantities
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name in names:
         source = quantities.get(table["quantities"].get(name, ""))
         busy = quantities.get(table["active_fractions"].get(name, ""))
         if source is not None and source.value is not None:
-            found[name] = source.value
+            fields[name] = source.value
         elif busy is not None and busy.value is not None and measured.latency.us:
-            found[name] = busy.value / measured.latency.us
+            fields[name] = busy.value / measured.latency.us
         elif name.startswith("spill_"):
-            found[name] = 0  # the model would have said so
-    return found
+            fields[name] = 0  # the model would have said so
+    return fields
 
 
 @cache

@@ -81,18 +81,18 @@ def own_cases(names: list[str], dialect: NkiDialect = "beta1") -> BenchmarkCases
     """
     from nkibench.task import chosen
 
-    found = BenchmarkCases()
+    cases = BenchmarkCases()
     for task in chosen(names):
         if dialect not in task.dialects:
             message = f"{task.name} has no kernel in the dialect {dialect}."
-            found.faults.append(Fault(task.name, task.folder, message))
+            cases.faults.append(Fault(task.name, task.folder, message))
             continue
-        found.ready.append(
+        cases.ready.append(
             BenchmarkCase(
                 task.name, "0", task.values, task.kernel(dialect), task.reference, task.folder, task
             )
         )
-    return found
+    return cases
 
 
 def published_task(name: str) -> Task | None:

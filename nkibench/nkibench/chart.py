@@ -55,8 +55,8 @@ def headline(summary: BenchmarkSummary) -> str:
 def chart(results: Sequence[TaskResult]) -> str:
     """Return the chart as an SVG element: a bar per task for the baseline, one for the best version, peak at
     the right."""
-    shown = [r for r in results if r.percent is not None]
-    height = _TOP + _ROW * len(shown) + 24
+    bars = [r for r in results if r.percent is not None]
+    height = _TOP + _ROW * len(bars) + 24
     title = "Percent of peak per task: baseline and best version"
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_LEFT + _WIDTH + 130} {height}" role="img" '
@@ -69,7 +69,7 @@ def chart(results: Sequence[TaskResult]) -> str:
             f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{_TOP - 8}" y2="{height - 20}"/>'
             f'<text class="soft" x="{x:.1f}" y="{_TOP - 14}" text-anchor="middle">{label}</text>'
         )
-    for row, result in enumerate(shown):
+    for row, result in enumerate(bars):
         parts += _bars(result, _TOP + _ROW * row)
     parts.append(
         f'<rect class="before" x="{_LEFT}" y="{height - 13}" width="10" height="10"/>'

@@ -59,14 +59,14 @@ def read_dataset(folder: Path, names: Sequence[str] = ()) -> BenchmarkCases:
     unknown = [name for name in names if name not in data]
     if unknown:
         raise DatasetError(f"{summary} has no operator {unknown[0]!r}; it has {', '.join(data)}.")
-    found = BenchmarkCases()
+    cases = BenchmarkCases()
     for name in names or data:
         for one in _implementations(root, name, data[name]):
             if isinstance(one, Fault):
-                found.faults.append(one)
+                cases.faults.append(one)
             else:
-                found.ready.append(one)
-    return found
+                cases.ready.append(one)
+    return cases
 
 
 def _read_summary(path: Path) -> dict[str, Any]:
@@ -113,14 +113,14 @@ def _implementation(
 ) -> BenchmarkCase | Fault:
     paths: list[Path] = []
     for key in ("task", "kernel"):
-        said = item.get(key) if isinstance(item, dict) else None
-        if not isinstance(said, str):
+        entry = item.get(key) if isinstance(item, dict) else None
+        if not isinstance(entry, str):
             return Fault(
                 name, root / SUMMARY, f'an implementation of {name!r}, case {case_id!r}, names no "{key}".'
             )
-        path = Path(os.path.normpath(root / said))
+        path = Path(os.path.normpath(root / entry))
         if not path.is_relative_to(root):
-            return Fault(name, root / SUMMARY, f"{said!r} of {name!r} lies outside the data set.")
+            return Fault(name, root / SUMMARY, f"{entry!r} of {name!r} lies outside the data set.")
         paths.append(path)
     reference, kernel = paths
     for path in paths:
@@ -129,9 +129,9 @@ def _implementation(
         except UnreadableFileError as error:
             return Fault(name, path, f"{error.why}; fetch the data set again or correct {SUMMARY}.")
         if path == reference:
-            known = recognise_python(try_parse(text), LAYOUTS)
-            if known.kind != nkibench.LAYOUT.kind:
+            layout = recognise_python(try_parse(text), LAYOUTS)
+            if layout.kind != nkibench.LAYOUT.kind:
                 return Fault(
-                    name, path, known.fault or "it is no reference in NKIBench's layout.", known.line
+                    name, path, layout.fault or "it is no reference in NKIBench's layout.", layout.line
                 )
     return BenchmarkCase(name, str(case_id), values, kernel, reference, root, published_task(name))

@@ -71,9 +71,9 @@ async def cost(host: Host, case: BenchmarkCase, target: str, text: str | None = 
         return await _on_device(host, request, target)
     findings: list[Finding] = []
     async with aclosing(profile(host, request)) as growing:
-        async for found in growing:
-            findings = [*(f for k in found.kernels for f in k.findings), *found.findings]
-            for kernel in found.kernels:
+        async for measurement in growing:
+            findings = [*(f for k in measurement.kernels for f in k.findings), *measurement.findings]
+            for kernel in measurement.kernels:
                 if kernel.fault is not None:
                     return Cost(None, findings)
                 if kernel.latency.us is not None:
@@ -127,8 +127,8 @@ async def judge(
         _with_tolerance(examined.source(ship_imports=host.remote, text=text), case, tolerance)
         for text in texts
     )
-    asked = GateRequest(new, original, ref, kernel.name, kernel.dialect, target, FULL_SIZE)
-    return await check(host, asked)
+    request = GateRequest(new, original, ref, kernel.name, kernel.dialect, target, FULL_SIZE)
+    return await check(host, request)
 
 
 class NoKernelError(Exception):
@@ -140,10 +140,10 @@ def only_kernel(examined: KernelFile) -> Kernel:
     faults = [f"line {f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
     if examined.problem.ref is None or not examined.kernels:
         raise NoKernelError("; ".join(faults) or "the file has no NKI kernel")
-    named = {k.name: k for k in examined.kernels}
+    by_name = {k.name: k for k in examined.kernels}
     for name in ("kernel", "optimized_kernel"):
-        if name in named:
-            return named[name]
+        if name in by_name:
+            return by_name[name]
     return examined.kernels[0]
 
 

@@ -105,19 +105,21 @@ class Metrics:
 
 def metrics(results: Sequence[SetResult]) -> list[Metrics]:
     """Return per search the metrics per group, then over all."""
-    found = []
+    table = []
     for search in dict.fromkeys(result.search for result in results) or [""]:
         mine = [r for r in results if r.search == search]
         groups = dict.fromkeys(result.group for result in mine)
         rows = [_metrics(search, group, [r for r in mine if r.group == group]) for group in groups]
-        found += [*rows, _metrics(search, "all", mine)] if len(rows) != 1 else rows
-    return found
+        table += [*rows, _metrics(search, "all", mine)] if len(rows) != 1 else rows
+    return table
 
 
 def _metrics(search: str, group: str, results: Sequence[SetResult]) -> Metrics:
     timed = [r for r in results if r.speedup is not None]
     speedups = [s for r in timed if (s := r.speedup) is not None]
-    known = sorted({str(r.latency.known.value) for r in timed} | {str(r.best.known.value) for r in timed})
+    certainties = sorted(
+        {str(r.latency.known.value) for r in timed} | {str(r.best.known.value) for r in timed}
+    )
     priced = [r.money for r in results if r.money is not None]
     peaked = [(r.percent, r.best_percent) for r in timed if r.percent and r.best_percent]
     count = max(1, len(results))
@@ -130,7 +132,7 @@ def _metrics(search: str, group: str, results: Sequence[SetResult]) -> Metrics:
         sum(speedups) / len(speedups) if speedups else None,
         geometric_mean(speedups),
         len(timed),
-        " and ".join(known),
+        " and ".join(certainties),
         sum(priced) if priced else None,
         geometric_mean([before for before, _ in peaked]),
         geometric_mean([after for _, after in peaked]),
@@ -194,7 +196,7 @@ class FastP:
 def fast_p(results: Sequence[SetResult]) -> list[FastP]:
     """Return the shares per search, level and baseline (PyTorch eager and compiled), then over all levels; none for
     results without PyTorch's times."""
-    found = []
+    shares = []
     for search in dict.fromkeys(result.search for result in results):
         mine = [r for r in results if r.search == search]
         groups = list(dict.fromkeys(r.group for r in mine))
@@ -203,14 +205,14 @@ def fast_p(results: Sequence[SetResult]) -> list[FastP]:
         for group, rows in parts:
             for over in ("eager", "compiled"):
                 if any(getattr(r, over).us for r in rows):
-                    found.append(_fast_p(search, group, over, rows))
-    return found
+                    shares.append(_fast_p(search, group, over, rows))
+    return shares
 
 
 def _fast_p(search: str, group: str, over: str, rows: Sequence[SetResult]) -> FastP:
     right = [r for r in rows if r.status == "passed"]
     ratios = [ratio for r in right if (ratio := r.over_torch(over)) is not None]
-    known = sorted(
+    certainties = sorted(
         {str(getattr(r, over).known) for r in right if getattr(r, over).us}
         | {str(r.best.known) for r in right}
     )
@@ -218,4 +220,4 @@ def _fast_p(search: str, group: str, over: str, rows: Sequence[SetResult]) -> Fa
         f"{p:g}": 100.0 * (len(right) if p == 0 else sum(ratio > p for ratio in ratios)) / len(rows)
         for p in THRESHOLDS
     }  # fmt: skip
-    return FastP(search, group, over, len(rows), len(ratios), " and ".join(known), shares)
+    return FastP(search, group, over, len(rows), len(ratios), " and ".join(certainties), shares)

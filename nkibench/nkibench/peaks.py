@@ -52,8 +52,8 @@ def targets() -> list[str]:
 
 def published_geomean(target: str) -> dict[str, float]:
     """Return what AccelOpt reports for hardware: ``baseline`` and ``best`` as fractions of peak."""
-    known = _data()["published_geomean"].get(target, {})
-    return {name: known[name] for name in ("baseline", "best") if name in known}
+    means = _data()["published_geomean"].get(target, {})
+    return {name: means[name] for name in ("baseline", "best") if name in means}
 
 
 def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None, passes: float = PASSES) -> Peak:

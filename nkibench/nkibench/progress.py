@@ -20,11 +20,11 @@ def progress(results: Sequence[TaskResult]) -> dict[int, float]:
         return {}
     most = max(r.best.tried for r in searched if r.best is not None)
     counts = sorted({*(n for n in CHECKPOINTS if n < most), most} - {0})
-    found = {}
+    means = {}
     for count in counts:
         speedups = [_speedup_after(r, count) for r in searched]
-        found[count] = geometric_mean(speedups) or 1.0
-    return found
+        means[count] = geometric_mean(speedups) or 1.0
+    return means
 
 
 def _speedup_after(result: TaskResult, count: int) -> float:
@@ -39,10 +39,10 @@ def _speedup_after(result: TaskResult, count: int) -> float:
 def progress_table(searches: Mapping[str, Sequence[TaskResult]]) -> str:
     """Return the progress of several searches as Markdown, a column each; "" where nothing was searched."""
     columns = {name: progress(results) for name, results in searches.items()}
-    columns = {name: found for name, found in columns.items() if found}
+    columns = {name: column for name, column in columns.items() if column}
     if not columns:
         return ""
-    counts = sorted({count for found in columns.values() for count in found})
+    counts = sorted({count for column in columns.values() for count in column})
     lines = [
         "# Progress", "",
         "Geometric mean of the speedups over the baselines after so many candidates. A version counts only if the gate "
@@ -52,8 +52,8 @@ def progress_table(searches: Mapping[str, Sequence[TaskResult]]) -> str:
     ]  # fmt: skip
     for count in counts:
         cells = []
-        for found in columns.values():
-            reached = [value for number, value in found.items() if number <= count]
-            cells.append(f"{max(reached):.3f}x" if reached and count <= max(found) else "")
+        for column in columns.values():
+            reached = [value for number, value in column.items() if number <= count]
+            cells.append(f"{max(reached):.3f}x" if reached and count <= max(column) else "")
         lines.append(f"| {count} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"

@@ -57,19 +57,19 @@ class PublishedSummary:
 def against_published(results: Sequence[TaskResult]) -> list[PublishedTask]:
     """Return the results of AccelOpt's own kernels whose measured time is published. Results of our tasks do not
     belong here: their kernels are others."""
-    found = []
+    rows = []
     for r in results:
         us, peak = r.latency.us, r.peak_us
         if not r.counts or us is None or peak is None or not r.published_ms:
             continue
         best_us = r.best.latency.us if r.best is not None and r.best.latency.us else us
-        found.append(
+        rows.append(
             PublishedTask(
                 r.task, r.published_ms, us / 1000, str(r.latency.known), 100 * peak / (1000 * r.published_ms),
                 None if r.published_best is None else 100 * r.published_best, r.percent, r.best_percent, us / best_us,
             )
         )  # fmt: skip
-    return found
+    return rows
 
 
 def published_summary(tasks: Sequence[PublishedTask]) -> PublishedSummary | None:

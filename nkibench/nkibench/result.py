@@ -113,5 +113,5 @@ def summarise(results: Iterable[TaskResult]) -> BenchmarkSummary:
     counted = [r for r in everything if r.counts]
     before = geometric_mean(p for r in counted if (p := r.percent) is not None)
     after = geometric_mean(p for r in counted if (p := r.best_percent) is not None)
-    known = sorted({str(r.latency.known) for r in counted})
-    return BenchmarkSummary(len(counted), len(everything), before, after, " and ".join(known))
+    certainties = sorted({str(r.latency.known) for r in counted})
+    return BenchmarkSummary(len(counted), len(everything), before, after, " and ".join(certainties))

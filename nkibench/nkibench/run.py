@@ -62,23 +62,23 @@ async def run(
     """
     for fault in cases.faults:
         yield _faulty(fault, plan)
-    told: asyncio.Queue[Told | BaseException | None] = asyncio.Queue()
+    events: asyncio.Queue[Told | BaseException | None] = asyncio.Queue()
     turns = asyncio.Semaphore(plan.jobs)
 
     async def work(case: BenchmarkCase) -> None:
         async with turns:
             try:
-                await _one(host, case, plan, journal, told)
+                await _one(host, case, plan, journal, events)
             except Exception as error:  # raised again by ``run``, which would wait for ever for a result
-                await told.put(error)
+                await events.put(error)
 
     async def everything() -> None:
         await asyncio.gather(*(work(case) for case in cases.ready))
-        await told.put(None)
+        await events.put(None)
 
     task = asyncio.create_task(everything())
     try:
-        while (event := await told.get()) is not None:
+        while (event := await events.get()) is not None:
             if isinstance(event, BaseException):
                 raise event
             yield event
@@ -93,35 +93,35 @@ async def _one(
     case: BenchmarkCase,
     plan: BenchmarkPlan,
     journal: Journal[TaskResult] | None,
-    told: asyncio.Queue[Any],
+    events: asyncio.Queue[Any],
 ) -> None:
     key = key_of(case, plan)
-    known = journal.get(key) if journal is not None else None
-    if known is None or known.status == "failed":  # what could not be run may have been the machine's fault
-        await told.put(Working(case.name, "estimating and checking"))
-        known = await examine(host, case, plan, key)
+    result = journal.get(key) if journal is not None else None
+    if result is None or result.status == "failed":  # what could not be run may have been the machine's fault
+        await events.put(Working(case.name, "estimating and checking"))
+        result = await examine(host, case, plan, key)
         if journal is not None:
-            journal.add(known)
-    elif known.gate != verdict_hash():
-        await told.put(Working(case.name, "checking again, the gate has changed"))
-        known = await judge_again(host, case, known)
+            journal.add(result)
+    elif result.gate != verdict_hash():
+        await events.put(Working(case.name, "checking again, the gate has changed"))
+        result = await judge_again(host, case, result)
         if journal is not None:
-            journal.add(known)
+            journal.add(result)
     if plan.searching is None:
-        await told.put(known)
+        await events.put(result)
         return
     search_key = f"{key} {toolchain_hash()[:8]} {plan.searching.key}"
     finished = journal.get(search_key) if journal is not None else None
-    if finished is None and known.status == "passed" and known.latency.us is not None:
-        async with aclosing(plan.searching.search(host, case, known)) as happening:
+    if finished is None and result.status == "passed" and result.latency.us is not None:
+        async with aclosing(plan.searching.search(host, case, result)) as happening:
             async for text, best in happening:
                 if best is None:
-                    await told.put(Working(case.name, text))
+                    await events.put(Working(case.name, text))
                     continue
-                finished = dataclasses.replace(known, best=best, key=search_key)
+                finished = dataclasses.replace(result, best=best, key=search_key)
         if finished is not None and journal is not None:
             journal.add(finished)
-    await told.put(finished or known)
+    await events.put(finished or result)
 
 
 def key_of(case: BenchmarkCase, plan: BenchmarkPlan) -> str:
@@ -168,17 +168,17 @@ async def examine(host: Host, case: BenchmarkCase, plan: BenchmarkPlan, key: str
     return _with_verdict(result, verdict, receipt)
 
 
-async def judge_again(host: Host, case: BenchmarkCase, known: TaskResult) -> TaskResult:
+async def judge_again(host: Host, case: BenchmarkCase, result: TaskResult) -> TaskResult:
     """Return the result with what today's gate says of the case's own kernel; its cost stays.
 
     Raises:
         HostUnreachableError: the host was lost.
     """
     try:
-        verdict, receipt = await measuring.judge(host, case, known.target)
+        verdict, receipt = await measuring.judge(host, case, result.target)
     except (UnreadableFileError, measuring.NoKernelError) as error:
-        return dataclasses.replace(known, status="failed", detail=f"{case.kernel.name}: {error}")
-    return _with_verdict(known, verdict, receipt)
+        return dataclasses.replace(result, status="failed", detail=f"{case.kernel.name}: {error}")
+    return _with_verdict(result, verdict, receipt)
 
 
 def _with_verdict(result: TaskResult, verdict: Verdict, receipt: Receipt) -> TaskResult:

@@ -57,8 +57,8 @@ class Searching:
     @property
     def key(self) -> str:
         """What the outcome depends on besides the kernel: the budget, who proposes, and the agent's code."""
-        asked = f"{self.budget} {self.proposers} {unhurried(self.plan)} {agent_hash()}"
-        return f"search {hashlib.sha256(asked.encode()).hexdigest()[:8]}"
+        setup = f"{self.budget} {self.proposers} {unhurried(self.plan)} {agent_hash()}"
+        return f"search {hashlib.sha256(setup.encode()).hexdigest()[:8]}"
 
     async def search(
         self, host: Host, case: BenchmarkCase, result: TaskResult
@@ -76,7 +76,7 @@ class Searching:
         tried = judged = 0
         progress: list[tuple[int, float]] = []
         begun = False
-        found: list[Suggestion] = []
+        suggestions: list[Suggestion] = []
         async with aclosing(self.start(request, host)) as happening:
             async for event in happening:
                 if isinstance(event, events.BaselineMeasured):
@@ -89,11 +89,13 @@ class Searching:
                     yield f"candidate {tried} of {self.budget.candidates}", None
                 elif isinstance(event, events.CandidateJudged):
                     judged += 1
-                    yield f"{judged} through the gate, {len(found)} accepted", None
+                    yield f"{judged} through the gate, {len(suggestions)} accepted", None
                 elif isinstance(event, events.SuggestionFound):
-                    found.append(event.suggestion)
+                    suggestions.append(event.suggestion)
                 elif isinstance(event, events.Finished):
-                    best = await _verdict_on(host, case, _best(result, found, tried, judged, event), result)
+                    best = await _verdict_on(
+                        host, case, _best(result, suggestions, tried, judged, event), result
+                    )
                     yield event.reason, replace(best, progress=tuple(progress)) if begun else None
 
 
@@ -108,8 +110,10 @@ async def _verdict_on(host: Host, case: BenchmarkCase, best: Best, result: TaskR
     return replace(best, peak_us=peak.us if peak else None)
 
 
-def _best(result: TaskResult, found: list[Suggestion], tried: int, judged: int, end: events.Finished) -> Best:
-    fastest = min(found, key=lambda s: s.fast.us or float("inf"), default=None)
+def _best(
+    result: TaskResult, suggestions: list[Suggestion], tried: int, judged: int, end: events.Finished
+) -> Best:
+    fastest = min(suggestions, key=lambda s: s.fast.us or float("inf"), default=None)
     better = (
         fastest is not None
         and fastest.fast.us is not None
@@ -121,7 +125,7 @@ def _best(result: TaskResult, found: list[Suggestion], tried: int, judged: int, 
         steps=(chosen.steps or (chosen.origin,)) if chosen else (),
         tried=tried,
         judged=judged,
-        accepted=len(found),
+        accepted=len(suggestions),
         seconds=end.usage.seconds,
         reason=end.reason,
         text=chosen.text if chosen else "",

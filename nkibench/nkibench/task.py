@@ -64,15 +64,15 @@ class Task:
 
     @property
     def dialects(self) -> list[NkiDialect]:
-        known: tuple[NkiDialect, ...] = ("beta1", "nki")
-        return [d for d in known if self.kernel(d).is_file()]
+        dialects: tuple[NkiDialect, ...] = ("beta1", "nki")
+        return [d for d in dialects if self.kernel(d).is_file()]
 
 
 @cache
 def tasks() -> dict[str, Task]:
     """Return all tasks by name, in alphabetical order."""
-    found = (_read(path) for path in sorted(TASKS.glob("*/task.json")))
-    return {task.name: task for task in found}
+    every = (_read(path) for path in sorted(TASKS.glob("*/task.json")))
+    return {task.name: task for task in every}
 
 
 def chosen(names: Sequence[str]) -> list[Task]:
@@ -81,11 +81,11 @@ def chosen(names: Sequence[str]) -> list[Task]:
     Raises:
         ValueError: there is no task of that name.
     """
-    known = tasks()
-    unknown = [name for name in names if name not in known]
+    by_name = tasks()
+    unknown = [name for name in names if name not in by_name]
     if unknown:
-        raise ValueError(f"there is no task {unknown[0]!r}; there are {', '.join(known)}")
-    return [known[name] for name in dict.fromkeys(names)] if names else list(known.values())
+        raise ValueError(f"there is no task {unknown[0]!r}; there are {', '.join(by_name)}")
+    return [by_name[name] for name in dict.fromkeys(names)] if names else list(by_name.values())
 
 
 def _read(path: Path) -> Task:
@@ -105,8 +105,8 @@ def _read(path: Path) -> Task:
         matmul_flops=data["peak"]["matmul_flops"],
         elements=data["peak"]["elements"],
         published={
-            target: Published(known.get("baseline_ms"), known.get("best_fraction"))
-            for target, known in data["published"].items()
+            target: Published(figures.get("baseline_ms"), figures.get("best_fraction"))
+            for target, figures in data["published"].items()
         },
     )
 

@@ -50,20 +50,21 @@ def device(
     try:
         if not only_page:
             asyncio.run(measure(list(parts or DEVICE_PARTS), out, seconds, say))
-        found = read_found(out)
-        if not found:
+        results = read_found(out)
+        if not results:
             raise wrong_input(f"{out} holds no results of parts.")
-        text = page(found)
+        text = page(results)
         (out / "device.md").write_text(text, encoding="utf-8")
     except ValueError as error:
         raise wrong_input(f"{error}.") from None
     except OSError as error:
         raise wrong_input(f"{error.filename or out} cannot be written: {error.strerror or error}.") from None
     met = all(
-        one.rows and all(row.met is not False and row.value is not None for row in one.rows) for one in found
+        one.rows and all(row.met is not False and row.value is not None for row in one.rows)
+        for one in results
     )
     if as_json:
-        print_json({"met": met, "parts": found})
+        print_json({"met": met, "parts": results})
     else:
         click.echo(text)
     return Exit.DONE if met else Exit.NO

@@ -38,8 +38,8 @@ class CorpusKernel:
         """Return what a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
         file = self.request("h100").file
         if file.problem.ref is None or not file.kernels:
-            said = "; ".join(finding.message for finding in file.findings)
-            raise ValueError(f"{self.path} cannot be timed: {said}")
+            faults = "; ".join(finding.message for finding in file.findings)
+            raise ValueError(f"{self.path} cannot be timed: {faults}")
         return file.source(ship_imports=True), file.kernels, file.problem.ref
 
 

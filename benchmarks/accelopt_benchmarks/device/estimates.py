@@ -56,11 +56,11 @@ async def estimates(place: DeviceSession) -> PartResult:
 
 
 async def _profiled(place: DeviceSession, subject: CorpusKernel) -> FileMeasurement:
-    found: list[FileMeasurement] = []
+    latest: list[FileMeasurement] = []
     async with contextlib.aclosing(profile(place.host, subject.request(place.target))) as measurements:
         async for measurement in measurements:
-            found = [measurement]
-    return found[0]
+            latest = [measurement]
+    return latest[0]
 
 
 def within(model: Quantity, us: float) -> bool:

@@ -39,7 +39,7 @@ async def measure(
     folder.mkdir(parents=True, exist_ok=True)
     tell("opening the device ...")
     place = await open_session(seconds)
-    found: list[PartResult] = []
+    results: list[PartResult] = []
     try:
         for name in parts:
             tell(f"{name}: {place.left():.0f} s left ...")
@@ -51,10 +51,10 @@ async def measure(
                 when=datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             )  # fmt: skip
             (folder / f"{name}.json").write_text(json.dumps(to_plain(part), indent=1), encoding="utf-8")
-            found.append(part)
+            results.append(part)
     finally:
         await place.host.close()
-    return found
+    return results
 
 
 def read_found(folder: Path) -> list[PartResult]:
@@ -75,11 +75,11 @@ def read_found(folder: Path) -> list[PartResult]:
     return [newest[name] for name in PARTS if name in newest]
 
 
-def page(found: list[PartResult]) -> str:
+def page(results: list[PartResult]) -> str:
     """Return the page as Markdown, a section a part."""
-    devices = sorted({one.device or "no GPU" for one in found})
+    devices = sorted({one.device or "no GPU" for one in results})
     lines = [f"# Measured on {', '.join(devices)}", ""]
-    for one in found:
+    for one in results:
         tools = ", ".join(f"{name} {version}" for name, version in sorted(one.toolchain.items()))
         lines += [
             f"## {one.part}",
@@ -92,7 +92,7 @@ def page(found: list[PartResult]) -> str:
         for table in one.tables:
             lines += _titled(table)
         if one.lacks:
-            lines += ["What was lacking:", "", *(f"- {_plain(said)}" for said in one.lacks), ""]
+            lines += ["What was lacking:", "", *(f"- {_plain(lack)}" for lack in one.lacks), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -67,8 +67,8 @@ async def timing(place: DeviceSession) -> PartResult:
 
 
 async def _session(place: DeviceSession, subject: CorpusKernel, baseline: str | None = None) -> TimingSession:
-    source, found, ref = subject.asked()
-    return await time_on(place.host, source, found, ref, baseline, limits=LIMITS)
+    source, own_kernels, ref = subject.asked()
+    return await time_on(place.host, source, own_kernels, ref, baseline, limits=LIMITS)
 
 
 def _spread(times: list[Latency]) -> float:
@@ -93,8 +93,8 @@ async def _do_bench(place: DeviceSession, subject: CorpusKernel) -> float:
     entry = "scale" if subject.name == "tiny" else subject.name
     text = _DO_BENCH.format(module=subject.path.stem, problem=subject.problem.stem, entry=entry)
     path = str(PurePosixPath(source.kernel).with_name("ask.py"))
-    asked = Source(path, {**source.files, path: text}, name="ask.py")
-    value = await run(place.host, Job(asked, [Step("load", "torch", limits=LIMITS, device=True)]))
+    job_source = Source(path, {**source.files, path: text}, name="ask.py")
+    value = await run(place.host, Job(job_source, [Step("load", "torch", limits=LIMITS, device=True)]))
     return float(next(n for n in value["names"] if n.startswith("FOUND_")).removeprefix("FOUND_")) / 1e3
 
 
@@ -109,16 +109,16 @@ async def _comparisons(place: DeviceSession, lacks: list[str]) -> list[GoalResul
     cases = [("A against A", once, once, "within noise"), ("A against twice A", once, twice, "faster"),
              ("twice A against A", twice, once, "slower")]  # fmt: skip
     for what, ours, theirs, answer in cases:
-        source, found, ref = subject.asked()
+        source, own_kernels, ref = subject.asked()
         changed = Source(source.kernel, {**source.files, source.kernel: ours}, [], source.name)
         session = await attempt(
-            time_on(place.host, changed, found, ref, theirs, limits=LIMITS), place.left(120)
+            time_on(place.host, changed, own_kernels, ref, theirs, limits=LIMITS), place.left(120)
         )
         if isinstance(session, str) or session.comparison is None:
             lacks.append(f"{what}: {session if isinstance(session, str) else 'no comparison'}")
             rows.append(not_measured(what, answer, "see what was lacking"))
             continue
         got = session.comparison
-        told = f"{got.answer}: {got.low:.3f} to {got.high:.3f} in {got.pairs} rounds"
-        rows.append(GoalResult(what, answer, got.ratio, "x", got.answer == answer, told))
+        detail = f"{got.answer}: {got.low:.3f} to {got.high:.3f} in {got.pairs} rounds"
+        rows.append(GoalResult(what, answer, got.ratio, "x", got.answer == answer, detail))
     return rows

@@ -36,10 +36,10 @@ async def tricks_on_device(place: DeviceSession) -> PartResult:
     for trick in tricks():
         attack = await attempt(_timed(place, trick.attack), place.left(120))
         honest = await attempt(_timed(place, trick.honest), place.left(120))
-        told, wrong = judge_attack(attack, honest, plain), wrong_with(honest)
-        total, caught, accepted = total + 1, caught + told.caught, accepted + (not wrong)
+        verdict, wrong = judge_attack(attack, honest, plain), wrong_with(honest)
+        total, caught, accepted = total + 1, caught + verdict.caught, accepted + (not wrong)
         table.rows.append([
-            trick.name, _us(attack), _us(honest), _us(plain), "yes" if told.caught else "NO", told.how,
+            trick.name, _us(attack), _us(honest), _us(plain), "yes" if verdict.caught else "NO", verdict.how,
             "; ".join(_read(trick)) or "nothing", f"NO: {wrong}" if wrong else "yes",
         ])  # fmt: skip
     rows = [
@@ -52,8 +52,8 @@ async def tricks_on_device(place: DeviceSession) -> PartResult:
 
 
 async def _timed(place: DeviceSession, subject: CorpusKernel) -> TimingSession:
-    source, found, ref = subject.asked()
-    return await time_on(place.host, source, found, ref, limits=LIMITS)
+    source, own_kernels, ref = subject.asked()
+    return await time_on(place.host, source, own_kernels, ref, limits=LIMITS)
 
 
 def judge_attack(

@@ -25,9 +25,11 @@ _HOLDING = OPENING + "import time\ntime.sleep(120)\n"
 async def worker(place: DeviceSession) -> PartResult:
     """Look at the worker's facts, open the device in steps, and kill a worker that holds it."""
     facts = place.facts
-    shown = [[str(value) for value in (d.get("name"), d.get("driver_version"), d.get("memory.total"),
+    device_rows = [[str(value) for value in (d.get("name"), d.get("driver_version"), d.get("memory.total"),
               d.get("compute_cap"))] for d in facts.devices]  # fmt: skip
-    tables = [Table("Devices in the worker's first message", ["name", "driver", "MiB", "capability"], shown)]
+    tables = [
+        Table("Devices in the worker's first message", ["name", "driver", "MiB", "capability"], device_rows)
+    ]
     rows = [
         GoalResult("devices that the worker lists", ">= 1", len(facts.devices), "", len(facts.devices) >= 1)
     ]

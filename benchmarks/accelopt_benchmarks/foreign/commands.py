@@ -64,11 +64,11 @@ def foreign(
     if only_list:
         print_json({"files": files})
         return Exit.DONE
-    found = asyncio.run(_profile_library_files(files, ways, data, python))
-    table = library_files.rows(found)
+    outcomes = asyncio.run(_profile_library_files(files, ways, data, python))
+    table = library_files.rows(outcomes)
     if not as_json:
-        _print_library_files(found)
-    return end(table, as_json, files=found)
+        _print_library_files(outcomes)
+    return end(table, as_json, files=outcomes)
 
 
 async def _profile_library_files(
@@ -77,7 +77,7 @@ async def _profile_library_files(
     from accelopt_benchmarks.foreign import library_files
 
     folders = [library_files.site_packages(python), *data]
-    found: list[LibraryOutcome] = []
+    results: list[LibraryOutcome] = []
     with tempfile.TemporaryDirectory(prefix="accelopt-foreign-") as work:
         for way in ways:
             copies = Path(work) / way
@@ -85,16 +85,18 @@ async def _profile_library_files(
                 library_files.profile_library_files(files, way, folders, python, copies)
             ) as outcomes:
                 async for one in outcomes:
-                    found.append(one)
-                    say(f"{len(found)}: {way} {one.file.path}: {one.kernels} of {one.of} kernels have a time")
-    return found
+                    results.append(one)
+                    say(
+                        f"{len(results)}: {way} {one.file.path}: {one.kernels} of {one.of} kernels have a time"
+                    )
+    return results
 
 
-def _print_library_files(found: list[LibraryOutcome]) -> None:
+def _print_library_files(outcomes: list[LibraryOutcome]) -> None:
     from rich.table import Table
 
     table = Table("file", "way", "kernels", "us", "result", "s", "first cause", box=None, pad_edge=False)
-    for one in found:
+    for one in outcomes:
         us = "" if one.us is None else f"{one.us:.3g}"
         counts = f"{one.kernels} of {one.of}"
         table.add_row(
@@ -141,23 +143,23 @@ def rewrite(
         raise wrong_input(f"{error}.") from error
     chosen = [rewrites.RewriteFile("own", path) for path in kernels] or listed
     chosen = [file for file in chosen if not only or any(text in str(file.path) for text in only)]
-    found = asyncio.run(_search_files(chosen, budget, python))
-    table = rewrites.rows(found)
+    outcomes = asyncio.run(_search_files(chosen, budget, python))
+    table = rewrites.rows(outcomes)
     if not as_json:
-        _print_rewrites(found)
-    return end(table, as_json, files=found)
+        _print_rewrites(outcomes)
+    return end(table, as_json, files=outcomes)
 
 
 async def _search_files(chosen: list[RewriteFile], budget: str, python: str | None) -> list[RewriteOutcome]:
     from accelopt_benchmarks.foreign import rewrites
 
-    found: list[RewriteOutcome] = []
+    results: list[RewriteOutcome] = []
     with tempfile.TemporaryDirectory(prefix="accelopt-rewrite-") as work:
         async with aclosing(rewrites.search_files(chosen, budget, python, Path(work))) as outcomes:
             async for one in outcomes:
-                found.append(one)
-                say(f"{len(found)} of {len(chosen)}: {one.file}: {_speedup(one) or f'none: {one.why}'}")
-    return found
+                results.append(one)
+                say(f"{len(results)} of {len(chosen)}: {one.file}: {_speedup(one) or f'none: {one.why}'}")
+    return results
 
 
 def _speedup(one: RewriteOutcome) -> str:
@@ -165,11 +167,11 @@ def _speedup(one: RewriteOutcome) -> str:
     return "" if one.speedup is None else f"{one.speedup:.2f}x{where}"
 
 
-def _print_rewrites(found: list[RewriteOutcome]) -> None:
+def _print_rewrites(outcomes: list[RewriteOutcome]) -> None:
     from rich.table import Table
 
     table = Table("file", "finding", "speedup", "by", "tried", "s", "", box=None, pad_edge=False)
-    for one in found:
+    for one in outcomes:
         finding = "none" if one.finding is None else one.finding
         seconds = f"{one.seconds:.0f}"
         table.add_row(one.file, finding, _speedup(one), one.rule, str(one.tried), seconds, printable(one.why))

@@ -46,10 +46,10 @@ async def _tutorials(folder: Path) -> GoalResult:
                     examine(path, path.read_text()), {"triton": "h100"}, options=MeasureOptions(detail=False)
                 )
                 async with aclosing(profile(host, request)) as growing:
-                    last = [found async for found in growing][-1]
+                    last = [measurement async for measurement in growing][-1]
                 launched = [k for k in last.kernels if k.stage != "traced"]
-                said = [*last.findings, *(f for k in launched for f in k.findings)]
-                wrong = [f.message for f in said if f.severity == "error"]
+                findings = [*last.findings, *(f for k in launched for f in k.findings)]
+                wrong = [f.message for f in findings if f.severity == "error"]
                 if wrong or not launched or any(k.latency.us is None for k in launched):
                     trouble.append(f"{tutorial}: {wrong[0] if wrong else 'no time'}")
         finally:
@@ -114,5 +114,5 @@ async def _compared(data: Path, package: Path) -> list[timings.PublishedTiming]:
     out, errors = await child.communicate()
     if child.returncode:
         raise RuntimeError(f"the comparison ended with {child.returncode}: {errors.decode()[-500:].strip()}")
-    found: list[dict[str, Any]] = json.loads(out)
-    return [timings.PublishedTiming(**row) for row in found]
+    rows: list[dict[str, Any]] = json.loads(out)
+    return [timings.PublishedTiming(**row) for row in rows]

@@ -164,9 +164,9 @@ async def _profiled(
             file, way, 0, 0, None, "", seconds, trouble or last_line(errors) or f"exit code {code}"
         )
     times = [k["latency"]["us"] for k in kernels if k["latency"]["us"] is not None]
-    said = [*(f for k in kernels for f in k["findings"]), *report["findings"]]
-    wrong = [f["message"] for f in said if f["severity"] == "error"]
-    first = (wrong or [f["message"] for f in said if not times] or [""])[0]
+    findings = [*(f for k in kernels for f in k["findings"]), *report["findings"]]
+    wrong = [f["message"] for f in findings if f["severity"] == "error"]
+    first = (wrong or [f["message"] for f in findings if not times] or [""])[0]
     statuses = sorted(
         {
             s

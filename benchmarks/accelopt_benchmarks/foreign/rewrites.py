@@ -71,19 +71,19 @@ def rewrite_files(sets: Sequence[RewriteSet], data: Sequence[Path]) -> list[Rewr
         FileNotFoundError: a file is in none of them.
     """
     planted = _planted()
-    found: list[RewriteFile] = []
+    chosen_files: list[RewriteFile] = []
     for path in sorted(REWRITE_CORPUS.glob("*.py")):
-        found.append(RewriteFile("planted" if path.stem in planted else "naive", path))
+        chosen_files.append(RewriteFile("planted" if path.stem in planted else "naive", path))
     if "library" in sets:
         listed = json.loads(files(__package__).joinpath("rewrite_files.json").read_text("utf-8"))["files"]
-        found += [_library_file(row, data) for row in listed]
+        chosen_files += [_library_file(row, data) for row in listed]
     folder = next((d / TRITON_BENCH for d in data if (d / TRITON_BENCH).is_dir()), None)
     if folder is None and {"tritonbench", "tritonbench-held-out"} & {*sets}:
         raise FileNotFoundError("give a checkout of thunlp/TritonBench with --data")
     for place, path in enumerate(sorted(folder.glob("*.py")) if folder is not None else ()):
         held_out = place % _HELD_OUT_EVERY == 0
-        found.append(RewriteFile("tritonbench-held-out" if held_out else "tritonbench", path))
-    return [file for file in found if file.set in sets]
+        chosen_files.append(RewriteFile("tritonbench-held-out" if held_out else "tritonbench", path))
+    return [file for file in chosen_files if file.set in sets]
 
 
 def _library_file(row: dict[str, Any], data: Sequence[Path]) -> RewriteFile:
@@ -180,16 +180,16 @@ def rows(outcomes: Sequence[RewriteOutcome]) -> list[GoalResult]:
     points at."""
     table: list[GoalResult] = []
     for group in dict.fromkeys(o.set for o in outcomes):
-        found = [o for o in outcomes if o.set == group]
-        timed = [o for o in found if o.us is not None]
+        members = [o for o in outcomes if o.set == group]
+        timed = [o for o in members if o.us is not None]
         if group == "planted":
-            pointed = sum(o.finding is not None for o in found)
-            what, unit = "planted slowdowns pointed at on their line", f"of {len(found)}"
-            table.append(GoalResult(what, "all", pointed, unit, pointed == len(found)))
+            pointed = sum(o.finding is not None for o in members)
+            what, unit = "planted slowdowns pointed at on their line", f"of {len(members)}"
+            table.append(GoalResult(what, "all", pointed, unit, pointed == len(members)))
         improved, share = sum(o.improved for o in timed), _GOALS.get(group)
         what = f"set {group!r}: files with a checked suggestion of at least {_GAIN:.2f}x"
         goal = "none set" if share is None else f">= {100 * share:.0f} %"
         met = None if share is None else improved >= share * len(timed)
-        detail = f"{len(found) - len(timed)} more give no number" if len(timed) < len(found) else ""
+        detail = f"{len(members) - len(timed)} more give no number" if len(timed) < len(members) else ""
         table.append(GoalResult(what, goal, improved, f"of {len(timed)}", met, detail))
     return table

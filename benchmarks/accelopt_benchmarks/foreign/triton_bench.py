@@ -57,13 +57,13 @@ async def _profiled(host: LocalHost, path: Path) -> FileOutcome:
     limits = Limits(seconds=_SECONDS)
     request = ProfileRequest(examine(path, path.read_text()), {"triton": "h100"}, limits=limits)
     async with aclosing(profile(host, request)) as growing:
-        last = [found async for found in growing][-1]
-    known = {f.code for k in last.kernels for f in k.findings}
+        last = [measurement async for measurement in growing][-1]
+    codes = {f.code for k in last.kernels for f in k.findings}
     launched = [k for k in last.kernels if not any(f.code == "never-launched" for f in k.findings)]
-    said = [*last.findings, *(f for k in launched for f in k.findings)]
-    wrong = [f.message for f in said if f.severity == "error" and f.code != "out-of-bounds"]
+    findings = [*last.findings, *(f for k in launched for f in k.findings)]
+    wrong = [f.message for f in findings if f.severity == "error" and f.code != "out-of-bounds"]
     timeless = [k.name for k in launched if k.latency.us is None]
     trouble = None
     if wrong or timeless or not launched:
         trouble = (wrong or [f"no time for {', '.join(timeless)}" if timeless else "launches nothing"])[0]
-    return FileOutcome(path.name, trouble, "out-of-bounds" in known)
+    return FileOutcome(path.name, trouble, "out-of-bounds" in codes)

@@ -60,10 +60,10 @@ async def _rows(host: Host, path: Path, rounds: int) -> list[GoalResult]:
             return [not_measured(f"gate time, {path.name}", f"<= {SECONDS:g} s", f"refused: {refused}")]
         walls.append(wall)
         busy.append(processor)
-    found = median(walls)
+    seconds = median(walls)
     how = f"wall, besides the reference; {min(walls):.2f} to {max(walls):.2f} s in {rounds}; processor time with it "
     how += f"{median(busy):.2f} s; load {os.getloadavg()[0]:.1f}"
-    return [GoalResult(f"gate time, {path.name}", f"<= {SECONDS:g} s", found, "s", found <= SECONDS, how)]
+    return [GoalResult(f"gate time, {path.name}", f"<= {SECONDS:g} s", seconds, "s", seconds <= SECONDS, how)]
 
 
 async def _once(host: Host, path: Path) -> tuple[float, float, str]:
@@ -71,8 +71,8 @@ async def _once(host: Host, path: Path) -> tuple[float, float, str]:
     text = await asyncio.to_thread(path.read_text, encoding="utf-8")
     beside = path.with_name(f"{path.stem}_problem.py")
     problem = beside if beside.exists() else path
-    asked = GateCheck(path, text + _REWRITTEN, text, problem, path.parent, TARGETS, Limits(seconds=60))
-    (request,) = gate_requests(asked, ship_imports=False)
+    gate_check = GateCheck(path, text + _REWRITTEN, text, problem, path.parent, TARGETS, Limits(seconds=60))
+    (request,) = gate_requests(gate_check, ship_imports=False)
     began, before = time.perf_counter(), processor_seconds()
     verdict, receipt = await check(host, request)
     seconds, busy = time.perf_counter() - began, processor_seconds() - before

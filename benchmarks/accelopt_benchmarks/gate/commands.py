@@ -99,8 +99,8 @@ async def _judge_corpus(cases: list[CorpusCase], reading: bool) -> list[CorpusVe
     judged: list[CorpusVerdict] = []
     try:
         with err().status("checking the corpus ...") as status:
-            async with aclosing(judge_corpus(host, cases, reading=reading)) as told:
-                async for one in told:
+            async with aclosing(judge_corpus(host, cases, reading=reading)) as verdicts:
+                async for one in verdicts:
                     judged.append(one)
                     status.update(f"{len(judged)} of {2 * len(cases)}: {printable(one.case)}")
     finally:

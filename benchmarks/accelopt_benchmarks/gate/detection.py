@@ -72,9 +72,9 @@ async def judge(host: Host, case: CorpusCase, version: str, *, reading: bool = T
     codes = [reason.code for reason in verdict.reasons]
     expected = set(case.refused_for)
     right = verdict.accepted if version == "honest" else not verdict.accepted and bool(set(codes) & expected)
-    said = verdict.reasons[0].message if verdict.reasons else ""
+    message = verdict.reasons[0].message if verdict.reasons else ""
     return CorpusVerdict(
-        case.name, version, verdict.accepted, right, list(dict.fromkeys(codes)), said, seconds,
+        case.name, version, verdict.accepted, right, list(dict.fromkeys(codes)), message, seconds,
         body.get("steps", {}).get("gate.reference", 0.0), busy, _refusing(body), body.get("costs", {}),
     )  # fmt: skip
 

@@ -46,10 +46,10 @@ def hosts(parts: tuple[str, ...], rounds: int, candidates: int, examples: Path, 
 
     Takes three minutes on a quiet machine, most of it the killed workers. Exit code 1: a goal is missed.
     """
-    asked = parts or HOST_PARTS
-    if "gate" in asked:
+    chosen = parts or HOST_PARTS
+    if "gate" in chosen:
         check_examples(examples)
-    return end(asyncio.run(_measure_hosts(asked, rounds, candidates, examples)), as_json)
+    return end(asyncio.run(_measure_hosts(chosen, rounds, candidates, examples)), as_json)
 
 
 async def _measure_hosts(

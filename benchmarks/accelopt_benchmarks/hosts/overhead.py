@@ -197,8 +197,8 @@ def loopback_host(folder: Path) -> Iterator[SshHost]:
     if os.geteuid() == 0:
         os.makedirs("/run/sshd", exist_ok=True)
     log = folder / "log"
-    with log.open("wb") as said:
-        process = subprocess.Popen([server, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=said)
+    with log.open("wb") as output:
+        process = subprocess.Popen([server, "-D", "-e", "-f", str(folder / "sshd_config")], stderr=output)
     try:
         _await(port, process, log)
         options = [

@@ -50,24 +50,24 @@ async def carry_all(pairs: Sequence[CorpusPair], host: Host) -> AsyncIterator[Ca
 async def carry(pair: CorpusPair, other: OtherKernel, host: Host) -> CarriedEdit:
     """Carry the pair's edit over to one kernel, and ask the gate about the result."""
     begin = time.perf_counter()
-    made = transfer(pair.slow, pair.fast, pair.kernel, other.text, other.kernel)
+    edit = transfer(pair.slow, pair.fast, pair.kernel, other.text, other.kernel)
     ms = 1000 * (time.perf_counter() - begin)
-    if made is None:
+    if edit is None:
         return CarriedEdit(pair.name, other.name, other.relation, "does not fit", ms=ms)
     if other.relation == "own" and not reproduces(pair.slow, pair.fast, pair.kernel):
-        return CarriedEdit(pair.name, other.name, other.relation, "is not its own fast side", made.fit, ms=ms)
+        return CarriedEdit(pair.name, other.name, other.relation, "is not its own fast side", edit.fit, ms=ms)
     file = examine(pair.path, other.text, project_root=pair.path.parent)
     request = OptimizeRequest(file, pair.target)
     try:
-        verdict, _ = await HostGate(host, request).check(made.text, other.kernel)
+        verdict, _ = await HostGate(host, request).check(edit.text, other.kernel)
     except CostUnavailableError as error:
-        return CarriedEdit(pair.name, other.name, other.relation, str(error), made.fit, made.whole, ms=ms)
+        return CarriedEdit(pair.name, other.name, other.relation, str(error), edit.fit, edit.whole, ms=ms)
     if not verdict.accepted:
         reason = verdict.reasons[0] if verdict.reasons else None
         why = f"{reason.code}: {reason.message}" if reason else "refused"
-        return CarriedEdit(pair.name, other.name, other.relation, why, made.fit, made.whole, ms=ms)
-    ratio = await _ratio(HostCost(host, request), other, made.text)
-    return CarriedEdit(pair.name, other.name, other.relation, "accepted", made.fit, made.whole, ratio, ms)
+        return CarriedEdit(pair.name, other.name, other.relation, why, edit.fit, edit.whole, ms=ms)
+    ratio = await _ratio(HostCost(host, request), other, edit.text)
+    return CarriedEdit(pair.name, other.name, other.relation, "accepted", edit.fit, edit.whole, ratio, ms)
 
 
 async def _ratio(cost: HostCost, other: OtherKernel, text: str) -> float | None:

@@ -122,24 +122,24 @@ def renamed(text: str) -> str:
     """Return ``text`` with every name that it binds called otherwise, but for those of the problem: ``reference`` and
     ``get_inputs`` stay with their parameters."""
     tree = ast.parse(text)
-    kept = set(_KEPT)
+    own_names = set(_KEPT)
     for node in tree.body:
         if isinstance(node, ast.FunctionDef) and node.name in _KEPT:
-            kept |= {a.arg for a in node.args.args}
+            own_names |= {a.arg for a in node.args.args}
     entry = next(
         (n.value.value for n in tree.body if isinstance(n, ast.Assign) and isinstance(n.value, ast.Constant)
          and ast.unparse(n.targets[0]) == "entry"),
         None,
     )  # fmt: skip
-    kept |= {str(entry)}
+    own_names |= {str(entry)}
     if entry is not None:
-        kept |= {
+        own_names |= {
             a.arg
             for n in tree.body
             if isinstance(n, ast.FunctionDef) and n.name == entry
             for a in n.args.args
         }
-    bound = _bound_names(tree) - kept - set(dir(builtins))
+    bound = _bound_names(tree) - own_names - set(dir(builtins))
     names = {name: f"{name[0]}{number}_{name[-1]}" for number, name in enumerate(sorted(bound), 1)}
     changed = [(n.lineno, n.col_offset, old) for n, old in _mentions(tree) if old in names]
     lines = text.splitlines(keepends=True)
@@ -158,20 +158,20 @@ def _bound_names(tree: ast.Module) -> set[str]:
 
 def _mentions(tree: ast.Module) -> list[tuple[ast.expr | ast.arg | ast.FunctionDef | ast.keyword, str]]:
     """Return every node that says a name, with the name; keywords only where a function of the file is called."""
-    found: list[tuple[ast.expr | ast.arg | ast.FunctionDef | ast.keyword, str]] = []
+    mentions: list[tuple[ast.expr | ast.arg | ast.FunctionDef | ast.keyword, str]] = []
     functions = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Name):
-            found.append((node, node.id))
+            mentions.append((node, node.id))
         elif isinstance(node, ast.arg):
-            found.append((node, node.arg))
+            mentions.append((node, node.arg))
         elif isinstance(node, ast.FunctionDef):
-            found.append((node, node.name))
+            mentions.append((node, node.name))
         elif isinstance(node, ast.Call):
             called = node.func.value if isinstance(node.func, ast.Subscript) else node.func
             if isinstance(called, ast.Name) and called.id in functions:
-                found += [(k, k.arg) for k in node.keywords if k.arg]
-    return found
+                mentions += [(k, k.arg) for k in node.keywords if k.arg]
+    return mentions
 
 
 def reshaped(text: str) -> str:

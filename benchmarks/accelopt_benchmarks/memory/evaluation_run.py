@@ -33,16 +33,18 @@ async def measure_evaluation(names: Sequence[str], seeds: int, cache: Path | Non
         plan = StudyPlan(cache or Path(folder) / "cache", texts=TEXTS)
         for kernel in study_kernels(Path(folder), EXAMPLES, names):
             async with open_world(kernel, plan) as world:
-                found = await recorded_kernel(world, await explored(world, plan.texts))
-            what = "nothing faster is known" if found is None else f"{len(found.measured)} versions are known"
+                record = await recorded_kernel(world, await explored(world, plan.texts))
+            what = (
+                "nothing faster is known" if record is None else f"{len(record.measured)} versions are known"
+            )
             say(f"{kernel.name}: {what}")
-            if found is not None:
-                kernels.append(found)
+            if record is not None:
+                kernels.append(record)
                 subjects.append(kernel)
-        for found, kernel in zip(kernels, subjects, strict=True):
+        for record, kernel in zip(kernels, subjects, strict=True):
             async with open_world(kernel, plan) as world:
-                await record_carried(found, world, [k for k in kernels if k.target == found.target])
-            say(f"{found.name}: {len(found.carried)} edits of other kernels fit it or a faster version")
+                await record_carried(record, world, [k for k in kernels if k.target == record.target])
+            say(f"{record.name}: {len(record.carried)} edits of other kernels fit it or a faster version")
     if len(kernels) < 2:
         raise wrong_input("At least two kernels with faster versions are needed.")
     return evaluation_rows(compare(kernels, seeds), learning_curve(kernels, seeds))

@@ -82,10 +82,10 @@ async def time_model(data: Sequence[Path]) -> list[GoalResult]:
         rows += additions(
             target, await _gather([partial(judge_addition, target, name) for name in published(kind)])
         )
-    for kind, found in published_versions().items():
-        roots = [root for root in data if all((root / file).is_file() for file in found["files"].values())]
+    for kind, group in published_versions().items():
+        roots = [root for root in data if all((root / file).is_file() for file in group["files"].values())]
         if roots:
-            tasks = [partial(judge_version, kind, name, str(roots[0])) for name in found["kernels"]]
+            tasks = [partial(judge_version, kind, name, str(roots[0])) for name in group["kernels"]]
             rows += versions(kind, await _gather(tasks))
     checkouts = [
         root for folder in data for root in (folder / "NKIBench", folder) if (root / SUMMARY).is_file()
@@ -186,13 +186,13 @@ def judge_version(kind: str, name: str, root: str) -> PublishedComparison:
     """Trace one version of a kernel from a checkout and estimate it on the target that it was measured on."""
     from accelopt_profiling.nki.install import emulated
 
-    found = published_versions()[kind]
-    machine = hardware(found["target"])
+    group = published_versions()[kind]
+    machine = hardware(group["target"])
     function, *sizes = name.split()
     with emulated("trace", limits=machine.limits) as emulation:
-        kernel = getattr(_module(Path(root) / found["files"][function]), function)
+        kernel = getattr(_module(Path(root) / group["files"][function]), function)
         kernel(*_INPUTS[kind](*sizes))
-    return _judge(name, found["kernels"][name], emulation.machines[0].trace, machine, vary=False)
+    return _judge(name, group["kernels"][name], emulation.machines[0].trace, machine, vary=False)
 
 
 def _scan(steps: str, channels: str = "4096") -> list[Any]:
@@ -284,10 +284,10 @@ def settings(machine: Hardware) -> Iterator[tuple[str, Hardware]]:
 # Rows
 
 
-def variants(found: Sequence[PublishedComparison]) -> list[GoalResult]:
+def variants(comparisons: Sequence[PublishedComparison]) -> list[GoalResult]:
     """Return the three matrix products: each within 20 %, and in the published order."""
-    rows = [_row(one, "trn2", "within 20 %", abs(one.error) <= 0.2) for one in found]
-    right = _order([j.us for j in found]) == _order([j.published_us for j in found])
+    rows = [_row(one, "trn2", "within 20 %", abs(one.error) <= 0.2) for one in comparisons]
+    right = _order([j.us for j in comparisons]) == _order([j.published_us for j in comparisons])
     rows.append(
         GoalResult(
             "NKI time model, trn2: order of the three products", "as published", float(right), "", right
@@ -296,50 +296,50 @@ def variants(found: Sequence[PublishedComparison]) -> list[GoalResult]:
     return rows
 
 
-def additions(target: str, found: Sequence[PublishedComparison]) -> list[GoalResult]:
+def additions(target: str, comparisons: Sequence[PublishedComparison]) -> list[GoalResult]:
     """Return the additions on ``target``: each within 20 %; those that no constant was chosen by are named held out."""
     text = (resources.files(__package__) / "published.json").read_text(encoding="utf-8")
     chosen = json.loads(text)[ADDITIONS[target]]["calibrated"]
     rows = []
-    for one in found:
-        told = f"addition, {one.name}" + ("" if one.name in chosen else " (held out)")
-        row = _row(dataclasses.replace(one, name=told), target, "within 20 %", abs(one.error) <= 0.2)
+    for one in comparisons:
+        title = f"addition, {one.name}" + ("" if one.name in chosen else " (held out)")
+        row = _row(dataclasses.replace(one, name=title), target, "within 20 %", abs(one.error) <= 0.2)
         rows.append(row)
     return rows
 
 
-def versions(kind: str, found: Sequence[PublishedComparison]) -> list[GoalResult]:
+def versions(kind: str, comparisons: Sequence[PublishedComparison]) -> list[GoalResult]:
     """Return the versions of one kernel: each within 20 %, and each with how much faster it is than the one before, if
     that has the same sizes or is the same function."""
-    told, rows = published_versions()[kind], []
-    for one in found:
-        name = f"{kind}, {one.name}" + ("" if one.name in told["calibrated"] else " (held out)")
-        row = _row(dataclasses.replace(one, name=name), told["target"], "within 20 %", abs(one.error) <= 0.2)
+    group, rows = published_versions()[kind], []
+    for one in comparisons:
+        name = f"{kind}, {one.name}" + ("" if one.name in group["calibrated"] else " (held out)")
+        row = _row(dataclasses.replace(one, name=name), group["target"], "within 20 %", abs(one.error) <= 0.2)
         rows.append(row)
-    for slow, fast in pairwise(found):
+    for slow, fast in pairwise(comparisons):
         alike = any(a == b for a, b in zip(slow.name.split(" ", 1), fast.name.split(" ", 1), strict=True))
         if alike and slow.published_us > 1.1 * fast.published_us:
             right, ours = slow.published_us / fast.published_us, slow.us / fast.us
-            title = f"NKI time model, {told['target']}: {kind}, {slow.name} over {fast.name}"
+            title = f"NKI time model, {group['target']}: {kind}, {slow.name} over {fast.name}"
             met = abs(ours / right - 1) <= 0.2
             rows.append(GoalResult(title, "within 20 %", ours, "x", met, f"published {right:.2f}x"))
     return rows
 
 
-def ranking(found: Sequence[PublishedComparison]) -> list[GoalResult]:
+def ranking(comparisons: Sequence[PublishedComparison]) -> list[GoalResult]:
     """Return the baselines one by one, and how well they are ranked and hit."""
-    rows = [_row(one, "trn1", "within 2x", 0.5 <= one.us / one.published_us <= 2) for one in found]
-    rank = spearman([j.us for j in found], [j.published_us for j in found])
-    errors = [abs(j.error) for j in found]
-    worst = max(found, key=lambda j: abs(log(j.us / j.published_us)))
+    rows = [_row(one, "trn1", "within 2x", 0.5 <= one.us / one.published_us <= 2) for one in comparisons]
+    rank = spearman([j.us for j in comparisons], [j.published_us for j in comparisons])
+    errors = [abs(j.error) for j in comparisons]
+    worst = max(comparisons, key=lambda j: abs(log(j.us / j.published_us)))
     factor = max(worst.us / worst.published_us, worst.published_us / worst.us)
-    title = f"NKI time model, trn1: {len(found)} NKIBench baselines"
+    title = f"NKI time model, trn1: {len(comparisons)} NKIBench baselines"
     median = 100 * statistics.median(errors)
     rows += [
         GoalResult(f"{title}, rank correlation", ">= 0.97", rank, "", rank >= 0.97, "Spearman"),
         GoalResult(f"{title}, median error", "<= 15 %", median, "%", median <= 15),
         GoalResult(f"{title}, worst", "<= 2x", factor, "x", factor <= 2, worst.name),
-        _left_out(title, found),
+        _left_out(title, comparisons),
     ]
     return rows
 
@@ -352,22 +352,23 @@ def _row(one: PublishedComparison, target: str, goal: str, met: bool) -> GoalRes
     return GoalResult(f"NKI time model, {target}: {one.name}", goal, 100 * one.error, "%", met, detail)
 
 
-def _left_out(title: str, found: Sequence[PublishedComparison]) -> GoalResult:
-    errors, chosen = leave_one_out(found)
+def _left_out(title: str, comparisons: Sequence[PublishedComparison]) -> GoalResult:
+    errors, chosen = leave_one_out(comparisons)
     others = sorted(set(chosen) - {"as is"})
-    detail = f"worst {max(errors):.0%}; chosen {chosen.count('as is')} of {len(found)} times: the constants as they are"
+    times = f"{chosen.count('as is')} of {len(comparisons)} times"
+    detail = f"worst {max(errors):.0%}; chosen {times}: the constants as they are"
     if others:
         detail += "; else " + ", ".join(others)
     median = 100 * statistics.median(errors)
     return GoalResult(f"{title}, median error, each left out", "<= 15 %", median, "%", median <= 15, detail)
 
 
-def leave_one_out(found: Sequence[PublishedComparison]) -> tuple[list[float], list[str]]:
+def leave_one_out(comparisons: Sequence[PublishedComparison]) -> tuple[list[float], list[str]]:
     """Return for each kernel the setting that is best for all others (least mean absolute log ratio), and the
     absolute relative error that the kernel has with it."""
     errors, chosen = [], []
-    for one in found:
-        rest = [other for other in found if other is not one]
+    for one in comparisons:
+        rest = [other for other in comparisons if other is not one]
 
         def badness(label: str, rest: Sequence[PublishedComparison] = rest) -> float:
             return statistics.mean(abs(log(o.varied[label] / o.published_us)) for o in rest)

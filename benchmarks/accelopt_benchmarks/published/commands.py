@@ -27,24 +27,24 @@ def estimates(only: str, as_json: bool) -> int:
     """
     from accelopt_benchmarks.published.comparison import compare, summary
 
-    found = []
+    figures = []
     for row in compare(only):
         say(f"{row.group}: {row.shape}: {row.measured_us:.4g} us, estimated {row.estimate_us:.4g}")
-        found.append(row)
-    if not found:
+        figures.append(row)
+    if not figures:
         raise wrong_input(f"No publication's name holds {only!r}.")
-    rows = summary(found)
+    rows = summary(figures)
     if not as_json:
-        _print_published(found)
-    return end(rows, as_json, figures=found)
+        _print_published(figures)
+    return end(rows, as_json, figures=figures)
 
 
-def _print_published(found: Sequence[PublishedRow]) -> None:
+def _print_published(figures: Sequence[PublishedRow]) -> None:
     from rich.table import Table
 
     columns = ("published", "shape", "tile", "us", "estimate (us)", "interval", "ratio", "bound")
     table = Table(*columns, box=None, pad_edge=False)
-    for row in found:
+    for row in figures:
         interval = f"{row.low_us:.4g}-{row.high_us:.4g}" + ("" if row.inside else " MISSED")
         table.add_row(
             row.group, row.shape, row.tile, f"{row.measured_us:.4g}", f"{row.estimate_us:.4g}", interval,

@@ -67,8 +67,10 @@ def compare(only: str = "") -> Iterator[PublishedRow]:
 
 def _row(group: dict[str, Any], row: dict[str, Any]) -> PublishedRow:
     tiles = [row["tile"]] if "tile" in row else group["tiles"]
-    made = [(found, tile) for tile in tiles if (found := _estimate(group, row["shape"], tile)) is not None]
-    best, tile = min(made, key=lambda pair: pair[0].latency.us)
+    estimates = [
+        (estimate, tile) for tile in tiles if (estimate := _estimate(group, row["shape"], tile)) is not None
+    ]
+    best, tile = min(estimates, key=lambda pair: pair[0].latency.us)
     latency = best.latency
     return PublishedRow(
         group["name"],
@@ -132,7 +134,7 @@ def _microseconds(group: dict[str, Any], row: dict[str, Any]) -> float:
 def summary(rows: Sequence[PublishedRow]) -> list[GoalResult]:
     """Return how often and how well the estimate agrees, on the figures for calibration and on the others; and the
     rank correlation of the tiles of one product."""
-    found = []
+    results = []
     for held_out in (False, True):
         chosen = [row for row in rows if row.held_out == held_out]
         if not chosen:
@@ -142,7 +144,7 @@ def summary(rows: Sequence[PublishedRow]) -> list[GoalResult]:
         middle = statistics.median(row.ratio for row in chosen)
         detail = f"{len(chosen)} figures"
         goal = share >= 90 if held_out else None
-        found += [
+        results += [
             GoalResult(f"figures {kind} inside the interval", ">= 90 %", share, "%", goal, detail),
             GoalResult(f"figures {kind}: median of estimate / published", "", middle, "x", None, detail),
         ]
@@ -150,5 +152,5 @@ def summary(rows: Sequence[PublishedRow]) -> list[GoalResult]:
         tiles = [row for row in rows if row.group == group]
         if len({row.shape for row in tiles}) == 1 and len(tiles) > 2:
             rank = spearman([row.measured_us for row in tiles], [row.estimate_us for row in tiles])
-            found.append(GoalResult(group, "> 0", rank, "Spearman", rank > 0, f"{len(tiles)} tiles"))
-    return found
+            results.append(GoalResult(group, "> 0", rank, "Spearman", rank > 0, f"{len(tiles)} tiles"))
+    return results

@@ -79,14 +79,14 @@ def search(
             chosen = study_kernels(Path(folder), EXAMPLES, names)
         except ValueError as error:
             raise wrong_input(str(error)) from error
-        found, tokens = asyncio.run(_measure_study(chosen, plan, data, no_study))
-    table = [*rows(found, candidates), *_token_rows(tokens)]
+        results, tokens = asyncio.run(_measure_study(chosen, plan, data, no_study))
+    table = [*rows(results, candidates), *_token_rows(tokens)]
     if not as_json:
-        _print_search(found, tokens, candidates)
-    opened = [f for f in found if f.open]
-    strategies = summaries(found, candidates) if opened else []
+        _print_search(results, tokens, candidates)
+    opened = [f for f in results if f.open]
+    strategies = summaries(results, candidates) if opened else []
     by_subject = {f.subject: per_subject(f, candidates) for f in opened}
-    return end(table, as_json, strategies=strategies, candidates=by_subject, subjects=found, tokens=tokens)
+    return end(table, as_json, strategies=strategies, candidates=by_subject, subjects=results, tokens=tokens)
 
 
 async def _measure_study(
@@ -94,8 +94,8 @@ async def _measure_study(
 ) -> tuple[list[KernelResult], list[Tokens]]:
     from accelopt_benchmarks.search import study as study
 
-    found = [] if no_study else await study.study(chosen, plan, say)
-    return found, await study.token_counts(chosen, plan, data, say) if data is not None else []
+    results = [] if no_study else await study.study(chosen, plan, say)
+    return results, await study.token_counts(chosen, plan, data, say) if data is not None else []
 
 
 def _token_rows(tokens: list[Tokens]) -> list[GoalResult]:
@@ -104,13 +104,13 @@ def _token_rows(tokens: list[Tokens]) -> list[GoalResult]:
     return counting.rows(tokens)
 
 
-def _print_search(found: list[KernelResult], tokens: list[Tokens], limit: int) -> None:
+def _print_search(results: list[KernelResult], tokens: list[Tokens], limit: int) -> None:
     from rich.table import Table
 
     console = out()
-    if any(f.open for f in found):
-        _print_study(found, limit)
-    closed = [f.subject for f in found if not f.open]
+    if any(f.open for f in results):
+        _print_study(results, limit)
+    closed = [f.subject for f in results if not f.open]
     if closed:
         console.print(f"Nothing to find, and so left out: {', '.join(closed)}.")
     if tokens:
@@ -120,13 +120,13 @@ def _print_search(found: list[KernelResult], tokens: list[Tokens], limit: int) -
         console.print(table)
 
 
-def _print_study(found: list[KernelResult], limit: int) -> None:
+def _print_study(results: list[KernelResult], limit: int) -> None:
     """One table over all kernels, one of the candidates per kernel."""
     from rich.table import Table
 
     from accelopt_benchmarks.search.summary import per_subject, summaries
 
-    whole = summaries(found, limit)
+    whole = summaries(results, limit)
     columns = ("strategy", "candidates", "simulated tokens", "calls", "came there", "of beam's", "of tree's")
     table = Table(box=None, pad_edge=False)
     for column in columns:
@@ -137,7 +137,7 @@ def _print_study(found: list[KernelResult], limit: int) -> None:
             _with(s.of_beam), _with(s.of_tree),
         )  # fmt: skip
     out().print(table, crop=False, overflow="ignore", soft_wrap=True)
-    for f in filter(lambda f: f.open, found):
+    for f in filter(lambda f: f.open, results):
         counts = "; ".join(f"{name} {_there(*of, f.outcomes)}" for name, of in per_subject(f, limit).items())
         line = (
             f"{f.subject}: {f.base_us:.4g} to {f.least_us:.4g} us, {f.costs} versions. Candidates: {counts}"

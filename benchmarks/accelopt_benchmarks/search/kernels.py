@@ -39,11 +39,11 @@ def study_kernels(folder: Path, examples: Path, names: Sequence[str]) -> list[St
     """
     triton = [n for n in TRITON if not names or n in names]
     tasks = [n for n in names if n not in TRITON]
-    found = [_smaller(task, folder) for task in (chosen(tasks) if tasks or not names else [])]
+    kernels = [_smaller(task, folder) for task in (chosen(tasks) if tasks or not names else [])]
     for name in triton:
         path = examples / f"{name}.py"
-        found.append(StudyKernel(name.replace("/", "_"), path, path.read_text("utf-8"), "h100"))
-    return found
+        kernels.append(StudyKernel(name.replace("/", "_"), path, path.read_text("utf-8"), "h100"))
+    return kernels
 
 
 def shape_of(task: Task) -> dict[str, int]:
@@ -51,8 +51,8 @@ def shape_of(task: Task) -> dict[str, int]:
     second or so, unless that leaves nothing to find."""
     if task.name in SHAPES:
         return dict(SHAPES[task.name])
-    found = re.search(r"^shapes = (\[.*?^\])", task.reference.read_text("utf-8"), re.MULTILINE | re.DOTALL)
-    shapes: list[dict[str, int]] = json.loads(re.sub(r",\s*\]", "]", found[1])) if found else [{}]
+    match = re.search(r"^shapes = (\[.*?^\])", task.reference.read_text("utf-8"), re.MULTILINE | re.DOTALL)
+    shapes: list[dict[str, int]] = json.loads(re.sub(r",\s*\]", "]", match[1])) if match else [{}]
     return max(shapes, key=lambda s: math.prod(s.values()))
 
 

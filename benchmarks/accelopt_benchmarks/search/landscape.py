@@ -51,7 +51,7 @@ async def explored(world: World, texts: int, memory: Sequence[Candidate] = ()) -
     base = (await world.baseline()).kernels[0]
     original = _Version(world.subject.text, math.inf if base.latency.us is None else base.latency.us)
     await world.cost(original.text, world.subject.kernel.name)
-    best, heap, seen = original, [(original.us, 0, original)], {original.text}
+    best, heap, visited = original, [(original.us, 0, original)], {original.text}
     todo = [(original, candidate) for candidate in memory]
     most = texts + len(memory) + 1
     while todo or heap:
@@ -59,19 +59,19 @@ async def explored(world: World, texts: int, memory: Sequence[Candidate] = ()) -
             version = heapq.heappop(heap)[2]
             todo = [(version, candidate) for candidate in world.rewrites(version.text)]
         for version, candidate in todo:
-            if candidate.text in seen or len(seen) >= most:
+            if candidate.text in visited or len(visited) >= most:
                 continue
-            seen.add(candidate.text)
+            visited.add(candidate.text)
             us = await _right_us(world, candidate)
             if us is not None:
-                found = version.after(candidate, us)
-                best = min(best, found, key=lambda v: v.us)
-                heapq.heappush(heap, (us, len(seen), found))
+                successor = version.after(candidate, us)
+                best = min(best, successor, key=lambda v: v.us)
+                heapq.heappush(heap, (us, len(visited), successor))
         todo = []
-        if len(seen) >= most:
+        if len(visited) >= most:
             break
     summary = "; then: ".join(s.rstrip(".") for s in best.said)
-    return Explored(frozenset(seen), best.text, best.us, best.steps, summary)
+    return Explored(frozenset(visited), best.text, best.us, best.steps, summary)
 
 
 async def remembered(world: World, pairs: Sequence[Pair]) -> list[Candidate]:
@@ -92,24 +92,26 @@ async def remembered(world: World, pairs: Sequence[Pair]) -> list[Candidate]:
 async def _right_us(world: World, candidate: Candidate) -> float | None:
     """Return the time of a version that is right; None of any other."""
     try:
-        found = await world.cost(candidate.text, candidate.kernel)
+        measurement = await world.cost(candidate.text, candidate.kernel)
     except CostUnavailableError:
         return None
-    return found.latency.us
+    return measurement.latency.us
 
 
-async def pair_of(world: World, found: Explored) -> Pair | None:
+async def pair_of(world: World, exploration: Explored) -> Pair | None:
     """Return the fastest version that was explored, as a pair that somebody accepted; None where that is the
     original."""
-    if not found.steps:
+    if not exploration.steps:
         return None
     subject = world.subject
     kernel, slow = subject.kernel, (await world.baseline()).kernels[0]
-    fast: KernelMeasurement = await world.cost(found.best, kernel.name)
-    hashes = {k.name: k.content_hash for k in find_kernels(found.best).kernels}
+    fast: KernelMeasurement = await world.cost(exploration.best, kernel.name)
+    hashes = {k.name: k.content_hash for k in find_kernels(exploration.best).kernels}
     return Pair(
-        kernel=kernel.name, dialect=kernel.dialect, target=subject.target, slow_text=subject.text, fast_text=found.best,
-        slow_hash=kernel.content_hash, fast_hash=hashes[kernel.name], origin=found.steps[-1], summary=found.summary,
+        kernel=kernel.name, dialect=kernel.dialect, target=subject.target, slow_text=subject.text,
+        fast_text=exploration.best,
+        slow_hash=kernel.content_hash, fast_hash=hashes[kernel.name], origin=exploration.steps[-1],
+        summary=exploration.summary,
         features=kernel_features(subject.text, kernel.name, slow.bound), slow=slow.latency,
-        fast=fast.latency, steps=found.steps, bound=slow.bound,
+        fast=fast.latency, steps=exploration.steps, bound=slow.bound,
     )  # fmt: skip

@@ -20,22 +20,22 @@ def same(text: str, number: int) -> str:
 
 
 def fault_of(text: str) -> Fault | None:
-    found = [line for line in _marks(text) if line.startswith(_BROKEN)]
-    if not found:
+    lines = [line for line in _marks(text) if line.startswith(_BROKEN)]
+    if not lines:
         return None
-    return "crash" if any("crash" in line for line in found) else "wrong"
+    return "crash" if any("crash" in line for line in lines) else "wrong"
 
 
 def repaired(text: str) -> str:
     """Return the text without the marks of broken edits."""
-    kept = [line for line in text.rstrip().split("\n") if not line.startswith(_BROKEN)]
-    return "\n".join(kept) + "\n"
+    lines = [line for line in text.rstrip().split("\n") if not line.startswith(_BROKEN)]
+    return "\n".join(lines) + "\n"
 
 
 def plain(text: str) -> str:
     """Return the text without any marks: what rules are applied to and costs are known of."""
-    kept = [line for line in text.rstrip().split("\n") if not line.startswith((_BROKEN, _SAME))]
-    return "\n".join(kept).rstrip() + "\n"
+    lines = [line for line in text.rstrip().split("\n") if not line.startswith((_BROKEN, _SAME))]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def marked_as(text: str, like: str) -> str:

@@ -62,8 +62,8 @@ class MarkedTexts(VersionTexts):
         if plain not in self._prints:
             self._prints[plain] = super().fingerprints(plain)
         file, rewrite = self._prints[plain]
-        said = marks.marks_of(text)
-        return (f"{file} {said}", f"{rewrite} {said}") if said else (file, rewrite)
+        own_marks = marks.marks_of(text)
+        return (f"{file} {own_marks}", f"{rewrite} {own_marks}") if own_marks else (file, rewrite)
 
     def kernel(self, text: str, name: str = "") -> Kernel | None:
         if name not in ("", self.name):
@@ -83,10 +83,10 @@ class SomeRules:
         self._world, self._withheld = world, withheld
 
     async def propose(self, node: Node) -> list[Candidate]:
-        known = self._world.rewrites(marks.plain(node.text))
+        rewrites = self._world.rewrites(marks.plain(node.text))
         return [
             replace(c, text=marks.marked_as(c.text, node.text))
-            for c in known
+            for c in rewrites
             if c.origin not in self._withheld
         ]
 
@@ -96,8 +96,8 @@ class Remembering:
 
     name = "memory"
 
-    def __init__(self, found: Sequence[Candidate]) -> None:
-        self._found = list(found)
+    def __init__(self, candidates: Sequence[Candidate]) -> None:
+        self._found = list(candidates)
 
     async def propose(self, node: Node) -> list[Candidate]:
         return self._found

@@ -62,20 +62,20 @@ async def study(
     real and found out once per text. What the memory says of a subject is made of the best versions of the
     others: who remembers searches a world that holds this too, for the same goal."""
     worlds: dict[str, World] = {}
-    known: dict[str, Explored] = {}
+    explorations: dict[str, Explored] = {}
     pairs: dict[str, Pair | None] = {}
-    found = []
+    results = []
     async with AsyncExitStack() as stack:
         for subject in chosen_subjects:
             world = worlds[subject.name] = await stack.enter_async_context(open_world(subject, plan))
-            alone = known[subject.name] = await explored(world, plan.texts)
+            alone = explorations[subject.name] = await explored(world, plan.texts)
             pairs[subject.name] = await pair_of(world, alone)
             tell(f"{subject.name}: the costs of {len(alone.texts)} versions are known")
         for name, world in worlds.items():
             others = [pair for other, pair in pairs.items() if pair is not None and other != name]
-            found.append(await one_subject(world, plan, known[name], others))
-            tell(f"{name}: {_told(found[-1])}")
-    return found
+            results.append(await one_subject(world, plan, explorations[name], others))
+            tell(f"{name}: {_told(results[-1])}")
+    return results
 
 
 async def token_counts(
@@ -83,7 +83,7 @@ async def token_counts(
 ) -> list[Tokens]:
     """Return what a candidate costs on the kernels of AccelOpt's checkout ``data``, in our prompts and in its
     own. The digest is that of our kernel for the same task, at its smaller size."""
-    count, found = counter(), []
+    count, rows = counter(), []
     for subject in chosen_subjects:
         kernel = next(iter(sorted(data.glob(f"NKIBench/kernels/{subject.name}_[A-Z]*.py"))), None)
         reference = next(iter(sorted(data.glob(f"NKIBench/reference/{subject.name}_[A-Z]*.py"))), None)
@@ -98,9 +98,9 @@ async def token_counts(
                 f"{subject.name}: the catalogue has no rewrite for its kernel, so no tokens are counted on it"
             )
             continue
-        found.append(Tokens(subject.name, ours, theirs))
+        rows.append(Tokens(subject.name, ours, theirs))
         tell(f"{subject.name}: {sum(ours)} tokens instead of {sum(theirs)}")
-    return found
+    return rows
 
 
 @asynccontextmanager
@@ -127,7 +127,7 @@ async def one_subject(world: World, plan: StudyPlan, alone: Explored, others: Se
     beyond = (await explored(world, plan.texts, memory)).texts if memory else frozenset[str]()
     texts = MarkedTexts(world.subject.text, world.subject.kernel.name)
     tokens = call_tokens(measured, world.subject.text, world.subject.target)
-    kept = OutcomeJournal(plan.cache / "outcomes" / f"{world.subject.file_name}.jsonl")
+    journal = OutcomeJournal(plan.cache / "outcomes" / f"{world.subject.file_name}.jsonl")
     outcomes = []
     for contender in CONTENDERS:
         remembers = memory if contender.memory else []
@@ -138,13 +138,13 @@ async def one_subject(world: World, plan: StudyPlan, alone: Explored, others: Se
         for seed in range(plan.seeds):
             depends_on = repr((parts, seed)).encode()
             key = hashlib.sha256(depends_on).hexdigest()[:24]
-            outcome = kept.get(key)
+            outcome = journal.get(key)
             if outcome is None:
                 outcome = await play(
                     world, contender, seed, goal_us=alone.least_us * NEAR, candidates=plan.candidates, tokens=tokens,
                     texts=texts, memory=remembers,
                 )  # fmt: skip
-                kept.add(key, outcome)
+                journal.add(key, outcome)
             outcomes.append(outcome)
     return replace(nothing, outcomes=tuple(outcomes))
 
@@ -173,11 +173,11 @@ class OutcomeJournal:
         self._known[key] = outcome
 
 
-def _told(found: KernelResult) -> str:
-    if not found.open:
-        return f"{found.base_us:.4g} to {found.least_us:.4g} us, which leaves nothing to find"
+def _told(result: KernelResult) -> str:
+    if not result.open:
+        return f"{result.base_us:.4g} to {result.least_us:.4g} us, which leaves nothing to find"
     means = []
     for contender in CONTENDERS:
-        mine = [o.candidates for o in found.outcomes if o.contender == contender.name]
+        mine = [o.candidates for o in result.outcomes if o.contender == contender.name]
         means.append(f"{contender.name} {sum(mine) / max(1, len(mine)):.0f}")
-    return f"{found.base_us:.4g} to {found.least_us:.4g} us; candidates: {'; '.join(means)}"
+    return f"{result.base_us:.4g} to {result.least_us:.4g} us; candidates: {'; '.join(means)}"

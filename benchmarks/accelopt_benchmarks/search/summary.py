@@ -59,11 +59,11 @@ class ContenderSummary:
     of_tree: Interval
 
 
-def summaries(found: Sequence[KernelResult], limit: int) -> list[ContenderSummary]:
+def summaries(results: Sequence[KernelResult], limit: int) -> list[ContenderSummary]:
     """Return per seed the mean over subjects that leave something to find, and over seeds the mean with its interval.
     A run that did not come there counts as ``limit`` candidates."""
     random, result = Random(0), []
-    outcomes = [o for f in found if f.open for o in f.outcomes]
+    outcomes = [o for f in results if f.open for o in f.outcomes]
     needed = _needed(limit)
     for contender in CONTENDERS:
         mine = _of(outcomes, contender.name)
@@ -82,25 +82,25 @@ def summaries(found: Sequence[KernelResult], limit: int) -> list[ContenderSummar
     return result
 
 
-def per_subject(found: KernelResult, limit: int) -> dict[str, tuple[float, int]]:
+def per_subject(kernel_result: KernelResult, limit: int) -> dict[str, tuple[float, int]]:
     """Return per contender the mean candidates of a run, and how many runs came there."""
     result = {}
     for contender in CONTENDERS:
-        mine = _of(found.outcomes, contender.name)
+        mine = _of(kernel_result.outcomes, contender.name)
         result[contender.name] = (_mean([_needed(limit)(o) for o in mine]), sum(o.reached for o in mine))
     return result
 
 
-def rows(found: Sequence[KernelResult], limit: int) -> list[GoalResult]:
+def rows(results: Sequence[KernelResult], limit: int) -> list[GoalResult]:
     """Hybrid's share of the candidates that the strategies of others need, against its goals."""
-    if not any(f.open for f in found):
+    if not any(f.open for f in results):
         return []
-    hybrid, result = summaries(found, limit)[0], []
+    hybrid, result = summaries(results, limit)[0], []
     for other, goal in GOALS.items():
         share = hybrid.of_beam if other == BEAM else hybrid.of_tree
         each = [
             shares[HYBRID][0] / shares[other][0]
-            for f in found
+            for f in results
             if f.open
             for shares in [per_subject(f, limit)]
         ]

@@ -86,10 +86,10 @@ def our_tokens(
     node = Node(text, kernel, measurement)
     file = examine(path, text, project_root=data, problem=reference.relative_to(data).as_posix())
     bounds = bounds_of(text, kernel.name, file.problem.ref, file.problem.files.values())
-    told = Briefing(problem_text(file, bounds), attack=attack(kernel.dialect, measurement.bound, 0))
-    planner = count(system_prompt("planner", node, target)) + count(planner_user(node, _ANY, told))
+    briefing = Briefing(problem_text(file, bounds), attack=attack(kernel.dialect, measurement.bound, 0))
+    planner = count(system_prompt("planner", node, target)) + count(planner_user(node, _ANY, briefing))
     coder = count(system_prompt("coder", node, target)) + count(
-        coder_user(node, Plan(edit.plan, edit.anchors), briefing=told)
+        coder_user(node, Plan(edit.plan, edit.anchors), briefing=briefing)
     )
     return planner, count(edit.plan), coder, count(edit.answer)
 
@@ -130,10 +130,10 @@ def _experience(text: str, edit: Edit) -> str:
     lines = split_lines(text).texts
     old = "\n".join("\n".join(lines[a.first - 1 : a.last]) for a in edit.anchors)
     new = "\n".join(line for line in edit.answer.splitlines() if not line.startswith(("<<<<<<<", ">>>>>>>")))
-    said = edit.plan.split("\n", 1)[1]
-    title = said.split(".")[0]
+    plan = edit.plan.split("\n", 1)[1]
+    title = plan.split(".")[0]
     old, new = ("\n".join(snippet.splitlines()[:SNIPPET_LINES]) for snippet in (old, new))
-    return f"**{title}**\n{said}\nOriginal code:\n```\n{old}\n```\nOptimized code:\n```\n{new}\n```"
+    return f"**{title}**\n{plan}\nOriginal code:\n```\n{old}\n```\nOptimized code:\n```\n{new}\n```"
 
 
 def _filled(template: str, **values: str) -> str:
@@ -155,8 +155,8 @@ def call_tokens(measurement: KernelMeasurement, text: str, target: str) -> CallT
         text, kernel, measurement, parent=node, failure=Failure("wrong-result", "row 3 is off by 2e-3")
     )
 
-    def taken(role: Role, user: str, said: str) -> tuple[int, int]:
-        return (len(system_prompt(role, node, target)) + len(user)) // 4, len(said) // 4
+    def taken(role: Role, user: str, reply: str) -> tuple[int, int]:
+        return (len(system_prompt(role, node, target)) + len(user)) // 4, len(reply) // 4
 
     return CallTokens(
         taken("planner", planner_user(node, _ANY), plan),
@@ -168,18 +168,18 @@ def call_tokens(measurement: KernelMeasurement, text: str, target: str) -> CallT
 _ANY = ModelSettings("http://localhost", "any")
 
 
-def rows(found: Sequence[Tokens]) -> list[GoalResult]:
+def rows(tokens: Sequence[Tokens]) -> list[GoalResult]:
     """Return the mean length of a planner's and a coder's prompt, against the goal, with what one candidate takes in
     AccelOpt's layout."""
-    if not found:
+    if not tokens:
         return []
     ours, theirs = (
-        sum(map(sum, side)) / len(found) for side in zip(*((t.ours, t.theirs) for t in found), strict=True)
+        sum(map(sum, side)) / len(tokens) for side in zip(*((t.ours, t.theirs) for t in tokens), strict=True)
     )
     detail = f"{ours:.0f} tokens per candidate, {theirs:.0f} in AccelOpt's layout; {TOKENIZER}, {ENCODING}"
     rows = []
     for role, at in (("planner", 0), ("coder", 2)):
-        mean = sum(t.ours[at] for t in found) / len(found)
+        mean = sum(t.ours[at] for t in tokens) / len(tokens)
         rows.append(
             GoalResult(
                 f"tokens of a {role}'s prompt", f"<= {MOST_TOKENS}", mean, "", mean <= MOST_TOKENS, detail

@@ -48,14 +48,14 @@ class World:
     closed, it is a finite world that is the same for all who search it, whatever the file holds besides.
     """
 
-    def __init__(self, subject: StudyKernel, cost: CostEvaluator, kept: Path | None = None) -> None:
-        self.subject, self._cost, self._kept = subject, cost, kept
+    def __init__(self, subject: StudyKernel, cost: CostEvaluator, log: Path | None = None) -> None:
+        self.subject, self._cost, self._kept = subject, cost, log
         self._known: dict[str, KernelMeasurement | CostUnavailableError] = {}
         self._rewrites: dict[str, tuple[Candidate, ...]] = {}
         self._base: KernelMeasurement | None = None
         self._open_to: frozenset[str] | None = None
-        if kept is not None and kept.is_file():
-            for line in kept.read_text("utf-8").splitlines():
+        if log is not None and log.is_file():
+            for line in log.read_text("utf-8").splitlines():
                 entry = json.loads(line)
                 self._known[entry["key"]] = _known(entry)
 
@@ -67,12 +67,12 @@ class World:
         subject = self.subject
         if self._base is None:
             key = _key(subject, "baseline")
-            found = self._known.get(key)
-            if not isinstance(found, KernelMeasurement):
+            measurement = self._known.get(key)
+            if not isinstance(measurement, KernelMeasurement):
                 measured = await self._cost.baseline()
-                found = next(m for m in measured.kernels if m.name == subject.kernel.name)
-                self._keep(key, found, whole=True)
-            self._base = found
+                measurement = next(m for m in measured.kernels if m.name == subject.kernel.name)
+                self._keep(key, measurement, whole=True)
+            self._base = measurement
         return FileMeasurement(str(subject.path), [self._base], complete=True)
 
     def way(self, kernel: str) -> Any:
@@ -82,31 +82,31 @@ class World:
         plain = marks.plain(text)
         if marks.fault_of(text) == "crash":
             raise CostUnavailableError("kernel-raised", "The kernel raised NameError.", lasting=False)
-        found = await self._of(plain)
+        measurement = await self._of(plain)
         if marks.fault_of(text) == "wrong":
-            correctness = replace(found.correctness, status="failed", detail="its result is wrong")
-            return replace(found, correctness=correctness)
-        return found
+            correctness = replace(measurement.correctness, status="failed", detail="its result is wrong")
+            return replace(measurement, correctness=correctness)
+        return measurement
 
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
-        found = await self.cost(text, kernel)
+        measurement = await self.cost(text, kernel)
         receipt = Receipt("gate", {"text": text})
-        if found.correctness.status == "failed":
-            return Verdict(False, [Reason("wrong-result", found.correctness.detail)]), receipt
+        if measurement.correctness.status == "failed":
+            return Verdict(False, [Reason("wrong-result", measurement.correctness.detail)]), receipt
         return Verdict(True, [], [], receipt.id), receipt
 
     def rewrites(self, text: str) -> Sequence[Candidate]:
         """Return what the rule catalogue makes of a text without marks, most promising first."""
-        found = self._rewrites.get(text)
-        if found is None:
+        rewrites = self._rewrites.get(text)
+        if rewrites is None:
             from accelopt_agent.rules.catalogue import proposals
 
             kernel = next((k for k in find_kernels(text).kernels if k.name == self.subject.kernel.name), None)
             measured = self._known.get(_key(self.subject, text))
-            known = measured if isinstance(measured, KernelMeasurement) else self._base
-            found = tuple(proposals(text, kernel, known, self.subject.target)) if kernel else ()
-            self._rewrites[text] = found
-        return found if self._open_to is None else [c for c in found if c.text in self._open_to]
+            baseline = measured if isinstance(measured, KernelMeasurement) else self._base
+            rewrites = tuple(proposals(text, kernel, baseline, self.subject.target)) if kernel else ()
+            self._rewrites[text] = rewrites
+        return rewrites if self._open_to is None else [c for c in rewrites if c.text in self._open_to]
 
     def close(self, texts: Iterable[str]) -> None:
         """Tell from now on only of rewrites that lead to one of ``texts``, whatever else has a known cost."""
@@ -116,26 +116,26 @@ class World:
         key = _key(self.subject, plain)
         if key not in self._known:
             try:
-                found = await self._cost.cost(plain, self.subject.kernel.name)
+                measurement = await self._cost.cost(plain, self.subject.kernel.name)
             except CostUnavailableError as error:
                 self._keep(key, error)
             else:
-                self._keep(key, found)
-        known = self._known[key]
-        if isinstance(known, CostUnavailableError):
-            raise CostUnavailableError(known.code, str(known), lasting=known.lasting)
-        return known
+                self._keep(key, measurement)
+        outcome = self._known[key]
+        if isinstance(outcome, CostUnavailableError):
+            raise CostUnavailableError(outcome.code, str(outcome), lasting=outcome.lasting)
+        return outcome
 
     def _keep(
-        self, key: str, found: KernelMeasurement | CostUnavailableError, *, whole: bool = False
+        self, key: str, outcome: KernelMeasurement | CostUnavailableError, *, whole: bool = False
     ) -> None:
         entry: dict[str, Any] = {"key": key}
-        if isinstance(found, CostUnavailableError):
-            entry["unknown"] = [found.code, str(found), found.lasting]
+        if isinstance(outcome, CostUnavailableError):
+            entry["unknown"] = [outcome.code, str(outcome), outcome.lasting]
         else:
-            found = found if whole else replace(found, lines=[], findings=[])
-            entry["measurement"] = to_plain(found)
-        self._known[key] = found
+            outcome = outcome if whole else replace(outcome, lines=[], findings=[])
+            entry["measurement"] = to_plain(outcome)
+        self._known[key] = outcome
         if self._kept is not None:
             self._kept.parent.mkdir(parents=True, exist_ok=True)
             with self._kept.open("a", encoding="utf-8") as file:

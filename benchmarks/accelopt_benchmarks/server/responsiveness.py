@@ -118,8 +118,8 @@ def _settled(titles: list[str]) -> bool:
 
 
 def _numbers(titles: list[str]) -> bool:
-    shown = bool(titles) and not titles[0].startswith("before this edit")
-    return shown and any(unit in titles[0] for unit in (" us", " ms"))
+    has_title = bool(titles) and not titles[0].startswith("before this edit")
+    return has_title and any(unit in titles[0] for unit in (" us", " ms"))
 
 
 async def _until_numbers(editor: Editor, uri: str, seconds: float = 60.0) -> None:

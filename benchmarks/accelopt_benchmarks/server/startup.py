@@ -97,13 +97,13 @@ def _once(
                 not profiled and "profiling" in titles[0]
             ):
                 pass
-        shown = time.perf_counter() - clock
+        lens_time = time.perf_counter() - clock
         client.request("shutdown", None)
         client.answer()
         client.send({"method": "exit"})
     finally:
         client.close()
-    return answered, shown
+    return answered, lens_time
 
 
 def _has_time(titles: list[str]) -> bool:

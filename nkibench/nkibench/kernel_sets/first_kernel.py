@@ -44,29 +44,29 @@ async def first_kernel(
     Raises:
         EvaluatorLostError, HostUnreachableError: the host was lost. OSError: the folder cannot be written.
     """
-    kept = folder / KEPT
-    if kept.exists():
+    file = folder / KEPT
+    if file.exists():
         try:
-            return from_plain(Written, json.loads(kept.read_text("utf-8")))
+            return from_plain(Written, json.loads(file.read_text("utf-8")))
         except (ValueError, TypeError, KeyError):
-            kept.unlink()  # of another version
+            file.unlink()  # of another version
     meter = Meter(budget)
     reference = task.files[task.problem]
 
     async def fault_of(text: str) -> str:
         return await _fault(host, task, text, target, folder, limits)
 
-    made = await write_first_kernel(team, reference, target, fault_of, meter, attempts=budget.candidates)
+    first = await write_first_kernel(team, reference, target, fault_of, meter, attempts=budget.candidates)
     tokens = meter.tokens_in + meter.tokens_out
-    left = replace(
+    rest = replace(
         budget,
-        candidates=max(0, budget.candidates - made.attempts),
+        candidates=max(0, budget.candidates - first.attempts),
         tokens=None if budget.tokens is None else max(0, budget.tokens - tokens),
     )
-    fault = made.faults[-1] if made.faults else ""
-    written = Written(made.text, made.attempts, fault, left, tokens, meter.money)
-    if made.text is not None:
-        kept.write_text(json.dumps(to_plain(written)), "utf-8")
+    fault = first.faults[-1] if first.faults else ""
+    written = Written(first.text, first.attempts, fault, rest, tokens, meter.money)
+    if first.text is not None:
+        file.write_text(json.dumps(to_plain(written)), "utf-8")
     return written
 
 

@@ -93,23 +93,23 @@ def against_set(data: Path, tasks: Sequence[SetTask], results: Sequence[SetResul
         if task is not None and task.solution and result.status == "passed" and result.latency.us:
             groups.setdefault(str(task.solution["definition"]), []).append(result)
     recorded = _recorded(data)
-    found = []
+    rows = []
     for definition, mine in sorted(groups.items()):
         own = min(mine, key=lambda r: r.latency.us or math.inf)
         best = min(mine, key=lambda r: r.best.us or math.inf)
         least = recorded.get(definition, (None, ""))
-        known = " and ".join(sorted({str(r.best.known) for r in mine}))
-        found.append(
+        certainty = " and ".join(sorted({str(r.best.known) for r in mine}))
+        rows.append(
             AgainstSet(
-                definition, len(mine), own.name, own.latency.us, best.name, best.best.us, known, *least
+                definition, len(mine), own.name, own.latency.us, best.name, best.best.us, certainty, *least
             )
         )
-    return found
+    return rows
 
 
 def _recorded(data: Path) -> dict[str, tuple[float | None, str]]:
     """Return per definition the least latency of the set's own traces, in ms, with its solution and hardware."""
-    found: dict[str, tuple[float | None, str]] = {}
+    best: dict[str, tuple[float | None, str]] = {}
     for file in sorted(data.glob("traces/**/*.jsonl")):
         for line in file.read_text("utf-8", errors="replace").splitlines():
             try:
@@ -121,9 +121,9 @@ def _recorded(data: Path) -> dict[str, tuple[float | None, str]]:
                 who = f"{trace['solution']} on {trace['evaluation']['environment']['hardware']}"
             except (ValueError, KeyError, TypeError):
                 continue
-            if took < (found.get(definition, (None, ""))[0] or math.inf):
-                found[definition] = took, who
-    return found
+            if took < (best.get(definition, (None, ""))[0] or math.inf):
+                best[definition] = took, who
+    return best
 
 
 def _found(task: SetTask, result: SetResult) -> dict[str, Any]:

@@ -50,8 +50,8 @@ class SetPlan:
     def options(self) -> str:
         """What a result depends on besides the kernel and its problem."""
         team = self.whole_team
-        asked = "" if self.budget is None else f"{self.budget} {team.setup if team else 'rules'}"
-        return f"{self.target} {asked}{f' {self.whole_plan}' if self.budget is not None else ''}"
+        search = "" if self.budget is None else f"{self.budget} {team.setup if team else 'rules'}"
+        return f"{self.target} {search}{f' {self.whole_plan}' if self.budget is not None else ''}"
 
     @property
     def whole_team(self) -> ModelTeam | None:
@@ -78,12 +78,12 @@ async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncG
     journal = Journal(plan.folder / "journal.jsonl", SetResult)
     for task in tasks:
         key = _key(task, plan)
-        known = journal.get(key)
-        if known is None or known.status == "failed":  # which may have been the machine's fault
+        result = journal.get(key)
+        if result is None or result.status == "failed":  # which may have been the machine's fault
             search = plan.ablation.name if plan.ablation is not None else ""
-            known = replace(await _one(host, task, plan), key=key, search=search)
-            journal.add(known)
-        yield known
+            result = replace(await _one(host, task, plan), key=key, search=search)
+            journal.add(result)
+        yield result
 
 
 def _key(task: SetTask, plan: SetPlan) -> str:
@@ -140,7 +140,7 @@ async def _one(host: Host, task: SetTask, plan: SetPlan) -> SetResult:
 async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: SetPlan) -> SetResult:
     """Return whether the gate accepts the kernel as it is, its time, and PyTorch's own."""
     examined = request.file
-    asked = ProfileRequest(
+    profile_request = ProfileRequest(
         examined,
         {"triton": plan.target, "nki": plan.target},
         limits=plan.limits,
@@ -154,10 +154,10 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
     if examined.problem.ref is None:
         why = "; ".join(f.message for f in examined.problem.findings) or "its problem was not found"
         return SetResult(task.name, task.group, "failed", why)
-    async with aclosing(profile(host, asked)) as growing:
-        found = [measurement async for measurement in growing][-1]
-    timed = [k for k in found.kernels if k.latency.us is not None]
-    reason = None if timed else found.refusal()
+    async with aclosing(profile(host, profile_request)) as growing:
+        last = [measurement async for measurement in growing][-1]
+    timed = [k for k in last.kernels if k.latency.us is not None]
+    reason = None if timed else last.refusal()
     measured = max(timed, key=lambda k: k.latency.us or 0.0, default=None)
     whole = sum(k.latency.us or 0.0 for k in timed) or None
     latency = measured.latency if measured else Latency()
@@ -184,7 +184,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
 async def _searched(host: Host, result: SetResult, request: OptimizeRequest, plan: SetPlan) -> SetResult:
     """Return the result with the fastest version that a search checked."""
     best: Suggestion | None = None
-    baseline, percent, found = result.latency, result.percent, result
+    baseline, percent, outcome = result.latency, result.percent, result
     baselines: dict[str, Latency] = {}
     async with aclosing(plan.search(request, host)) as events:
         async for event in events:
@@ -193,23 +193,23 @@ async def _searched(host: Host, result: SetResult, request: OptimizeRequest, pla
                     baseline, percent = event.measurement.latency, event.measurement.percent_of_peak
                 baselines[event.kernel] = event.measurement.latency
             elif isinstance(event, CandidateTried):
-                found = replace(found, tried=event.number)
+                outcome = replace(outcome, tried=event.number)
             elif isinstance(event, SuggestionFound):
                 if best is None or _saved(event.suggestion) > _saved(best):
                     best = event.suggestion
             elif isinstance(event, Finished):
                 used = event.usage
-                found = replace(found, money=used.money, tokens=used.tokens_in + used.tokens_out)
+                outcome = replace(outcome, money=used.money, tokens=used.tokens_in + used.tokens_out)
     if best is None:
-        return found
+        return outcome
     # Against the original's peak: what has to be done stays the same, so the share grows as the time falls.
     gain = best.slow.us / best.fast.us if best.slow.us and best.fast.us else None
     after = percent * gain if percent is not None and gain is not None else None
     slow = baselines.get(best.kernel, baseline)
     gained = (slow.us or 0.0) - (best.fast.us or 0.0)
-    whole = found.whole_us - gained if found.whole_us else None
+    whole = outcome.whole_us - gained if outcome.whole_us else None
     return replace(
-        found,
+        outcome,
         latency=slow,
         best=best.fast,
         steps=best.steps,

@@ -54,11 +54,11 @@ def kernelbench(data: Path, kernels: Path | None = None) -> Iterator[SetTask]:
             texts = {"reference.py": reference or ""}
             yield SetTask(file.stem, level, problem="reference.py", files=texts, fault=unread)
             continue
-        found = _kernel_of(kernels, level, file.stem)
-        if found is None:
+        kernel = _kernel_of(kernels, level, file.stem)
+        if kernel is None:
             yield SetTask(file.stem, level, fault=f"{kernels} has no kernel for it")
             continue
-        both = {"kernel.py": _text(found), "reference.py": _text(file)}
+        both = {"kernel.py": _text(kernel), "reference.py": _text(file)}
         missing = [name for name, text in both.items() if text is None]
         if missing:
             yield SetTask(file.stem, level, fault=f"its {missing[0]} is no text")
@@ -73,14 +73,14 @@ def _kernel_of(kernels: Path, level: str, stem: str) -> Path | None:
         for folder in (kernels / level, kernels)
         for p in (folder / f"{stem}.py", *sorted(folder.glob(f"{stem}_*.py")))
     ]
-    found = next((p for p in same if p.is_file()), None)
-    if found is not None:
-        return found
-    wanted = (re.sub(r"\D", "", level), stem.partition("_")[0])
+    file = next((p for p in same if p.is_file()), None)
+    if file is not None:
+        return file
+    key = (re.sub(r"\D", "", level), stem.partition("_")[0])
     of_runs = [
         (int(m[3]), p)
         for p in kernels.glob("*.py")
-        if (m := _OF_A_RUN.fullmatch(p.name)) and m.groups()[:2] == wanted
+        if (m := _OF_A_RUN.fullmatch(p.name)) and m.groups()[:2] == key
     ]
     return min(of_runs)[1] if of_runs else None
 
@@ -118,17 +118,17 @@ def _solution(
     definitions: dict[str, dict[str, Any]],
     workloads: int,
 ) -> SetTask:
-    name, wanted = str(solution.get("name", "")), str(solution.get("definition", ""))
-    definition = definitions.get(wanted)
+    name, definition_name = str(solution.get("name", "")), str(solution.get("definition", ""))
+    definition = definitions.get(definition_name)
     group = str((definition or {}).get("op_type", ""))
     entry = str(spec.get("entry_point", "")).partition("::")[0]
     sources = {
         str(s.get("path")): str(s.get("content")) for s in solution.get("sources", []) if isinstance(s, dict)
     }
-    lines, stored = _drawable(data, wanted, workloads)
+    lines, stored = _drawable(data, definition_name, workloads)
     fault = ""
     if definition is None:
-        fault = f"the data set has no definition {wanted}"
+        fault = f"the data set has no definition {definition_name}"
     elif entry not in sources or not all(_stays_inside(path) for path in sources):
         fault = f"its sources have no usable file {entry}"
     elif not lines:
@@ -158,7 +158,9 @@ def _drawable(data: Path, definition: str, most: int) -> tuple[list[str], dict[s
                 names = [str(i.get("path")) for i in inputs.values() if i.get("type") == "safetensors"]
             except (ValueError, AttributeError):
                 continue
-            needed = {name: found for name in names if (found := _tensors(data, name)) is not None}
+            needed = {
+                name: stored_file for name in names if (stored_file := _tensors(data, name)) is not None
+            }
             together = {**stored, **needed}
             if (
                 len(needed) < len(set(names))
@@ -187,10 +189,10 @@ def _stays_inside(path: str) -> bool:
 
 def _object(file: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(file.read_text("utf-8"))
+        value = json.loads(file.read_text("utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return value if isinstance(value, dict) else None
 
 
 def _text(file: Path) -> str | None:

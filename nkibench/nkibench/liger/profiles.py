@@ -47,14 +47,14 @@ async def profile_operators(
             examine(path, path.read_text()), {"triton": target}, options=MeasureOptions(detail=False)
         )
         async with aclosing(profile(host, request)) as growing:
-            results = [found async for found in growing]
+            results = [measurement async for measurement in growing]
         yield _outcome(name, results[-1])
 
 
-def _outcome(name: str, found: FileMeasurement) -> OperatorProfile:
-    launched = [k for k in found.kernels if k.stage != "traced"]
-    said = [*found.findings, *(f for k in launched for f in k.findings)]
-    trouble = [f"line {f.line}: {f.code}: {f.message}" for f in said if f.severity == "error"]
+def _outcome(name: str, measurement: FileMeasurement) -> OperatorProfile:
+    launched = [k for k in measurement.kernels if k.stage != "traced"]
+    findings = [*measurement.findings, *(f for k in launched for f in k.findings)]
+    trouble = [f"line {f.line}: {f.code}: {f.message}" for f in findings if f.severity == "error"]
     estimates = {k.name: k.latency.us for k in launched}
     status = launched[0].correctness.status if launched else "not checked"
     return OperatorProfile(

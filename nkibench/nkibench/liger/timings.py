@@ -71,12 +71,12 @@ def compare(data_csv: Path, liger_path: Path, kernels: Iterable[str] = ()) -> li
     """
     if not (liger_path / "liger_kernel" / "ops").is_dir():
         raise FileNotFoundError(f"{liger_path} holds no liger_kernel package; unpack its wheel there")
-    wanted = set(kernels) or set(CASES)
+    kernel_names = set(kernels) or set(CASES)
     rows = []
     with data_csv.open(encoding="utf-8", newline="") as file:
         for entry in csv.DictReader(file):
             if (
-                entry["kernel_name"] in wanted
+                entry["kernel_name"] in kernel_names
                 and entry["kernel_provider"] == "liger"
                 and entry["kernel_operation_mode"] == "forward"
                 and entry["metric_name"] == "speed"
@@ -107,14 +107,14 @@ def _row(entry: dict[str, str], liger_path: Path) -> PublishedTiming:
             continue
         if execution.error is not None or execution.counts is None:
             raise RuntimeError(f"{name} {size}: {execution.launch.name} could not be run: {execution.error}")
-        found = estimate(execution.counts, compile_launch(execution.launch, gpu), gpu)
-        latency = found.latency
+        launch_estimate = estimate(execution.counts, compile_launch(execution.launch, gpu), gpu)
+        latency = launch_estimate.latency
         assert latency.us is not None
         assert latency.low_us is not None
         assert latency.high_us is not None
-        assert found.percent_of_peak.value is not None
+        assert launch_estimate.percent_of_peak.value is not None
         if latency.us > total:
-            bound, peak = found.bound, found.percent_of_peak.value
+            bound, peak = launch_estimate.bound, launch_estimate.percent_of_peak.value
         total, low, high = total + latency.us, low + latency.low_us, high + latency.high_us
     shape = f"{entry['x_name']}={size} " + " ".join(str(v) for v in config.values() if isinstance(v, int))
     return PublishedTiming(

@@ -67,36 +67,36 @@ def exllamav3(batch=2, length=1024, count=8, size=64):
     chunk_kda_fwd_intra(q, k, v, gates, torch.rand(batch, length, count, device="cuda"), size**-0.5)
 
 
-def fastvideo(blocks=16, kept=4):
+def fastvideo(blocks=16, most=4):
     sys.path.insert(0, "fastvideo-kernel/python")  # where its sources lie, below the working folder
     from fastvideo_kernel.triton_kernels.block_sparse_attn_triton import triton_block_sparse_attn_forward
 
     q, k, v = heads(batch=1, length=64 * blocks, gradients=False)
     chosen = (
-        torch.rand(1, 16, blocks, blocks, device="cuda").argsort(-1)[..., :kept].to(torch.int32).contiguous()
+        torch.rand(1, 16, blocks, blocks, device="cuda").argsort(-1)[..., :most].to(torch.int32).contiguous()
     )
-    number = torch.full((1, 16, blocks), kept, dtype=torch.int32, device="cuda")
+    number = torch.full((1, 16, blocks), most, dtype=torch.int32, device="cuda")
     sizes = torch.full((blocks,), 64, dtype=torch.int32, device="cuda")
     triton_block_sparse_attn_forward(q, k, v, chosen, number, sizes)
 
 
-def axolotl(batch=1, count=16, length=512, kept=128):
+def axolotl(batch=1, count=16, length=512, most=128):
     from axolotl.integrations.kernels.libs.glm_dsa.attention_mla_absorb import DQK, mla_absorb_attn
 
     q = torch.randn(batch, count, length, DQK, **OPTIONS).requires_grad_()
     keys = torch.randn(batch, length, DQK, **OPTIONS).requires_grad_()
-    chosen = torch.randint(0, length, (batch, length, kept), dtype=torch.int32, device="cuda")
+    chosen = torch.randint(0, length, (batch, length, most), dtype=torch.int32, device="cuda")
     mla_absorb_attn(q, keys, chosen, DQK**-0.5).sum().backward()
 
 
-def fastvideo_sla(length=1024, kept=4):
+def fastvideo_sla(length=1024, most=4):
     sys.path.insert(0, "fastvideo-kernel/python")  # where its sources lie, below the working folder
     from fastvideo_kernel.triton_kernels.sla_triton import _attention
 
     blocks = length // 64
-    chosen = torch.rand(1, 8, blocks, blocks, device="cuda").argsort(-1)[..., :kept].contiguous()
+    chosen = torch.rand(1, 8, blocks, blocks, device="cuda").argsort(-1)[..., :most].contiguous()
     mask = torch.zeros(1, 8, blocks, blocks, dtype=torch.int8, device="cuda").scatter_(-1, chosen, 1)
-    _attention.apply(*heads(batch=1, count=8, length=length), mask, chosen, kept, 64, 64).sum().backward()
+    _attention.apply(*heads(batch=1, count=8, length=length), mask, chosen, most, 64, 64).sum().backward()
 
 
 def lmdeploy(length=512, count=8, shared=2, size=128):

@@ -24,11 +24,11 @@ def torchrec_permute(features=64, batch=1024):
     triton_permute_2d_sparse_data(permute, lengths, values, torch.rand(total, device="cuda"), total)
 
 
-def xformers_select(tokens=4096, hidden=2048, kept=1024):
+def xformers_select(tokens=4096, hidden=2048, most=1024):
     from xformers.ops._triton.k_index_select_cat import index_select_cat_bwd, index_select_cat_fwd
 
-    source, index = torch.randn(tokens, hidden, **OPTIONS), torch.randperm(tokens)[:kept].to("cuda")
-    out = index_select_cat_fwd(torch.empty(kept, hidden, **OPTIONS), source, index)
+    source, index = torch.randn(tokens, hidden, **OPTIONS), torch.randperm(tokens)[:most].to("cuda")
+    out = index_select_cat_fwd(torch.empty(most, hidden, **OPTIONS), source, index)
     index_select_cat_bwd(torch.zeros_like(source), index, torch.ones_like(out))
 
 
@@ -71,8 +71,8 @@ def conch_boxes(count=512):
     corners = torch.rand(count, 2, device="cuda") * 1000
     boxes = torch.cat([corners, corners + 1 + 100 * torch.rand(count, 2, device="cuda")], dim=1)
     overlaps = torch.zeros(count, count, dtype=torch.bool, device="cuda")
-    kept = torch.ones(count, dtype=torch.bool, device="cuda")
-    nms_launcher(boxes, torch.rand(count, device="cuda"), overlaps, kept, 0.5)
+    keep = torch.ones(count, dtype=torch.bool, device="cuda")
+    nms_launcher(boxes, torch.rand(count, device="cuda"), overlaps, keep, 0.5)
 
 
 def fastvideo_blocks(length=4096):
