@@ -63,10 +63,10 @@ def written(name: str, folder: Path) -> Path:
 async def searched(host: Host, name: str, target: str, tmp_path: Path) -> list[Event]:
     path = written(name, tmp_path)
     plan, coded = recorded(name)
-    said = {"planner": plan, "coder": coded}
+    answers = {"planner": plan, "coder": coded}
 
     def answer(question: Question, count: int) -> str:
-        return said.get(question.role or "", "I see nothing to change.")
+        return answers.get(question.role or "", "I see nothing to change.")
 
     with serving(answer, "recorded") as url:
         return await asked(host, path, target, ModelSettings(url, "recorded"), 1)
@@ -189,9 +189,9 @@ async def test_a_redesign_comes_through_after_every_kind_of_bad_answer(
         path, target = written(name, tmp_path), REDESIGNS[name][0]
         events = await asked(shared_host, path, target, model, 1 + (name == "layer_norm"))
         assert len(played.asked) == len(replies) + len(last)
-    told = [e.text for e in events if isinstance(e, ProgressText)]
+    lines = [e.text for e in events if isinstance(e, ProgressText)]
     for _, words in BAD[name]:
-        assert sum(words in line for line in told if "answered" not in line) >= 1, (words, told)
+        assert sum(words in line for line in lines if "answered" not in line) >= 1, (words, lines)
     redesign(name, events)
     if name == "layer_norm":
         tried = [e for e in events if isinstance(e, CandidateTried)]

@@ -221,7 +221,7 @@ async def _waiting_suggestion(folder: Path) -> str:
     (folder / "k.py").write_text(TEXT)
     asked = replace(request(), file=examine(folder / "k.py", TEXT))
     with Memory.open(folder / "memory.db") as memory:
-        events = await play([ToyProposer({**WIDE, **FUSED})], memory, asked=asked)
+        events = await play([ToyProposer({**WIDE, **FUSED})], memory, search_request=asked)
     return next(event.suggestion.id for event in events if isinstance(event, SuggestionFound))
 
 

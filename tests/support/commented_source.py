@@ -34,4 +34,6 @@ def commented(text: str, first: int, last: int) -> str:
 
 def lost(before: str, after: str) -> list[str]:
     """The comments of ``commented`` that are in ``before`` and not in ``after``."""
-    return [said for said in re.findall(r"# (?:above|behind|below) [^.]*\.", before) if said not in after]
+    return [
+        comment for comment in re.findall(r"# (?:above|behind|below) [^.]*\.", before) if comment not in after
+    ]

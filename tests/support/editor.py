@@ -28,8 +28,8 @@ def capabilities(name: str) -> t.ClientCapabilities:
     if name == "none":
         return t.ClientCapabilities()
     if name == "vscode":
-        said = json.loads((Path(__file__).parent / "vscode_languageclient_11.json").read_text())
-        return client_converter().structure(said["capabilities"], t.ClientCapabilities)
+        data = json.loads((Path(__file__).parent / "vscode_languageclient_11.json").read_text())
+        return client_converter().structure(data["capabilities"], t.ClientCapabilities)
     return client_capabilities(name)
 
 
@@ -92,11 +92,11 @@ class Editor(LanguageClient):
     async def begin(
         self, name: str, root: Path, *, folders: tuple[Path, ...] = (), **options: Any
     ) -> t.InitializeResult:
-        named = [t.WorkspaceFolder(uri=folder.as_uri(), name=folder.name) for folder in folders]
+        workspace_folders = [t.WorkspaceFolder(uri=folder.as_uri(), name=folder.name) for folder in folders]
         params = t.InitializeParams(
             capabilities=capabilities(name),
             root_uri=root.as_uri(),
-            workspace_folders=named or None,
+            workspace_folders=workspace_folders or None,
             initialization_options={"trusted": True, **options}
             if options.get("trusted", True) is not None
             else None,
@@ -154,8 +154,8 @@ class Editor(LanguageClient):
 
     async def text_document_content(self, uri: str) -> str:
         """A document of the server's own."""
-        found = await self.workspace_text_document_content_async(t.TextDocumentContentParams(uri))
-        return found.text
+        document = await self.workspace_text_document_content_async(t.TextDocumentContentParams(uri))
+        return document.text
 
     def apply(self, edit: t.WorkspaceEdit) -> bool:
         """Apply an edit to the open documents, or nothing of it where a version is wrong."""
@@ -171,8 +171,8 @@ class Editor(LanguageClient):
         return True
 
     async def titles(self, uri: str) -> list[str]:
-        found = await self.text_document_code_lens_async(t.CodeLensParams(t.TextDocumentIdentifier(uri)))
-        return [lens.command.title for lens in found or [] if lens.command]
+        lenses = await self.text_document_code_lens_async(t.CodeLensParams(t.TextDocumentIdentifier(uri)))
+        return [lens.command.title for lens in lenses or [] if lens.command]
 
     async def title(self, uri: str, has: str, line: int | None = None) -> str:
         """The first lens that holds ``has``, as soon as there is one."""
@@ -235,8 +235,12 @@ class Editor(LanguageClient):
 
     async def _scene(self) -> str:
         lenses = [await self.titles(uri) for uri in self.texts]
-        said = {uri: [(d.code, d.message) for d in found] for uri, found in self.diagnostics.items()}
-        return f"lenses {lenses}, diagnostics {said}, messages {[m.message for m in self.messages]}"
+        findings_by_uri = {
+            uri: [(d.code, d.message) for d in diagnostics] for uri, diagnostics in self.diagnostics.items()
+        }
+        return (
+            f"lenses {lenses}, diagnostics {findings_by_uri}, messages {[m.message for m in self.messages]}"
+        )
 
     def _tell(self, uri: str, changes: list[Any]) -> None:
         document = t.VersionedTextDocumentIdentifier(version=self.versions[uri], uri=uri)

@@ -89,11 +89,11 @@ def become(request: bytes, streams: list[int]) -> str:
     for number, stream in enumerate(streams):
         os.dup2(stream, number)
         os.close(stream)
-    asked = json.loads(request)
-    os.chdir(asked["folder"])
+    fields = json.loads(request)
+    os.chdir(fields["folder"])
     os.environ.clear()
-    os.environ.update(asked["environment"])
-    return str(asked["module"])
+    os.environ.update(fields["environment"])
+    return str(fields["module"])
 
 
 def tell_the_end(child: int, connection: socket.socket) -> None:

@@ -84,9 +84,11 @@ async def main(memory: Path, paid: Path) -> None:
     till = Till(paid)
     cost, gate = Cost(START), Gate()
     cost.till = gate.till = till
-    asked = replace(planned(request(START, Budget(candidates=60, seconds=None)), depth=8), resume=True)
-    with Memory.open(memory) as kept:
-        async for event in start([ToyProposer(RULES), Model(till)], kept, asked, cost, gate):
+    search_request = replace(
+        planned(request(START, Budget(candidates=60, seconds=None)), depth=8), resume=True
+    )
+    with Memory.open(memory) as database:
+        async for event in start([ToyProposer(RULES), Model(till)], database, search_request, cost, gate):
             if isinstance(event, SuggestionFound):
                 print("best", us_of(event.suggestion.text), flush=True)
             elif isinstance(event, Finished):

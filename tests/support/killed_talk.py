@@ -18,10 +18,17 @@ from support.toy_search import ToyCost, ToyGate, planned, request, us_of
 
 async def main(memory: Path, address: str) -> None:
     settings = ModelSettings(address, "toy", seconds=120.0)
-    asked = replace(planned(request(budget=Budget(candidates=1, seconds=None)), calls=1), resume=True)
-    with Memory.open(memory) as kept:
+    search_request = replace(
+        planned(request(budget=Budget(candidates=1, seconds=None)), calls=1), resume=True
+    )
+    with Memory.open(memory) as database:
         events = drive(
-            asked, ToyCost(), ToyGate(), kept, "toy", lambda meter: [ModelProposer(settings, meter, "trn1")]
+            search_request,
+            ToyCost(),
+            ToyGate(),
+            database,
+            "toy",
+            lambda meter: [ModelProposer(settings, meter, "trn1")],
         )
         async for event in events:
             if isinstance(event, SuggestionFound):

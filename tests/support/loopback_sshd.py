@@ -77,23 +77,23 @@ class Sshd:
     def host(
         self,
         key: str = "user_key",
-        known: str = "known_hosts",
+        hosts_file: str = "known_hosts",
         options: Sequence[str] = (),
         config: str = os.devnull,
         **more: Any,
     ) -> SshHost:
         options = [
             *options, "-F", config, "-p", str(self.port), "-i", str(self.folder / key), "-o", "IdentitiesOnly=yes",
-            "-o", f"UserKnownHostsFile={self.folder / known}", "-o", "StrictHostKeyChecking=yes",
+            "-o", f"UserKnownHostsFile={self.folder / hosts_file}", "-o", "StrictHostKeyChecking=yes",
         ]  # fmt: skip
         return SshHost("box", "root@127.0.0.1", options=options, **{"python": sys.executable, **more})
 
 
 def descendants(pid: int) -> list[int]:
     """All processes below ``pid``, its own children first."""
-    found: list[int] = []
+    pids: list[int] = []
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         with contextlib.suppress(OSError):
             for child in map(int, task.read_text().split()):
-                found += [child, *descendants(child)]
-    return found
+                pids += [child, *descendants(child)]
+    return pids

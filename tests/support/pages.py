@@ -127,11 +127,11 @@ class Comparison:
         if match is None:
             return None
         fresh, whole = texts[0], printed.rstrip()
-        for token, seen, text in zip(tokens, match.groups(), texts[1:], strict=True):
+        for token, value, text in zip(tokens, match.groups(), texts[1:], strict=True):
             if token["identifier"]:
-                self.identifiers[token["identifier"]] = seen
-                whole = whole.replace(seen, token["identifier"])
-            fresh += (f"{seen}{token['unit']}" if token["number"] else token[0]) + text
+                self.identifiers[token["identifier"]] = value
+                whole = whole.replace(value, token["identifier"])
+            fresh += (f"{value}{token['unit']}" if token["number"] else token[0]) + text
         if any(token["gap"] for token in tokens) or fresh.split() == expected.split():
             return fresh
         return whole  # in the columns that a terminal shows

@@ -100,7 +100,7 @@ class PlayedModel:
 def playing(replies: Sequence[Reply], models: Sequence[str] = ()) -> Iterator[PlayedModel]:
     """A server on the loopback that gives ``replies`` one after another, the last one again and again, and says
     that it has ``models``."""
-    played, stop, left = PlayedModel(), threading.Event(), list(replies)
+    played, stop, rest = PlayedModel(), threading.Event(), list(replies)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -112,13 +112,13 @@ def playing(replies: Sequence[Reply], models: Sequence[str] = ()) -> Iterator[Pl
 
         def do_POST(self) -> None:
             length = int(self.headers.get("content-length", "0"))
-            asked = json.loads(self.rfile.read(length))
-            played.asked.append(asked)
+            question = json.loads(self.rfile.read(length))
+            played.asked.append(question)
             played.headers.append({k.lower(): v for k, v in self.headers.items()})
             played.came.set()
             played.each.release()
-            reply = left.pop(0) if len(left) > 1 else left[0]
-            if reply.events and asked.get("stream"):
+            reply = rest.pop(0) if len(rest) > 1 else rest[0]
+            if reply.events and question.get("stream"):
                 self._stream(reply)
             elif reply.hang:
                 stop.wait()

@@ -102,10 +102,10 @@ class Scripted:
         going = self._going.setdefault(request.job, asyncio.Event())
         self._follow(file.text)
         yield ProgressText("halving the cost")
-        found = next(k for k in file.found.kernels if k.name == kernel)
-        cost = _cost(file.text, found)
+        target = next(k for k in file.found.kernels if k.name == kernel)
+        cost = _cost(file.text, target)
         for factor in (0.9, 0.5) if _says(file.text, "SEVERAL") else (0.5,):
-            suggestion = _suggest(file, found, cost, factor)
+            suggestion = _suggest(file, target, cost, factor)
             self._suggestions[suggestion.id] = suggestion
             yield SuggestionFound(suggestion)
         if _says(file.text, "HOLD"):
@@ -219,8 +219,8 @@ def _body(text: str, kernel: Kernel) -> str:
 
 
 def _cost(text: str, kernel: Kernel) -> float:
-    found = re.search(r"COST = (\d+)", _body(text, kernel))
-    return float(found[1]) if found else 1000.0
+    match = re.search(r"COST = (\d+)", _body(text, kernel))
+    return float(match[1]) if match else 1000.0
 
 
 def _latency(cost: float) -> Latency:

@@ -27,9 +27,9 @@ class StepProfiles:
         """Profile all kernels of one of the files; ``params`` are those of the step besides, and its options."""
         kernels = [k for k in find_kernels(files[kernel]).kernels if not k.device_function]
         options = {o.name: params.pop(o.name) for o in fields(MeasureOptions) if o.name in params}
-        given = {"kernels": to_plain(kernels), "problem": problem, "target": "h100", **params}
-        given["options"] = to_plain(MeasureOptions(**options))
-        return self._loop.run_until_complete(self._run(Source(kernel, files), given))
+        all_params = {"kernels": to_plain(kernels), "problem": problem, "target": "h100", **params}
+        all_params["options"] = to_plain(MeasureOptions(**options))
+        return self._loop.run_until_complete(self._run(Source(kernel, files), all_params))
 
     async def _run(self, source: Source, params: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"partial": [], "result": None, "error": None}

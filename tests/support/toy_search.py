@@ -53,9 +53,9 @@ def other():
 
 def us_of(text: str) -> float:
     """The time that the text says it takes."""
-    found = re.search(r"time_us = (\d+)", text)
-    assert found
-    return float(found.group(1))
+    match = re.search(r"time_us = (\d+)", text)
+    assert match
+    return float(match.group(1))
 
 
 def faster(text: str, percent: int) -> str:
@@ -192,11 +192,11 @@ def planned(asked: OptimizeRequest, **changes: Any) -> OptimizeRequest:
 def start(
     proposers: Sequence[Proposer],
     memory: Memory | None = None,
-    asked: OptimizeRequest | None = None,
+    search_request: OptimizeRequest | None = None,
     cost: ToyCost | None = None,
     gate: ToyGate | None = None,
 ) -> AsyncIterator[Event]:
-    asked = asked or request()
+    search_request = search_request or request()
 
     def make(meter: Meter) -> Sequence[Proposer]:
         for proposer in proposers:
@@ -204,15 +204,15 @@ def start(
                 proposer.paid = meter.paid
         return proposers
 
-    return drive(asked, cost or ToyCost(asked.text), gate or ToyGate(), memory, "toy", make)
+    return drive(search_request, cost or ToyCost(search_request.text), gate or ToyGate(), memory, "toy", make)
 
 
 async def play(
     proposers: Sequence[Proposer],
     memory: Memory | None = None,
-    asked: OptimizeRequest | None = None,
+    search_request: OptimizeRequest | None = None,
     cost: ToyCost | None = None,
     gate: ToyGate | None = None,
 ) -> list[Event]:
     """All events of a whole run."""
-    return [event async for event in start(proposers, memory, asked, cost, gate)]
+    return [event async for event in start(proposers, memory, search_request, cost, gate)]

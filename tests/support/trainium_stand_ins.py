@@ -170,8 +170,8 @@ X = np.arange(12, dtype=np.float32).reshape(3, 4)
 def request(host, kernel, **changes):
     folder = host.folder / "run"
     folder.mkdir(exist_ok=True)
-    asked = DeviceRequest(host.kernel(kernel), "kernel", [X, 2.0], folder, runs=2, seconds=30)
-    return replace(asked, **changes)
+    device_request = DeviceRequest(host.kernel(kernel), "kernel", [X, 2.0], folder, runs=2, seconds=30)
+    return replace(device_request, **changes)
 
 
 def beta1(host, profiler=None, **environment):

@@ -55,9 +55,9 @@ def judged_each_time(cases: Iterable[CorpusCase]) -> set[str]:
         for case in cases
         if case.refused_for
     }
-    left, names = set().union(*kinds.values()), set()
-    while left:
-        name = max(kinds, key=lambda name: len(kinds[name] & left))
+    uncovered, names = set().union(*kinds.values()), set()
+    while uncovered:
+        name = max(kinds, key=lambda name: len(kinds[name] & uncovered))
         names.add(name)
-        left -= kinds[name]
+        uncovered -= kinds[name]
     return names

@@ -31,8 +31,8 @@ async def answer(host: Host, work: Job) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def local_host(*arguments: Any, **named: Any) -> AsyncIterator[LocalHost]:
-    host = LocalHost(*arguments, **named)
+async def local_host(*arguments: Any, **keywords: Any) -> AsyncIterator[LocalHost]:
+    host = LocalHost(*arguments, **keywords)
     try:
         yield host
     finally:

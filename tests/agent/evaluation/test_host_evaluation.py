@@ -120,28 +120,28 @@ async def test_a_time_that_depends_on_the_inputs_is_compared_on_the_inputs(tmp_p
     assert extents(host)[:3] == ["all", "cost", "cost on inputs"]
 
 
-@pytest.mark.parametrize(("count", "known"), [(2, True), (2, False)])
+@pytest.mark.parametrize(("count", "has_total"), [(2, True), (2, False)])
 async def test_a_version_launched_for_parts_of_the_output_is_never_compared_by_one_launch(
-    tmp_path: Path, count: int, known: bool
+    tmp_path: Path, count: int, has_total: bool
 ) -> None:
     def launched(times: int, us: float) -> KernelMeasurement:
-        made = measured(us, "compiled")
-        made.quantities["launches"] = executed(times, "launches")
-        if known:
-            made.quantities["all_launches_time"] = estimated(times * us, us, 9 * us, "us")
-        return made
+        measurement = measured(us, "compiled")
+        measurement.quantities["launches"] = executed(times, "launches")
+        if has_total:
+            measurement.quantities["all_launches_time"] = estimated(times * us, us, 9 * us, "us")
+        return measurement
 
     host = PlayedHost([launched(1, 100.0)], [launched(1, 100.0)], [launched(count, 50.0)])
     path = tmp_path / "k.py"
     path.write_text(TEXT)
     cost = HostCost(host, OptimizeRequest(examine(path, TEXT, project_root=tmp_path), "trn1"))
     await cost.baseline()
-    asked = cost.cost(TEXT + "\nPARTS = 2\n", "kernel")
-    if known:
-        assert (await asked).latency.us == 100.0
+    measuring = cost.cost(TEXT + "\nPARTS = 2\n", "kernel")
+    if has_total:
+        assert (await measuring).latency.us == 100.0
     else:
         with pytest.raises(CostUnavailableError, match="2 times"):
-            await asked
+            await measuring
 
 
 async def test_an_original_that_is_checked_is_not_checked_again(tmp_path: Path) -> None:

@@ -61,10 +61,10 @@ def test_a_fused_version_is_compared_with_all_that_it_stands_for(us: float, outc
     base, fused = text_of("a", "b", "c"), text_of("abc")
     others = [measured("b", 8.0), measured("c", 8.0)]
     root = Node(base, find_kernels(base).kernels[0], measured("a", 10.0))
-    made = whole([measured("abc", us)], "a", others)
-    assert made.quantities[REST].value == 16.0
+    whole_measurement = whole([measured("abc", us)], "a", others)
+    assert whole_measurement.quantities[REST].value == 16.0
     trial = Trial(Candidate("a", fused, "model:x", "Fuse them"), root, "f")
-    node = node_of_trial(trial, made, root, VersionTexts(base, "a"), "h100")
+    node = node_of_trial(trial, whole_measurement, root, VersionTexts(base, "a"), "h100")
     assert candidate_outcome(node, "h100") == outcome
     assert node.kernel.name == "abc"
     assert (node.us, root.us) == (us, 26.0)
@@ -76,16 +76,16 @@ def test_a_fused_version_is_compared_with_all_that_it_stands_for(us: float, outc
 
 def launched(counts: int, us: float, stored: float, each_known: bool = True) -> KernelMeasurement:
     """A kernel that the problem launches so often, the stated launch taking ``us`` and writing ``stored`` bytes."""
-    made = measured("a", us)
-    made.quantities["launches"] = executed(counts, "launches")
-    made.quantities["store_bytes"] = estimated(stored, stored, stored, "bytes")
-    made.quantities[AT_SCALE] = estimated(us / 2, us / 4, us, "us")
+    measurement = measured("a", us)
+    measurement.quantities["launches"] = executed(counts, "launches")
+    measurement.quantities["store_bytes"] = estimated(stored, stored, stored, "bytes")
+    measurement.quantities[AT_SCALE] = estimated(us / 2, us / 4, us, "us")
     if not each_known:
-        return made
+        return measurement
     if counts > 1:
-        made.quantities[ALL_LAUNCHES] = estimated(counts * us, us, 4 * counts * us, "us")
+        measurement.quantities[ALL_LAUNCHES] = estimated(counts * us, us, 4 * counts * us, "us")
     share = Latency(us / 2, us / 4, us, Known.ESTIMATED)
-    return replace(made, launches=(LaunchTime("x 4x4", made.latency, share),) * counts)
+    return replace(measurement, launches=(LaunchTime("x 4x4", measurement.latency, share),) * counts)
 
 
 @pytest.mark.parametrize(
@@ -117,15 +117,15 @@ def test_all_launches_of_a_kernel_stand_beside_all_that_is_launched() -> None:
     """A file launches both of its kernels twice: a version of one, measured as a whole, is no slower for that."""
 
     def twice(name: str, us: float) -> KernelMeasurement:
-        made = measured(name, us)
-        made.quantities[ALL_LAUNCHES] = estimated(2 * us, us, 4 * us, "us")
-        return made
+        measurement = measured(name, us)
+        measurement.quantities[ALL_LAUNCHES] = estimated(2 * us, us, 4 * us, "us")
+        return measurement
 
     base = text_of("a", "b")
     root = Node(base, find_kernels(base).kernels[0], twice("a", 7.0))
     trial = Trial(Candidate("a", base + "# quicker\n", "rule:x", "Quicker"), root, "f")
-    made = whole([twice("a", 5.0), twice("b", 7.0)], "a", [twice("b", 7.0)])
-    node = node_of_trial(trial, made, root, VersionTexts(base, "a"), "h100")
+    measurement = whole([twice("a", 5.0), twice("b", 7.0)], "a", [twice("b", 7.0)])
+    node = node_of_trial(trial, measurement, root, VersionTexts(base, "a"), "h100")
     assert (node.us, root.us, node.original_compared().us) == (24.0, 28.0, 28.0)
     assert [t.us for t in root.beside(node)] == [28.0, 24.0]
     assert candidate_outcome(node, "h100") == "faster"

@@ -60,22 +60,22 @@ OUTCOMES = [
 
 def pair(number: int = 0, ratio: float = 2.0, **changes: object) -> Pair:
     us = 100.0 / ratio
-    made = Pair(
+    record = Pair(
         kernel="scale_kernel", dialect="triton", target="h100", slow_text=SLOW,
         fast_text=f"{FAST}# {number}\n", slow_hash="slow", fast_hash=f"fast{number}", origin="person",
         summary=f"change {number}", features=kernel_features(SLOW, "scale_kernel", "memory"),
         slow=Latency(100.0, 90.0, 110.0, Known.ESTIMATED), fast=Latency(us, us * 0.9, us * 1.1, Known.ESTIMATED),
         steps=("person",), bound="memory", edit=f"edit{number}",
     )  # fmt: skip
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(record, **changes)  # type: ignore[arg-type]
 
 
 def chosen(near: list[Match], prior: OutcomePrior | None = None, policy: str = "ours") -> list[str]:
     newest = [match.pair for match in near]
-    found = choose_experience(
+    experience = choose_experience(
         policy_named(policy), near, newest, [], prior or OutcomePrior(()), "memory", "h100"
     )
-    return [item.summary for item in found.items]
+    return [item.summary for item in experience.items]
 
 
 def test_similarity_counts_as_much_as_the_expected_gain() -> None:
@@ -91,9 +91,9 @@ def test_what_outcomes_say_outweighs_the_gain_of_one_pair() -> None:
 def test_one_item_for_each_edit_and_no_more_than_four() -> None:
     same = [Match(pair(k, edit="one"), 0.9) for k in range(3)]
     different = [Match(pair(k), 0.5) for k in range(10, 16)]
-    found = chosen([*same, *different])
-    assert len(found) == 4
-    assert sum(name in ("change 0", "change 1", "change 2") for name in found) == 1
+    summaries = chosen([*same, *different])
+    assert len(summaries) == 4
+    assert sum(name in ("change 0", "change 1", "change 2") for name in summaries) == 1
 
 
 @pytest.mark.parametrize(("policy", "count"), [("none", 0), ("fifo-16", 16), ("random-16", 16), ("ours", 4)])
@@ -128,16 +128,16 @@ def test_a_change_is_shown_in_eight_lines_of_both_sides() -> None:
 
 
 def test_the_text_tells_gain_bounds_counters_record_and_failures_without_paths() -> None:
-    told = pair(
+    own_pair = pair(
         1, fast_bound="latency", moved=(CounterMove("global_bytes", 2e6, 1e6, "B", Known.EXECUTED),),
         lesson="Fewer programs are launched; see /home/me/secret/notes.txt", steps=("rule:good",),
     )  # fmt: skip
     trap = Trap("h", "c", "h100", "model:m", "wrong-result", "element 7 is off", summary="Drop the mask")
-    found = choose_experience(
-        policy_named("ours"), [Match(told, 0.9)], [], [LikeFailure(trap, 0.8)], OutcomePrior(OUTCOMES),
+    experience = choose_experience(
+        policy_named("ours"), [Match(own_pair, 0.9)], [], [LikeFailure(trap, 0.8)], OutcomePrior(OUTCOMES),
         "memory", "h100",
     )  # fmt: skip
-    text = experience_text(found)
+    text = experience_text(experience)
     for words in (
         "2.00x (estimated) on h100", "limited by memory before, by latency after",
         "global_bytes 2e+06 to 1e+06 B (executed)", "helped 4 of 4 kernels", "+keep = at < n",
@@ -149,8 +149,8 @@ def test_the_text_tells_gain_bounds_counters_record_and_failures_without_paths()
 
 def test_the_text_keeps_to_its_budget_of_tokens() -> None:
     near = [Match(pair(k), 0.9 - k / 10) for k in range(4)]
-    found = choose_experience(policy_named("ours"), near, [], [], OutcomePrior(()), "memory", "h100")
-    whole, short = experience_text(found), experience_text(found, 200)
+    experience = choose_experience(policy_named("ours"), near, [], [], OutcomePrior(()), "memory", "h100")
+    whole, short = experience_text(experience), experience_text(experience, 200)
     assert 0 < len(short) <= 800 < len(whole)
     assert "change 0" in short
 
@@ -172,14 +172,14 @@ def test_experience_comes_from_the_memory_and_the_coder_sees_it_in_its_own_names
     memory.kernels.note("other", kernel_features(SLOW, "scale_kernel", "memory"))
     memory.add_trap(Trap("other", "c", "h100", "rule:x", "slower", "9 us instead of 8 us", summary="8 warps"))
     node = node_of(OTHER)
-    found = asyncio.run(ExperienceSource(memory, "h100").of(node))
-    assert [(i.summary, f.what) for i, f in zip(found.items, found.failures, strict=True)] == [
+    experience = asyncio.run(ExperienceSource(memory, "h100").of(node))
+    assert [(i.summary, f.what) for i, f in zip(experience.items, experience.failures, strict=True)] == [
         ("Larger blocks, mask computed once", "8 warps")
     ]
-    text = coder_text(found, node, "Use larger blocks")
+    text = coder_text(experience, node, "Use larger blocks")
     assert "x = tl.load(source + at, mask=keep)" in text
     assert "x_ptr" not in text
-    assert coder_text(found, node, "Nothing alike") == ""
+    assert coder_text(experience, node, "Nothing alike") == ""
 
 
 def test_a_kernel_is_not_told_the_change_that_made_it(memory: Memory) -> None:
@@ -188,37 +188,37 @@ def test_a_kernel_is_not_told_the_change_that_made_it(memory: Memory) -> None:
     assert asyncio.run(ExperienceSource(memory, "h100").of(node)).items == ()
 
 
-@pytest.mark.parametrize(("place", "shown"), [("project", True), ("elsewhere", False)])
+@pytest.mark.parametrize(("place", "is_shown"), [("project", True), ("elsewhere", False)])
 def test_code_of_other_projects_is_not_told_to_a_model_elsewhere(
-    memory: Memory, tmp_path: Path, place: str, shown: bool
+    memory: Memory, tmp_path: Path, place: str, is_shown: bool
 ) -> None:
     memory.add_pair(pair(1, file=str(tmp_path / place / "k.py"), lesson="the mask was computed twice"))
     source = ExperienceSource(memory, "h100", within=tmp_path / "project")
     node = node_of(OTHER)
-    found = asyncio.run(source.of(node))
-    text = source.planner_text(found) + source.coder_text(found, node, "change")
+    experience = asyncio.run(source.of(node))
+    text = source.planner_text(experience) + source.coder_text(experience, node, "change")
     assert "change 1" in text
-    assert ("keep" in text, "twice" in text) == (shown, shown)
+    assert ("keep" in text, "twice" in text) == (is_shown, is_shown)
 
 
 def test_with_the_kernel_alone_shared_no_launch_is_shown(memory: Memory) -> None:
     memory.add_pair(pair(1))
     source = ExperienceSource(memory, "h100", share="kernel")
     node = node_of(OTHER)
-    found = asyncio.run(source.of(node))
-    text = source.planner_text(found) + source.coder_text(found, node, "change")
+    experience = asyncio.run(source.of(node))
+    text = source.planner_text(experience) + source.coder_text(experience, node, "change")
     assert "keep = at < n" in text
     assert "cdiv" not in text
 
 
 def test_planner_and_coder_are_told_of_the_memory(memory: Memory) -> None:
     memory.add_pair(pair(1, summary="Larger blocks, mask computed once"))
-    asked: list[str] = []
+    prompts: list[str] = []
 
     async def model(
         settings: ModelSettings, system: str, user: str, *, backoff_seconds: float = 1.0, **_: object
     ) -> Answer:
-        asked.append(user)
+        prompts.append(user)
         return Answer("LINES 8-8\nLarger blocks: compute the mask once.", 1, 1)
 
     proposer = ModelProposer(
@@ -227,8 +227,8 @@ def test_planner_and_coder_are_told_of_the_memory(memory: Memory) -> None:
     )  # fmt: skip
     with pytest.raises(ProposerError):  # the coder's answer is none
         asyncio.run(proposer.propose(node_of(OTHER)))
-    assert "+keep = at < n" in asked[0]
-    assert "tl.load(source + at, mask=keep)" in asked[1]
+    assert "+keep = at < n" in prompts[0]
+    assert "tl.load(source + at, mask=keep)" in prompts[1]
 
 
 def test_without_a_memory_there_is_no_experience() -> None:

@@ -106,9 +106,9 @@ def test_what_is_not_the_plan_is_caught(answer: str, why: str) -> None:
 
 
 def test_what_is_shown_has_the_planned_lines_marked() -> None:
-    shown = text_with_anchors(FILE, (Anchor(10, 10),))
-    assert "# <<< change 1\n        b = a * scale\n# >>> change 1" in shown
-    assert [line for line in shown.split("\n") if not line.startswith("# ")] == FILE.split("\n")
+    marked = text_with_anchors(FILE, (Anchor(10, 10),))
+    assert "# <<< change 1\n        b = a * scale\n# >>> change 1" in marked
+    assert [line for line in marked.split("\n") if not line.startswith("# ")] == FILE.split("\n")
     assert numbered(FILE, 6, 7) == "6     scale = 2\n7     rows = 128"
 
 

@@ -38,17 +38,17 @@ async def asked_of(
     replies: list[Reply], times: int = 1, **options: Any
 ) -> tuple[list[str], list[str], list[str]]:
     """Return the texts that were proposed, the roles that were asked, and the questions."""
-    meter, node, found = Meter(Budget()), root(), list[str]()
+    meter, node, texts = Meter(Budget()), root(), list[str]()
     with playing(replies) as played:
         team = replace(same_for_all(ModelSettings(played.url, "toy", seconds=PATIENCE)), **options)
         proposer = ModelProposer(team, meter, "trn1", backoff_seconds=0.001)
         for _ in range(times):
             try:
-                found += [c.text for c in await proposer.propose(node)]
+                texts += [c.text for c in await proposer.propose(node)]
             except ProposerError as error:
-                found.append(str(error))
-        said = ["\n".join(m["content"] for m in question["messages"]) for question in played.asked]
-    return found, [call.role for call in meter.calls], said
+                texts.append(str(error))
+        questions = ["\n".join(m["content"] for m in question["messages"]) for question in played.asked]
+    return texts, [call.role for call in meter.calls], questions
 
 
 @pytest.mark.parametrize(
@@ -63,22 +63,22 @@ async def asked_of(
 async def test_a_plan_that_cannot_be_carried_out_goes_back_to_the_planner_before_a_coder_is_asked(
     plan: str, why: str
 ) -> None:
-    found, roles, said = await asked_of([says(plan), PLAN, WIDE])
+    texts, roles, questions = await asked_of([says(plan), PLAN, WIDE])
     assert roles == ["planner", "planner", "coder"]
-    assert why in said[1]
-    assert [us_of(text) for text in found] == [60]
+    assert why in questions[1]
+    assert [us_of(text) for text in texts] == [60]
 
 
 async def test_what_could_not_be_used_is_told_in_the_next_question() -> None:
-    _, roles, said = await asked_of([says("Make it wide."), says("Wider!"), PLAN, WIDE], times=2)
+    _, roles, questions = await asked_of([says("Make it wide."), says("Wider!"), PLAN, WIDE], times=2)
     assert roles == ["planner", "planner", "planner", "coder"]
-    assert "names no lines" in said[2]
-    assert said[0] != said[2]
+    assert "names no lines" in questions[2]
+    assert questions[0] != questions[2]
 
 
 async def test_no_two_questions_about_one_version_are_the_same() -> None:
-    _, _, said = await asked_of([PLAN, WIDE, PLAN, WIDE, PLAN, WIDE], times=3)
-    planners = [text for text in said if "You plan" in text]
+    _, _, questions = await asked_of([PLAN, WIDE, PLAN, WIDE, PLAN, WIDE], times=3)
+    planners = [text for text in questions if "You plan" in text]
     assert len(planners) == len(set(planners)) == 3
 
 
@@ -92,17 +92,17 @@ async def test_no_two_questions_about_one_version_are_the_same() -> None:
 )
 @pytest.mark.parametrize("plan", [PLAN, REWRITE], ids=["for lines", "for a rewrite"])
 async def test_code_as_an_answer_is_read(answer: str, plan: Reply) -> None:
-    found, roles, _ = await asked_of([plan, says(answer)])
-    assert [us_of(text) for text in found] == [50]
+    texts, roles, _ = await asked_of([plan, says(answer)])
+    assert [us_of(text) for text in texts] == [50]
     assert roles == ["planner", "coder"]
 
 
 async def test_an_edit_that_misses_the_planned_lines_by_one_goes_to_the_debugger() -> None:
     missed = says("<<<<<<< SEARCH\n    fused = False\n=======\n    fused = True\n>>>>>>> REPLACE")
-    found, roles, said = await asked_of([PLAN, missed, WIDE])
+    texts, roles, questions = await asked_of([PLAN, missed, WIDE])
     assert roles == ["planner", "coder", "debugger"]
-    assert "reaches out of the planned lines, to line 9" in said[2]
-    assert [us_of(text) for text in found] == [60]
+    assert "reaches out of the planned lines, to line 9" in questions[2]
+    assert [us_of(text) for text in texts] == [60]
 
 
 async def test_what_could_not_be_used_before_an_interruption_is_told_after_it(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ async def test_a_function_that_the_dialect_has_not_fails_and_is_repaired() -> No
 async def test_the_person_hears_who_is_asked_and_why_versions_failed() -> None:
     missing = says("<<<<<<< CHANGE 1\n    time_us = 60\n    raise AttributeError\n>>>>>>>")
     events = await searched([PLAN, missing], Budget(candidates=1))
-    told = [e.text for e in events if isinstance(e, ProgressText)]
-    assert any("asking the planner (about " in line for line in told)
-    assert any("the coder answered after" in line and "100 tokens read, 20 written" in line for line in told)
-    assert any(line.startswith("1 failed: ") for line in told)
+    lines = [e.text for e in events if isinstance(e, ProgressText)]
+    assert any("asking the planner (about " in line for line in lines)
+    assert any("the coder answered after" in line and "100 tokens read, 20 written" in line for line in lines)
+    assert any(line.startswith("1 failed: ") for line in lines)

@@ -133,9 +133,9 @@ async def test_a_model_that_may_see_the_kernel_only_is_sent_nothing_else() -> No
         )  # fmt: skip
         _ = [event async for event in events]
     assert played.asked
-    for asked in played.asked:
-        assert "SECRET" not in str(asked)
-        assert "time_us = 100" in str(asked)
+    for question in played.asked:
+        assert "SECRET" not in str(question)
+        assert "time_us = 100" in str(question)
     assert "without the rest of the file" in what_is_sent("kernel")[0]
 
 
@@ -151,10 +151,10 @@ async def test_no_plan_makes_more_of_the_file_leave(lines: str) -> None:
             request(text), ToyCost(text), ToyGate(), None, "toy",
             lambda meter: [ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)],
         )  # fmt: skip
-        told = [event.text async for event in events if isinstance(event, ProgressText)]
+        messages = [event.text async for event in events if isinstance(event, ProgressText)]
     inside = lines == "8-9"
-    assert all("SECRET" not in str(asked) for asked in played.asked)
-    assert inside or any("was not shown" in line for line in told)
+    assert all("SECRET" not in str(question) for question in played.asked)
+    assert inside or any("was not shown" in line for line in messages)
 
 
 async def test_no_key_is_in_anything_that_is_written(
@@ -194,16 +194,16 @@ async def test_no_key_is_in_anything_that_is_written(
 
 
 def test_keys_come_from_the_environment_then_the_keyring(monkeypatch: pytest.MonkeyPatch) -> None:
-    kept: dict[tuple[str, str], str] = {}
+    passwords: dict[tuple[str, str], str] = {}
 
     class Ring(keyring.backend.KeyringBackend):
         priority = 1.0  # type: ignore[assignment]
 
         def get_password(self, service: str, username: str) -> str | None:
-            return kept.get((service, username))
+            return passwords.get((service, username))
 
         def set_password(self, service: str, username: str, password: str) -> None:
-            kept[service, username] = password
+            passwords[service, username] = password
 
     before = keyring.get_keyring()
     keyring.set_keyring(Ring())
@@ -211,7 +211,7 @@ def test_keys_come_from_the_environment_then_the_keyring(monkeypatch: pytest.Mon
         settings = ModelSettings("http://x/v1", "m", key_variable="TOY_KEY")
         assert api_key(settings, {}) is None
         assert keep_key("http://x/v1", "from the ring")
-        assert kept == {(KEYRING_SERVICE, "http://x/v1"): "from the ring"}
+        assert passwords == {(KEYRING_SERVICE, "http://x/v1"): "from the ring"}
         assert api_key(settings, {}) == "from the ring"
         assert api_key(settings, {"TOY_KEY": " from the environment "}) == "from the environment"
         assert api_key(ModelSettings("http://y/v1", "m"), {}) is None

@@ -115,12 +115,12 @@ def test_only_what_the_entry_reaches_may_change(old: str, new: str, why: str | N
 def test_one_kernel_takes_the_place_of_two_and_what_nothing_uses_goes() -> None:
     plan = parse_plan("REWRITE scores, rows, attention\nOne kernel does both.", FILE, BOUNDS)
     assert plan.rewrites == ("scores", "rows", "attention")
-    made = apply_answer(FILE, plan, f"Here it is:\n```python\n{FLASH}```\n", BOUNDS)
-    assert beyond_bounds(BOUNDS, FILE, made) is None
-    assert "def flash" in made
-    assert "def scores" not in made
-    assert "def rows" not in made
-    assert "def backward" in made  # the problem does not run it
+    new_text = apply_answer(FILE, plan, f"Here it is:\n```python\n{FLASH}```\n", BOUNDS)
+    assert beyond_bounds(BOUNDS, FILE, new_text) is None
+    assert "def flash" in new_text
+    assert "def scores" not in new_text
+    assert "def rows" not in new_text
+    assert "def backward" in new_text  # the problem does not run it
 
 
 def test_a_whole_file_is_read_and_compared_with_the_base() -> None:

@@ -70,8 +70,8 @@ async def test_the_team_asks_the_editor_and_its_tokens_are_in_the_ledger() -> No
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_each_fault_is_one_line_and_the_run_goes_on(fault: str) -> None:
-    said = "because\nof <this>"
-    events = await searched(Played(EditorModelReply(fault=fault, message=said)))
+    message = "because\nof <this>"
+    events = await searched(Played(EditorModelReply(fault=fault, message=message)))
     lines = [e.text for e in events if isinstance(e, ProgressText) and "acme/large" in e.text]
     what, final = FAULTS[fault]
     assert lines[0] == f"The editor's model acme/large {what}: because of <this>"

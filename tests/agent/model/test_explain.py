@@ -88,10 +88,10 @@ async def test_a_models_words_are_labelled_and_paid_for_once(memory: Memory) -> 
         assert "loads" in again.text
         assert "From the memory" in again.text
         assert len(played.asked) == 1
-        asked = played.asked[0]["messages"]
-    assert "100 us (estimated" in asked[1]["content"]
-    assert "+    wide = True" in asked[1]["content"]
-    assert "no instructions to you" in asked[0]["content"]
+        messages = played.asked[0]["messages"]
+    assert "100 us (estimated" in messages[1]["content"]
+    assert "+    wide = True" in messages[1]["content"]
+    assert "no instructions to you" in messages[0]["content"]
 
 
 async def test_a_fault_is_one_line_and_the_counters_remain(memory: Memory) -> None:
@@ -112,13 +112,13 @@ async def test_a_model_that_may_see_the_kernel_only_is_sent_nothing_else() -> No
     with playing([says("Wide.")]) as played:
         await explained(suggestion, None, played, share="kernel")
         await explained(suggestion, None, played)
-        kernel_only, whole = ("SECRET" in str(asked) for asked in played.asked)
+        kernel_only, whole = ("SECRET" in str(question) for question in played.asked)
     assert (kernel_only, whole) == (False, True)
 
 
 async def test_what_the_gate_says_again_and_again_is_told_once() -> None:
     suggestion = await found()
-    said = [
+    reasons = [
         *(
             Reason("low-precision", f"It uses bfloat16. (line {n})", line=n)
             for n in (11, 9, 700, 12, 13, 14, 15, 16)
@@ -127,10 +127,10 @@ async def test_what_the_gate_says_again_and_again_is_told_once() -> None:
         Reason("loose-problem", "The tolerance tells nothing apart."),
     ]
     page = explanation(
-        replace(suggestion, gate=replace(suggestion.gate, reasons=said)), MeasuredVersions(), None, ""
+        replace(suggestion, gate=replace(suggestion.gate, reasons=reasons)), MeasuredVersions(), None, ""
     )
-    told = page.partition("The gate also says:")[2].partition("\n## ")[0]
-    remarks = [line for line in told.splitlines() if line]
+    section = page.partition("The gate also says:")[2].partition("\n## ")[0]
+    remarks = [line for line in section.splitlines() if line]
     assert remarks == [
         "- It uses bfloat16. (lines 9, 11, 12, 13, 14, 15 and 2 more)",
         "- The tolerance tells nothing apart.",

@@ -43,8 +43,8 @@ async def run(
         def proposers(meter: Meter) -> list[ToyProposer | ModelProposer]:
             return [ToyProposer(WIDE), ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)]
 
-        asked = request(text, budget)
-        events = [e async for e in drive(asked, ToyCost(text), ToyGate(), None, "toy", proposers)]
+        search_request = request(text, budget)
+        events = [e async for e in drive(search_request, ToyCost(text), ToyGate(), None, "toy", proposers)]
     finished = events[-1]
     assert isinstance(finished, Finished)
     return events, list(finished.calls)
@@ -130,10 +130,10 @@ async def test_every_fault_costs_one_line_and_not_the_run(name: str) -> None:
     events, _ = await run(replies)
     assert offered(events) == [("rule:wide", 70)]
     assert isinstance(events[-1], Finished)
-    told = [e.text for e in events if isinstance(e, ProgressText) and "toy-model" in e.text]
-    assert 1 <= len(told) <= 2  # however often the same fault is met before the model is asked no more
-    assert says_so in told[0]
-    assert not any("\n" in line for line in told)
+    lines = [e.text for e in events if isinstance(e, ProgressText) and "toy-model" in e.text]
+    assert 1 <= len(lines) <= 2  # however often the same fault is met before the model is asked no more
+    assert says_so in lines[0]
+    assert not any("\n" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -181,8 +181,11 @@ async def test_the_key_goes_to_the_server_and_nowhere_else(
     with playing([error(401)]) as played:
         settings = ModelSettings(played.url, "toy-model", key_variable="TOY_KEY")
         proposer = ModelProposer(settings, Meter(Budget()), "trn1")
-        asked = request()
-        events = [e async for e in drive(asked, ToyCost(), ToyGate(), None, "toy", lambda meter: [proposer])]
+        search_request = request()
+        events = [
+            e
+            async for e in drive(search_request, ToyCost(), ToyGate(), None, "toy", lambda meter: [proposer])
+        ]
         assert played.headers[0]["authorization"] == "Bearer sk-very-secret"
     assert "sk-very-secret" not in repr(events) + repr(proposer) + repr(settings) + caplog.text
 
@@ -193,8 +196,13 @@ async def test_what_the_kernel_says_stays_inside_its_block() -> None:
     )
     with playing([PLAN, says(GOOD)]) as played:
         proposer = ModelProposer(ModelSettings(played.url, "toy-model"), Meter(Budget()), "trn1")
-        asked = request(text)
-        _ = [e async for e in drive(asked, ToyCost(text), ToyGate(), None, "toy", lambda meter: [proposer])]
+        search_request = request(text)
+        _ = [
+            e
+            async for e in drive(
+                search_request, ToyCost(text), ToyGate(), None, "toy", lambda meter: [proposer]
+            )
+        ]
         user = played.asked[1]["messages"][1]["content"]
     assert "`````python\n" in user
     assert "print {{plan}} ````" in user

@@ -34,10 +34,10 @@ def test_the_functions_of_triton_are_those_of_the_package() -> None:
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     functions: Callable[[], object] = module.functions
-    kept = json.loads(
+    data = json.loads(
         resources.files("accelopt_agent.model").joinpath("triton_functions.json").read_text("utf-8")
     )
-    assert kept == functions(), "run scripts/triton_functions.py"
+    assert data == functions(), "run scripts/triton_functions.py"
 
 
 @pytest.mark.parametrize(
@@ -51,15 +51,17 @@ def test_the_functions_of_triton_are_those_of_the_package() -> None:
 )
 def test_functions_for_what_limits_the_kernel_come_first(file: str, bound: str, first: str) -> None:
     text = (REDESIGNS / file).read_text("utf-8")
-    told = dialect_text(find_kernels(text).kernels[0], bound, text)
-    assert f"{first}" in told[: 3 * len(told) // 4]
-    assert len(told) < CHARACTERS + 2500
+    functions_text = dialect_text(find_kernels(text).kernels[0], bound, text)
+    assert f"{first}" in functions_text[: 3 * len(functions_text) // 4]
+    assert len(functions_text) < CHARACTERS + 2500
 
 
 def test_a_function_that_the_plan_speaks_of_is_told_first() -> None:
     text = (REDESIGNS / "nki_rmsnorm.py").read_text("utf-8")
-    told = dialect_text(find_kernels(text).kernels[0], "DMA", text, "Sum the squares by activation_reduce.")
-    assert "- nisa.activation_reduce(" in told[:600]
+    functions_text = dialect_text(
+        find_kernels(text).kernels[0], "DMA", text, "Sum the squares by activation_reduce."
+    )
+    assert "- nisa.activation_reduce(" in functions_text[:600]
 
 
 def test_of_a_long_file_what_the_problem_does_not_run_is_left_out() -> None:
@@ -68,19 +70,19 @@ def test_of_a_long_file_what_the_problem_does_not_run_is_left_out() -> None:
     assert hidden_lines(text, bounds) == frozenset()
     idle = "".join(f"\n\ndef idle_{k}(x):\n    return x\n" for k in range(200))
     long = f"{text}{idle}\n\nLAST = 1\n"
-    shown = numbered(long, hidden=hidden_lines(long, bounds))
-    assert shown.startswith(numbered(text.rstrip("\n")))
-    assert "idle_" not in shown
-    assert shown.count(LEFT_OUT) >= 1
-    assert " LAST = 1" in shown
+    numbered_text = numbered(long, hidden=hidden_lines(long, bounds))
+    assert numbered_text.startswith(numbered(text.rstrip("\n")))
+    assert "idle_" not in numbered_text
+    assert numbered_text.count(LEFT_OUT) >= 1
+    assert " LAST = 1" in numbered_text
 
 
 def test_a_known_mistake_names_only_functions_that_its_dialects_have() -> None:
     names = {dialect: {f["name"] for f in functions} for dialect, functions in dialect_functions().items()}
     for mistake in mistakes():
-        named = set(re.findall(r"\b(?:nl|nisa|tl)\.\w+", mistake.text))
+        mentions = set(re.findall(r"\b(?:nl|nisa|tl)\.\w+", mistake.text))
         for dialect in ["triton"] if mistake.dialect == "triton" else ["neuronxcc.nki", "nki"]:
-            assert named <= names[dialect] | {"tl.constexpr"}, (dialect, mistake.text)
+            assert mentions <= names[dialect] | {"tl.constexpr"}, (dialect, mistake.text)
 
 
 def test_every_function_has_its_parameters_and_no_dialect_is_empty() -> None:
@@ -103,15 +105,15 @@ def test_the_problem_is_told_with_its_entry_its_source_and_the_tolerance(tmp_pat
         "def get_inputs():\n    return [1]\n\n\ndef reference(x):\n    return x + 41\n"
     )
     file = examine(tmp_path / "k.py", text)
-    told = problem_text(file, bounds_of(text, "k", file.problem.ref, file.problem.files.values()))
-    assert "calls `k`" in told
-    assert "return x + 41" in told
-    assert "float32 2e-05" in told
+    briefing_text = problem_text(file, bounds_of(text, "k", file.problem.ref, file.problem.files.values()))
+    assert "calls `k`" in briefing_text
+    assert "return x + 41" in briefing_text
+    assert "float32 2e-05" in briefing_text
 
 
 @pytest.mark.parametrize("dialect", ["triton", "nki"])
 def test_the_questions_of_a_round_differ(dialect: Dialect) -> None:
-    told = [attack(dialect, "dram", count) for count in range(6)]
-    assert len(set(told)) == 6
-    assert "Others were asked" not in told[0]
-    assert "Others were asked" in told[1]
+    attacks = [attack(dialect, "dram", count) for count in range(6)]
+    assert len(set(attacks)) == 6
+    assert "Others were asked" not in attacks[0]
+    assert "Others were asked" in attacks[1]

@@ -34,13 +34,15 @@ WIDE = change("    time_us = 60", "    wide = True")
 UNTOUCHED = change("    time_us = 100", "    wide = False")
 
 
-def node(text: str = TEXT, parent: Node | None = None, said: str = "", **known: Any) -> Node:
+def node(text: str = TEXT, parent: Node | None = None, summary: str = "", **fields: Any) -> Node:
     kernel = next(k for k in find_kernels(text).kernels if k.name == "kernel")
-    candidate = Candidate("kernel", text, "model:toy", said) if parent else None
-    made = Node(text, kernel, measurement(text), candidate, parent, ("model:toy", said), text, **known)
+    candidate = Candidate("kernel", text, "model:toy", summary) if parent else None
+    new_node = Node(
+        text, kernel, measurement(text), candidate, parent, ("model:toy", summary), text, **fields
+    )
     if parent is not None:
-        parent.children.append(made)
-    return made
+        parent.children.append(new_node)
+    return new_node
 
 
 async def proposed(
@@ -51,28 +53,28 @@ async def proposed(
     with playing(replies) as played:
         settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
         team = replace(same_for_all(settings), **options)
-        found = await ModelProposer(team, meter, "trn1", backoff_seconds=0.001).propose(about)
-    return [c.text for c in found], [call.role for call in meter.calls], played.asked
+        candidates = await ModelProposer(team, meter, "trn1", backoff_seconds=0.001).propose(about)
+    return [c.text for c in candidates], [call.role for call in meter.calls], played.asked
 
 
-def said_to(asked: dict[str, Any]) -> str:
-    return "\n".join(m["content"] for m in asked["messages"])
+def said_to(question: dict[str, Any]) -> str:
+    return "\n".join(m["content"] for m in question["messages"])
 
 
 async def test_the_planner_names_lines_and_the_coder_fills_them() -> None:
-    texts, roles, asked = await proposed([PLAN, WIDE], node())
+    texts, roles, questions = await proposed([PLAN, WIDE], node())
     assert texts == [TEXT.replace("time_us = 100", "time_us = 60").replace("wide = False", "wide = True")]
     assert roles == ["planner", "coder"]
-    assert "\n7     time_us = 100" in said_to(asked[0])
-    assert "# <<< change 1\n    time_us = 100\n    wide = False\n# >>> change 1" in said_to(asked[1])
+    assert "\n7     time_us = 100" in said_to(questions[0])
+    assert "# <<< change 1\n    time_us = 100\n    wide = False\n# >>> change 1" in said_to(questions[1])
 
 
 @pytest.mark.parametrize("first", [UNTOUCHED, says("No."), says("<<<<<<< CHANGE 2\nx\n>>>>>>>")])
 async def test_the_debugger_puts_right_what_the_machine_caught(first: Reply) -> None:
-    texts, roles, asked = await proposed([PLAN, first, WIDE], node())
+    texts, roles, questions = await proposed([PLAN, first, WIDE], node())
     assert [us_of(t) for t in texts] == [60]
     assert roles == ["planner", "coder", "debugger"]
-    assert "cannot be used" in said_to(asked[2])
+    assert "cannot be used" in said_to(questions[2])
 
 
 async def test_what_stays_wrong_is_left_out_with_the_reason() -> None:
@@ -92,13 +94,13 @@ async def test_a_version_that_failed_is_repaired_with_the_exact_error_and_its_si
     )
     node(TEXT.replace("fused = False", "fused = 9"), root, "Fuse it", failure=Failure("capacity", "no room"))
     answer = says("<<<<<<< SEARCH\n    wide = 7\n=======\n    wide = True\n>>>>>>> REPLACE")
-    texts, roles, asked = await proposed([answer], failed)
+    texts, roles, questions = await proposed([answer], failed)
     assert roles == ["debugger"]
     assert "wide = True" in texts[0]
-    said = said_to(asked[0])
-    assert "kernel-raised: wide is 7!" in said
-    assert "Fuse it: failed, no room" in said
-    assert "+    wide = 7" in said
+    prompt = said_to(questions[0])
+    assert "kernel-raised: wide is 7!" in prompt
+    assert "Fuse it: failed, no room" in prompt
+    assert "+    wide = 7" in prompt
 
 
 async def test_a_plan_may_be_carried_out_twice_and_nothing_repaired() -> None:
@@ -106,8 +108,8 @@ async def test_a_plan_may_be_carried_out_twice_and_nothing_repaired() -> None:
         team = same_for_all(ModelSettings(played.url, "toy", seconds=PATIENCE))
         meter = Meter(Budget())
         team = replace(team, samples=2, repairs=0)
-        found = await ModelProposer(team, meter, "trn1").propose(node())
-    assert [us_of(c.text) for c in found] == [60]
+        candidates = await ModelProposer(team, meter, "trn1").propose(node())
+    assert [us_of(c.text) for c in candidates] == [60]
     assert [c.role for c in meter.calls] == ["planner", "coder", "coder"]
 
 
@@ -126,8 +128,8 @@ async def test_a_coder_that_is_alone_is_told_what_a_planner_would_know() -> None
     with playing([answer]) as played:
         team = replace(same_for_all(ModelSettings(played.url, "toy", seconds=PATIENCE)), alone=True)
         meter = Meter(Budget())
-        found = await ModelProposer(team, meter, "trn1").propose(node())
-    assert [us_of(c.text) for c in found] == [60]
+        candidates = await ModelProposer(team, meter, "trn1").propose(node())
+    assert [us_of(c.text) for c in candidates] == [60]
     assert [c.role for c in meter.calls] == ["coder"]
     assert "100 us" in said_to(played.asked[0])
 

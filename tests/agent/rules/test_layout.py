@@ -67,10 +67,10 @@ ENDS = {
 
 def candidates(rule: str, text: str) -> dict[str, str]:
     (kernel,) = find_kernels(text).kernels
-    found = {c.summary: c.text for c in catalogue.apply(rule, text, kernel)}
-    for changed in found.values():
+    texts = {c.summary: c.text for c in catalogue.apply(rule, text, kernel)}
+    for changed in texts.values():
         ast.parse(changed)
-    return found
+    return texts
 
 
 def end_of_new_item(after: str) -> str:
@@ -104,14 +104,14 @@ def test_an_argument_before_the_closing_parenthesis_gets_a_line_of_its_own() -> 
 
 @pytest.mark.parametrize("after", ENDS)
 def test_a_config_gets_a_line_of_its_own_and_its_summary_tells_which_one_it_is(after: str) -> None:
-    found = candidates("triton-num-warps", TUNED.format(after=after))
-    changed = found["Let the autotuner try BLOCK=512 with num_warps=8 as well."]
+    texts = candidates("triton-num-warps", TUNED.format(after=after))
+    changed = texts["Let the autotuner try BLOCK=512 with num_warps=8 as well."]
     lines = [
         f'        triton.Config({{"BLOCK": 512}}, num_warps=4){ENDS[after][0] or ","}\n',
         f'        triton.Config({{"BLOCK": 512}}, num_warps=8){end_of_new_item(after)}\n    ],',
     ]
     assert "".join(lines) in changed
-    assert "Let the autotuner try BLOCK=256 with num_warps=2 as well." in found
+    assert "Let the autotuner try BLOCK=256 with num_warps=2 as well." in texts
 
 
 def test_what_is_taken_out_of_a_launch_leaves_its_comments_and_the_other_lines() -> None:

@@ -182,10 +182,10 @@ def counters(task: str, text: str) -> dict[str, float]:
     assert np.linalg.norm(output - expected) < tasks()[task].gate_tolerance * np.linalg.norm(expected)
     # A rule changes what the kernel asks for; what the compiler would make of it is not the question here.
     answer = estimate(emulation.machines[-1].trace, hardware("trn1"), AS_WRITTEN)
-    found = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
+    counts = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
     # A measurement tells the waits of the busiest engine only.
     idle = {f"{e} waits": sum(wait.ns for wait in waits(answer.schedule, e)) / 1000 for e in (TENSOR, VECTOR)}
-    return found | idle
+    return counts | idle
 
 
 NKI_RULES = [rule for rule in catalogue.rules() if rule.dialect == "nki"]

@@ -35,10 +35,10 @@ def counters(text: str, *arguments: Any) -> dict[str, float]:
     trace = emulation.machines[-1].trace
     # A rule changes what the kernel asks for; what the compiler would make of it is not the question here.
     answer = estimate(trace, hardware("trn1"), AS_WRITTEN)
-    found = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
+    counts = {name: q.value for name, q in quantities(answer).items() if q.value is not None}
     # A measurement tells the waits of the busiest engine only.
     idle = {f"{e} waits": sum(wait.ns for wait in waits(answer.schedule, e)) / 1000 for e in (TENSOR, VECTOR)}
-    return found | idle
+    return counts | idle
 
 
 @pytest.mark.parametrize("case", REWRITTEN, ids=str)

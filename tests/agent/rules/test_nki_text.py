@@ -48,12 +48,12 @@ def test_a_rule_rewrites_this_and_nothing_else(case: Case, spelling: str) -> Non
 @pytest.mark.parametrize("case", REWRITTEN, ids=str)
 def test_a_rule_comes_to_an_end(case: Case) -> None:
     """Applied again and again, a rule has nothing left to do (or goes back and forth between two engines)."""
-    text, seen = case.whole(case.before), set()
-    while text not in seen and len(seen) < 12:
-        seen.add(text)
+    text, texts = case.whole(case.before), set()
+    while text not in texts and len(texts) < 12:
+        texts.add(text)
         candidates = catalogue.apply(case.rule, text, find_kernels(text).kernels[0])
         text = candidates[0].text if candidates else text
-    assert len(seen) < 12
+    assert len(texts) < 12
 
 
 @pytest.mark.parametrize("case", REWRITTEN, ids=str)

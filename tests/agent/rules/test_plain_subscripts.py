@@ -66,10 +66,10 @@ def test_a_rewrite_leaves_no_line_empty_where_a_variable_was(spelling: str, newl
         (kernel,) = find_kernels(text).kernels
         return [(c.origin, c.text) for c in catalogue.proposals(text, kernel, strict=True)]
 
-    found = made(spelled(*SPELLINGS[spelling]).replace("\n", newline))
-    gaps = sorted((origin, text.count(newline * 2)) for origin, text in found)
+    rewrites = made(spelled(*SPELLINGS[spelling]).replace("\n", newline))
+    gaps = sorted((origin, text.count(newline * 2)) for origin, text in rewrites)
     assert gaps == sorted((origin, text.count("\n\n")) for origin, text in made(BASELINE))
-    assert not any("\f" in text for _, text in found)
+    assert not any("\f" in text for _, text in rewrites)
 
 
 @pytest.mark.parametrize(

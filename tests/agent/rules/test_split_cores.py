@@ -22,8 +22,8 @@ TEXT = BARE.whole(BARE.before)
 
 def candidates(text: str, cores: int) -> list[str]:
     kernel = find_kernels(text).kernels[0]
-    known = {"cores": executed(cores, "")} if cores > 1 else {}
-    measured = KernelMeasurement(kernel.name, kernel.line, "nki", "trn2", quantities=known)
+    core_counts = {"cores": executed(cores, "")} if cores > 1 else {}
+    measured = KernelMeasurement(kernel.name, kernel.line, "nki", "trn2", quantities=core_counts)
     return [c.text for c in catalogue.apply(RULE, text, kernel, measured)]
 
 

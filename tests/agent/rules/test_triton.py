@@ -96,8 +96,8 @@ def test_tiles_do_not_shrink_for_a_launch_that_is_too_small_to_tell() -> None:
     (kernel,) = find_kernels(text := IMPORTS + ADD).kernels
     for bound, sizes in (("memory", ["512", "128"]), ("launch", ["512"])):
         measured = KernelMeasurement(kernel.name, kernel.line, "triton", "h100", bound=bound)
-        found = catalogue.apply("triton-tile-size", text, kernel, measured)
-        assert [c.summary for c in found] == [f"Launch with BLOCK={n} instead of 256." for n in sizes]
+        rewrites = catalogue.apply("triton-tile-size", text, kernel, measured)
+        assert [c.summary for c in rewrites] == [f"Launch with BLOCK={n} instead of 256." for n in sizes]
 
 
 @pytest.mark.parametrize(
@@ -113,8 +113,8 @@ def test_warps_follow_a_row_as_far_as_it_was_measured(length: int, expected: lis
     measured = KernelMeasurement(
         kernel.name, kernel.line, "triton", "h100", configuration=f"BLOCK={length}, num_warps=4, num_stages=3"
     )
-    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
-    assert found == [text.replace("num_warps=4", f"num_warps={count}") for count in expected]
+    texts = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    assert texts == [text.replace("num_warps=4", f"num_warps={count}") for count in expected]
 
 
 def test_warps_that_a_variable_says_are_bounded() -> None:
@@ -124,8 +124,8 @@ def test_warps_that_a_variable_says_are_bounded() -> None:
     measured = KernelMeasurement(
         kernel.name, kernel.line, "triton", "h100", configuration="BLOCK=256, num_warps=4, num_stages=3"
     )
-    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
-    assert found == [text.replace("num_warps=warps", "num_warps=min(warps, 1)")]
+    texts = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    assert texts == [text.replace("num_warps=warps", "num_warps=min(warps, 1)")]
 
 
 def test_warps_that_an_object_keeps_are_bounded() -> None:
@@ -134,8 +134,8 @@ def test_warps_that_an_object_keeps_are_bounded() -> None:
     measured = KernelMeasurement(
         kernel.name, kernel.line, "triton", "h100", configuration="BLOCK=256, num_warps=4, num_stages=3"
     )
-    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
-    assert found == [text.replace("num_warps=ctx.num_warps", "num_warps=min(ctx.num_warps, 1)")]
+    texts = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    assert texts == [text.replace("num_warps=ctx.num_warps", "num_warps=min(ctx.num_warps, 1)")]
 
 
 @pytest.mark.parametrize(
@@ -158,19 +158,19 @@ def test_warps_that_a_heuristic_computes_are_bounded(written: str, length: int, 
     measured = KernelMeasurement(
         kernel.name, kernel.line, "triton", "h100", configuration=f"BLOCK={length}, num_warps=8, num_stages=3"
     )
-    found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+    texts = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
     rewritten = written.replace('"num_warps": warps', f'"num_warps": {expected}')
-    assert found == ([] if expected is None else [text.replace(written, rewritten)])
+    assert texts == ([] if expected is None else [text.replace(written, rewritten)])
 
 
 def test_another_number_of_rows_comes_after_what_other_rules_make() -> None:
     text = IMPORTS + SOFTMAX_ROWS
     (kernel,) = find_kernels(text).kernels
-    found = list(catalogue.proposals(text, kernel))
-    rows = [n for n, c in enumerate(found) if c.origin == "rule:triton-program-tile"]
-    assert [found[n].variant for n in rows] == [False] + [True] * (len(rows) - 1)
+    rewrites = list(catalogue.proposals(text, kernel))
+    rows = [n for n, c in enumerate(rewrites) if c.origin == "rule:triton-program-tile"]
+    assert [rewrites[n].variant for n in rows] == [False] + [True] * (len(rows) - 1)
     assert len(rows) > 1
-    assert rows[1:] == list(range(len(found) - len(rows) + 1, len(found)))
+    assert rows[1:] == list(range(len(rewrites) - len(rows) + 1, len(rewrites)))
 
 
 def test_the_chosen_configuration_is_tried_with_the_warps_that_its_lanes_fill() -> None:
@@ -185,9 +185,9 @@ def test_the_chosen_configuration_is_tried_with_the_warps_that_its_lanes_fill() 
             "h100",
             configuration=f"BLOCK={length}, num_warps=4, num_stages=3",
         )
-        found = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
+        texts = [c.text for c in catalogue.apply("triton-fitting-warps", text, kernel, measured)]
         added = f' + [triton.Config({{"BLOCK": {length}}}, num_warps={warps})]'
-        assert found == ([] if warps is None else [text.replace(configs, configs + added)])
+        assert texts == ([] if warps is None else [text.replace(configs, configs + added)])
 
 
 def test_a_computed_block_of_a_loop_is_bounded_with_its_warps() -> None:
@@ -197,9 +197,9 @@ def test_a_computed_block_of_a_loop_is_bounded_with_its_warps() -> None:
         kernel.name, kernel.line, "triton", "h100", bound="memory",
         configuration="BLOCK=16384, num_warps=16, num_stages=3",
     )  # fmt: skip
-    found = [c.text for c in catalogue.apply("triton-tile-size", text, kernel, measured)]
+    texts = [c.text for c in catalogue.apply("triton-tile-size", text, kernel, measured)]
     bounded = "BLOCK=min(min(LIMIT, n), {}), num_warps=min(16 if n > 99 else 8, {})"
-    assert found == [
+    assert texts == [
         text.replace(
             "BLOCK=min(LIMIT, n), num_warps=16 if n > 99 else 8", bounded.format(16384 // p, 16 // p)
         )

@@ -44,8 +44,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 async def checked(memory: Memory) -> Suggestion:
     events = await play([Once()], memory, request(budget=Budget(candidates=4)))
-    (found,) = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
-    return found
+    (suggestion,) = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    return suggestion
 
 
 async def test_what_was_checked_is_tried_on_the_next_kernel_before_anybody_accepted_it(
@@ -64,21 +64,23 @@ async def test_what_was_checked_is_tried_on_the_next_kernel_before_anybody_accep
 
 
 async def test_a_person_makes_it_an_accepted_pair_or_withdraws_it(memory: Memory) -> None:
-    found = await checked(memory)
-    accept(memory, found)
+    suggestion = await checked(memory)
+    accept(memory, suggestion)
     assert [p.checked for p in memory.pairs(checked=True)] == [False]
-    reject(memory, found)
+    reject(memory, suggestion)
     assert len(memory.pairs()) == 1  # which is undone in another way
     memory.forget(memory.pairs()[0].id)
     await play([Once()], memory, request(TEXT.replace("return x", "return x, 1"), Budget(candidates=4)))
     (pair,) = memory.pairs(checked=True)
-    reject(memory, replace(found, base_text=pair.slow_text, text=pair.fast_text, base_hash=pair.slow_hash))
+    reject(
+        memory, replace(suggestion, base_text=pair.slow_text, text=pair.fast_text, base_hash=pair.slow_hash)
+    )
     assert memory.pairs(checked=True) == []
 
 
 async def test_of_steps_on_one_way_the_last_teaches(memory: Memory) -> None:
     rules = {"a": ("wide = False", "wide = True", 30), "b": ("fused = False", "fused = True", 30)}
     events = await play([ToyProposer(rules)], memory, planned(request(), parallel=1))
-    found = [e.suggestion.steps for e in events if isinstance(e, SuggestionFound)]
-    assert len(found) == 2
-    assert [p.steps for p in memory.pairs(checked=True)] == [found[-1]]
+    steps = [e.suggestion.steps for e in events if isinstance(e, SuggestionFound)]
+    assert len(steps) == 2
+    assert [p.steps for p in memory.pairs(checked=True)] == [steps[-1]]

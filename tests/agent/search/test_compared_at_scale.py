@@ -21,9 +21,9 @@ KERNEL = find_kernels(TEXT).kernels[0]
 
 
 def measured(us: float, at_scale: float, bound: str = "launch") -> KernelMeasurement:
-    found = KernelMeasurement(KERNEL.name, KERNEL.line, KERNEL.dialect, "h100", bound=bound)
+    measurement = KernelMeasurement(KERNEL.name, KERNEL.line, KERNEL.dialect, "h100", bound=bound)
     return replace(
-        found,
+        measurement,
         latency=Latency(us, 0.9 * us, 1.1 * us, Known.ESTIMATED),
         quantities={"time_at_scale": estimated(at_scale, 0.9 * at_scale, 1.1 * at_scale, "us")},
     )
@@ -79,12 +79,12 @@ def test_a_measured_time_is_not_compared_by_an_estimate() -> None:
     assert not Node(TEXT, KERNEL, before).compared_at_scale
 
 
-def with_launches(found: KernelMeasurement, *times: tuple[float, float]) -> KernelMeasurement:
+def with_launches(measurement: KernelMeasurement, *times: tuple[float, float]) -> KernelMeasurement:
     def latency(us: float) -> Latency:
         return Latency(us, 0.9 * us, 1.1 * us, Known.ESTIMATED)
 
     return replace(
-        found, launches=tuple(LaunchTime("x 8 fp32", latency(us), latency(at)) for us, at in times)
+        measurement, launches=tuple(LaunchTime("x 8 fp32", latency(us), latency(at)) for us, at in times)
     )
 
 

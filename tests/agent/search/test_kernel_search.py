@@ -142,12 +142,12 @@ async def test_a_busy_machine_finds_the_same_in_the_same_order() -> None:
             return await super().check(text, kernel)
 
     text = TEXT.replace("    wide = False\n", f"    wide = False\n{SMALL_STEPS}")
-    told = []
+    outcomes = []
     for _ in range(3):
         events = await play([ToyProposer({**WIDE, **SMALL})], None, request(text), BusyCost(), BusyGate())
         tried = [(e.number, e.candidate.steps) for e in of(CandidateTried, events)]
-        told.append((tried, [type(e) for e in events]))
-    assert told[0] == told[1] == told[2]
+        outcomes.append((tried, [type(e) for e in events]))
+    assert outcomes[0] == outcomes[1] == outcomes[2]
 
 
 async def test_duplicates_by_syntax_are_not_tried_twice() -> None:
@@ -225,8 +225,8 @@ async def test_the_best_version_is_checked_at_the_end(
     clock = [0.0]
     monkeypatch.setattr("accelopt_agent.optimize.Meter", partial(Meter, clock=lambda: clock[0]))
     gate, slow = SlowGate(clock, check), SlowCost(clock, cost)
-    asked = request(budget=Budget(seconds=300.0))
-    events = await play([ToyProposer(WIDE)], asked=asked, cost=slow, gate=gate)
+    search_request = request(budget=Budget(seconds=300.0))
+    events = await play([ToyProposer(WIDE)], asked=search_request, cost=slow, gate=gate)
     assert len(of(SuggestionFound, events)) == checked
     assert ("the time of 300 s is used up" in of(Finished, events)[0].reason) == (cost != 230.0)
 
@@ -279,8 +279,8 @@ async def test_a_trap_is_not_tried_again(memory: Memory) -> None:
     # with depth 1: of a rewrite and what is built upon it, the gate may see either first
     await play(rules, memory, asked=planned(request(), depth=1))
     cost, gate = ToyCost(TEXT + "\nMORE = 1\n"), ToyGate()
-    asked = planned(request(TEXT + "\nMORE = 1\n"), depth=1)
-    events = await play(rules, memory, asked=asked, cost=cost, gate=gate)
+    search_request = planned(request(TEXT + "\nMORE = 1\n"), depth=1)
+    events = await play(rules, memory, asked=search_request, cost=cost, gate=gate)
     assert [e.candidate.origin for e in of(CandidateTried, events)][:1] == ["rule:wide"]
     assert not [t for t in cost.seen if "wide = False" in t]
     assert not [t for t in gate.seen if "wide = False" in t]
@@ -341,13 +341,13 @@ async def test_an_interrupted_run_goes_on_without_paying_twice(memory: Memory) -
             break
     await interrupted.aclose()  # type: ignore[attr-defined]
     cost, gate = ToyCost(), ToyGate()
-    asked = replace(request(), resume=True)
-    events = await play(rules, memory, asked=asked, cost=cost, gate=gate)
+    search_request = replace(request(), resume=True)
+    events = await play(rules, memory, asked=search_request, cost=cost, gate=gate)
     assert of(SuggestionFound, events)[-1].suggestion.text == whole[-1]
     usage = events[-1].usage  # type: ignore[union-attr]
     assert usage.remembered >= 2
     assert usage.candidates == len(cost.seen) == 3 - usage.remembered
     assert accepted not in gate.seen
-    again = await play(rules, memory, asked=asked, cost=cost)
+    again = await play(rules, memory, asked=search_request, cost=cost)
     assert again[-1].usage.remembered == 3  # type: ignore[union-attr]  # one that came to its end is run again for nothing
     assert again[-1].usage.candidates == 0  # type: ignore[union-attr]

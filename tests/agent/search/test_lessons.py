@@ -22,11 +22,11 @@ from accelopt_profiling.kernels import find_kernels
 
 def node(us: int, parent: Node | None = None, failure: Failure | None = None, checked: bool = False) -> Node:
     text = TEXT.replace("time_us = 100", f"time_us = {us}")
-    made = Node(text, find_kernels(text).kernels[0], measurement(text), parent=parent, failure=failure)
-    made.verdict = "accepted" if checked else None
+    new_node = Node(text, find_kernels(text).kernels[0], measurement(text), parent=parent, failure=failure)
+    new_node.verdict = "accepted" if checked else None
     if parent is not None:
-        parent.children.append(made)
-    return made
+        parent.children.append(new_node)
+    return new_node
 
 
 def test_lessons_are_about_checked_gains_and_clear_losses() -> None:
@@ -55,15 +55,15 @@ async def test_a_lesson_is_kept_with_what_was_checked(tmp_path: Path) -> None:
                 lambda meter: [ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)],
             )
         ]  # fmt: skip
-    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
-    assert lesson_of(memory, found[0]) == "Made wide, it waits for fewer."
+    suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    assert lesson_of(memory, suggestions[0]) == "Made wide, it waits for fewer."
 
 
 SLOW = "COLUMNS = 512  # the new version\ntile = nl.load(x)\n"
 
 
 @pytest.mark.parametrize(
-    ("said", "kept"),
+    ("text", "lesson"),
     [
         ("COLUMNS doubles.\n\nHalf as many descriptors.", "COLUMNS doubles. Half as many descriptors."),
         ("Each of them has 1024 now.", "Each of them has 1024 now."),
@@ -75,5 +75,5 @@ SLOW = "COLUMNS = 512  # the new version\ntile = nl.load(x)\n"
         ("", ""),
     ],
 )
-def test_a_lesson_names_something_of_the_change(said: str, kept: str) -> None:
-    assert lesson_line(said, SLOW, SLOW.replace("512", "1024"), ["dma_bytes"]) == kept
+def test_a_lesson_names_something_of_the_change(text: str, lesson: str) -> None:
+    assert lesson_line(text, SLOW, SLOW.replace("512", "1024"), ["dma_bytes"]) == lesson

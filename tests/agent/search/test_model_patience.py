@@ -34,10 +34,10 @@ from accelopt_profiling.kernels import find_kernels
 
 
 async def tried(patience: int) -> tuple[int, list[Any]]:
-    asked = planned(request(budget=Budget(seconds=600.0)), options={"patience": patience})
-    events = await play([ToyProposer({**WIDE, **SLOW, **TINY})], asked=asked)
-    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
-    return sum(isinstance(e, CandidateTried) for e in events), found
+    search_request = planned(request(budget=Budget(seconds=600.0)), options={"patience": patience})
+    events = await play([ToyProposer({**WIDE, **SLOW, **TINY})], asked=search_request)
+    suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    return sum(isinstance(e, CandidateTried) for e in events), suggestions
 
 
 async def test_with_patience_what_promises_nothing_is_tried_too() -> None:
@@ -50,8 +50,8 @@ async def test_with_patience_what_promises_nothing_is_tried_too() -> None:
 @pytest.mark.parametrize("check_last", [False, True])
 async def test_checks_may_wait_for_the_end(check_last: bool) -> None:
     gate, cost = ToyGate(), ToyCost()
-    asked = planned(request(), options={"check_last": check_last})
-    events = await play([ToyProposer({**WIDE, **FUSED})], asked=asked, gate=gate, cost=cost)
+    search_request = planned(request(), options={"check_last": check_last})
+    events = await play([ToyProposer({**WIDE, **FUSED})], asked=search_request, gate=gate, cost=cost)
     best = min(float(e.suggestion.fast.us or 0) for e in events if isinstance(e, SuggestionFound))
     assert best == 56  # both rules, one after the other
     assert (len(gate.seen) == 1) is check_last
@@ -59,11 +59,11 @@ async def test_checks_may_wait_for_the_end(check_last: bool) -> None:
 
 async def test_a_refusal_at_the_end_leads_to_the_next_fastest() -> None:
     gate = ToyGate()
-    asked = planned(request(), options={"check_last": True})
-    events = await play([ToyProposer({**WIDE, **WRONG})], asked=asked, gate=gate)
-    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
-    assert found
-    assert all("wrong" not in s.text for s in found)
+    search_request = planned(request(), options={"check_last": True})
+    events = await play([ToyProposer({**WIDE, **WRONG})], asked=search_request, gate=gate)
+    suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    assert suggestions
+    assert all("wrong" not in s.text for s in suggestions)
     assert any("wrong" in text for text in gate.seen)
 
 

@@ -61,8 +61,8 @@ async def test_the_model_is_asked_before_further_rules_where_they_change_nothing
             tried.append(len(cost.seen))
             return await super().propose(node)
 
-    asked = planned(request(budget=Budget(candidates=40)), parallel=1)
-    await play([ToyProposer(UNCLEAR), Asked(idle)], None, asked, cost)
+    search_request = planned(request(budget=Budget(candidates=40)), parallel=1)
+    await play([ToyProposer(UNCLEAR), Asked(idle)], None, search_request, cost)
     assert tried[0] in (6, 7)  # one more begins with the question
 
 
@@ -110,8 +110,8 @@ async def test_what_failed_is_mended_wherever_it_stands() -> None:
             else idle(node, count)
         )
     )
-    asked = planned(request(budget=Budget(candidates=6)), calls=1, parallel=1)
-    events = await play([author], asked=asked)
+    search_request = planned(request(budget=Budget(candidates=6)), calls=1, parallel=1)
+    events = await play([author], asked=search_request)
     assert author.repairs == ["The kernel raised ValueError."]
     assert any("time_us = 40" in e.suggestion.text for e in events if isinstance(e, SuggestionFound))
 
@@ -137,9 +137,9 @@ async def test_what_failed_before_an_interruption_is_still_known_and_mended(tmp_
 
     memory = Memory.open(tmp_path / "memory.db")
     try:
-        asked = planned(request(TEXT, Budget(candidates=cut)), calls=1)
+        search_request = planned(request(TEXT, Budget(candidates=cut)), calls=1)
         tried = 0
-        interrupted = start([Author(writes)], memory, asked)
+        interrupted = start([Author(writes)], memory, search_request)
         async for event in interrupted:
             tried += isinstance(event, CandidateTried)
             if tried == cut:

@@ -246,5 +246,5 @@ async def test_a_run_is_offered_where_it_can_be_continued(
             db.execute("UPDATE runs SET options_json = json_set(options_json, '$.process', ?)", [process])
     if status != "running":
         memory.run_log.finish(run.id, status, result)
-    found = interrupted(memory, run.kernel_hash, "trn1", "toy", run_content(asked(project)))
-    assert (found is not None) == offered
+    interrupted_run = interrupted(memory, run.kernel_hash, "trn1", "toy", run_content(asked(project)))
+    assert (interrupted_run is not None) == offered

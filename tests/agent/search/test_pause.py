@@ -68,10 +68,12 @@ def begun(
     memory: Memory | None,
     pause: SearchControl,
     cost: ToyCost | None = None,
-    asked: OptimizeRequest | None = None,
+    search_request: OptimizeRequest | None = None,
 ) -> AsyncGenerator[Event, None]:
     rules = [ToyProposer({**WIDE, **FUSED, **WRONG})]
-    return drive(asked or request(), cost or ToyCost(), ToyGate(), memory, "toy", lambda meter: rules, pause)
+    return drive(
+        search_request or request(), cost or ToyCost(), ToyGate(), memory, "toy", lambda meter: rules, pause
+    )
 
 
 def of(kind: type[E], events: list[Event]) -> list[E]:
@@ -80,12 +82,12 @@ def of(kind: type[E], events: list[Event]) -> list[E]:
 
 async def until(events: AsyncGenerator[Event, None], text: str) -> list[Event]:
     """The events up to the line that holds ``text``."""
-    seen: list[Event] = []
+    earlier: list[Event] = []
     async for event in events:
-        seen.append(event)
+        earlier.append(event)
         if isinstance(event, ProgressText) and text in event.text:
-            return seen
-    raise AssertionError(f"{text!r} was never said; {seen}")
+            return earlier
+    raise AssertionError(f"{text!r} was never said; {earlier}")
 
 
 async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> None:
@@ -97,14 +99,14 @@ async def test_what_runs_is_finished_and_nothing_new_begins(memory: Memory) -> N
     await asyncio.wait_for(cost.busy.wait(), PATIENCE)
     pause.pause()
     hang.set()
-    seen = await asyncio.wait_for(rest, PATIENCE)
-    assert len(of(CandidateTried, seen)) == len(cost.seen) == 2
+    run_events = await asyncio.wait_for(rest, PATIENCE)
+    assert len(of(CandidateTried, run_events)) == len(cost.seen) == 2
     waiting = asyncio.ensure_future(events.__anext__())
     done, _ = await asyncio.wait([waiting], timeout=0.1)
     assert not done
     pause.go_on()
-    said = await asyncio.wait_for(waiting, PATIENCE)
-    assert "going on" in cast(ProgressText, said).text
+    message = await asyncio.wait_for(waiting, PATIENCE)
+    assert "going on" in cast(ProgressText, message).text
     rest_of_it = await _all(events)
     assert of(Finished, rest_of_it)[0].reason == of(Finished, await play(RULES))[0].reason
     kinds = [e.kind for e in memory.run_log.events(memory.run_log.runs()[0].id)]
@@ -150,19 +152,19 @@ async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) ->
         if tried == 3:
             break
     await first.aclose()
-    known = resumable(memory)
-    assert known is not None
-    assert (known.kernel, known.tried) == ("kernel", 3)
+    resumable_run = resumable(memory)
+    assert resumable_run is not None
+    assert (resumable_run.kernel, resumable_run.tried) == ("kernel", 3)
 
-    asked = replace(request(), resume=True, instructions="keep it")
-    second = begun(memory, SearchControl(), asked=asked)
+    search_request = replace(request(), resume=True, instructions="keep it")
+    second = begun(memory, SearchControl(), search_request=search_request)
     async for event in second:
         if isinstance(event, CandidateTried):
             break
     await second.aclose()
     again = resumable(memory)
     assert again is not None
-    assert (again.tried, again.instructions, again.run != known.run) == (1, "keep it", True)
+    assert (again.tried, again.instructions, again.run != resumable_run.run) == (1, "keep it", True)
 
     cost = ToyCost()
     third = [e async for e in begun(memory, SearchControl(), cost, replace(request(), resume=True))]
@@ -175,14 +177,14 @@ async def test_a_run_interrupted_twice_pays_for_nothing_twice(memory: Memory) ->
 
 
 async def test_runs_are_looked_back_at_step_by_step(memory: Memory) -> None:
-    found = of(SuggestionFound, await _all(begun(memory, SearchControl())))
+    suggestions = of(SuggestionFound, await _all(begun(memory, SearchControl())))
     (run,) = past_runs(memory, "/k.py")
     assert past_runs(memory, "/other.py") == []
-    said = [f"{s.what}: {s.outcome}" for s in run.steps]
-    assert said[0] == "took kernel as it was: "
-    assert any(line.startswith("tried do wide: faster") for line in said)
-    assert any("refused by the gate: element 7 is off" in line for line in said)
-    assert list(run.suggestions) == [e.suggestion.id for e in found]
+    steps = [f"{s.what}: {s.outcome}" for s in run.steps]
+    assert steps[0] == "took kernel as it was: "
+    assert any(line.startswith("tried do wide: faster") for line in steps)
+    assert any("refused by the gate: element 7 is off" in line for line in steps)
+    assert list(run.suggestions) == [e.suggestion.id for e in suggestions]
     assert run.tried == sum(s.what.startswith("tried") for s in run.steps) > 3
     assert [s.number for s in run.steps] == sorted(s.number for s in run.steps)
 

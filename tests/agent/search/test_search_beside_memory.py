@@ -48,14 +48,14 @@ class World:
         hybrid = Hybrid(
             root, ["memory", "rules"], target="trn1", depth=5, patience=patience, prior=self.prior
         )
-        self.tried, seen = [], {("", False)}
+        self.tried, visited = [], {("", False)}
         while len(self.tried) < most:
             none = Capacity(measurements=False, validations=False)
             step = hybrid.choose(none) or hybrid.choose(replace(none, measurements=True))
             if isinstance(step, AskProposer):
-                found = [t for t in self.proposals(step) if not {(t.fingerprint, False), key(t)} & seen]
-                seen |= {key(t) for t in found}
-                hybrid.observe(ProposalsReceived(step, found))
+                trials = [t for t in self.proposals(step) if not {(t.fingerprint, False), key(t)} & visited]
+                visited |= {key(t) for t in trials}
+                hybrid.observe(ProposalsReceived(step, trials))
             elif isinstance(step, TryCandidate):
                 node = self.made(step.trial)
                 self.tried.append((node.fingerprint, int(node.us)))

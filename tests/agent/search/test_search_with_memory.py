@@ -72,11 +72,11 @@ async def search(shared_host: Host, path: Path, memory: Memory | None) -> list[E
 def first(events: list[Event]) -> tuple[int, Suggestion]:
     """The first suggestion, and after how many others it was tried. What is tried while it is checked does not
     count."""
-    found = next((e.suggestion for e in events if isinstance(e, SuggestionFound)), None)
-    if found is None:
+    suggestion = next((e.suggestion for e in events if isinstance(e, SuggestionFound)), None)
+    if suggestion is None:
         pytest.fail(f"nothing was found: {events[-1]}")
     tried = [e.candidate.text for e in events if isinstance(e, CandidateTried)]
-    return tried.index(found.text), found
+    return tried.index(suggestion.text), suggestion
 
 
 @pytest.mark.slow
@@ -90,10 +90,10 @@ async def test_an_accepted_pair_leads_to_a_suggestion_on_another_kernel_sooner(
 
     without = await search(shared_host, other, None)
     with Memory.open(tmp_path / "memory.db") as memory:
-        found = [
+        suggestions = [
             e.suggestion for e in await search(shared_host, example, memory) if isinstance(e, SuggestionFound)
         ]
-        best = max(found, key=lambda s: s.speedup.value)
+        best = max(suggestions, key=lambda s: s.speedup.value)
         edits = edits_for(example.read_text(), best)
         assert not isinstance(edits, ApplyRefusal)
         assert apply_to_text(example.read_text(), edits) == best.text

@@ -48,11 +48,11 @@ class OnDevice(ToyGate):
 async def test_what_is_not_faster_side_by_side_is_not_offered(comparison, offered) -> None:
     gate = OnDevice(comparison)
     events = await play([ToyProposer(WIDE)], gate=gate)
-    found = [e.suggestion.speedup for e in events if isinstance(e, SuggestionFound)]
-    assert [(s.value, s.low, s.high, s.known) for s in found] == ([offered] if offered else [])
+    speedups = [e.suggestion.speedup for e in events if isinstance(e, SuggestionFound)]
+    assert [(s.value, s.low, s.high, s.known) for s in speedups] == ([offered] if offered else [])
     assert gate.compared == 1
-    said = [e.text for e in events if isinstance(e, ProgressText) and "beside the original" in e.text]
-    assert [comparison.answer in text for text in said] == ([] if offered else [True])
+    messages = [e.text for e in events if isinstance(e, ProgressText) and "beside the original" in e.text]
+    assert [comparison.answer in text for text in messages] == ([] if offered else [True])
 
 
 @pytest.mark.parametrize("lasting", [True, False])
@@ -61,20 +61,20 @@ async def test_what_cannot_be_timed_beside_the_original_was_still_judged(tmp_pat
     with Memory.open(tmp_path / "memory.db") as memory:
         events = await play([ToyProposer(WIDE)], gate=gate, memory=memory)
         (run,) = memory.run_log.runs()
-        kept = [event.kind for event in memory.run_log.events(run.id)]
+        kinds = [event.kind for event in memory.run_log.events(run.id)]
         traps = [trap.code for trap in memory.traps(run.kernel_hash)]
     assert not [e for e in events if isinstance(e, SuggestionFound)]
     assert [e.verdict.accepted for e in events if isinstance(e, CandidateJudged)] == [True]
-    (said,) = [e.text for e in events if isinstance(e, ProgressText) and "beside the original" in e.text]
-    assert "On the device: Run 3" in said
-    assert {"candidate judged", "side by side"} <= set(kept)
+    (message,) = [e.text for e in events if isinstance(e, ProgressText) and "beside the original" in e.text]
+    assert "On the device: Run 3" in message
+    assert {"candidate judged", "side by side"} <= set(kinds)
     assert traps == ["wrong-result"] * lasting
 
 
 async def test_without_a_device_the_estimates_decide() -> None:
     events = await play([ToyProposer(WIDE)], gate=OnDevice(None))
-    (found,) = [e.suggestion.speedup for e in events if isinstance(e, SuggestionFound)]
-    assert found.known is Known.ESTIMATED
+    (speedup,) = [e.suggestion.speedup for e in events if isinstance(e, SuggestionFound)]
+    assert speedup.known is Known.ESTIMATED
 
 
 KERNEL = "import triton\n\n@triton.jit\ndef k(x):\n    pass\n\ndef run(x):\n    k[(1,)](x)\n"
@@ -102,15 +102,15 @@ class Host:
 
 
 @pytest.fixture
-def asked(tmp_path: Path) -> OptimizeRequest:
+def search_request(tmp_path: Path) -> OptimizeRequest:
     (tmp_path / "f_problem.py").write_text(PROBLEM)
     return OptimizeRequest(examine(tmp_path / "f.py", KERNEL), "h100")
 
 
-async def test_both_texts_travel_in_one_job(asked) -> None:
+async def test_both_texts_travel_in_one_job(search_request) -> None:
     host = Host()
     candidate = KERNEL.replace("pass", "return")
-    assert await HostGate(host, asked).compare(candidate, "k") == FASTER
+    assert await HostGate(host, search_request).compare(candidate, "k") == FASTER
     (job,) = host.jobs
     assert {job.source.files["f.py"], job.source.files["accelopt_baseline.py"]} == {candidate, KERNEL}
     assert [step.device for step in job.steps] == [True, True]
@@ -119,13 +119,13 @@ async def test_both_texts_travel_in_one_job(asked) -> None:
 @pytest.mark.parametrize(
     ("host", "code"), [(Host(wrong="Run 3"), "wrong-result"), (Host(fails=True), "user-error")]
 )
-async def test_what_goes_wrong_on_the_device_leaves_the_candidate_out(asked, host, code) -> None:
+async def test_what_goes_wrong_on_the_device_leaves_the_candidate_out(search_request, host, code) -> None:
     with pytest.raises(CostUnavailableError) as unknown:
-        await HostGate(host, asked).compare(KERNEL, "k")
+        await HostGate(host, search_request).compare(KERNEL, "k")
     assert unknown.value.code == code
 
 
-async def test_a_host_without_a_device_is_not_asked(asked) -> None:
+async def test_a_host_without_a_device_is_not_asked(search_request) -> None:
     host = Host(devices=0)
-    assert await HostGate(host, asked).compare(KERNEL, "k") is None
+    assert await HostGate(host, search_request).compare(KERNEL, "k") is None
     assert host.jobs == []

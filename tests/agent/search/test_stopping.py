@@ -191,8 +191,10 @@ async def test_whatever_runs_a_search_ends_with_what_it_has(
     proposers = [ToyProposer({**WIDE, **FUSED}), Silent(world)]
 
     def start(budget: Budget, control: SearchControl) -> AsyncGenerator[Event, None]:
-        asked = request(budget=budget)
-        return drive(asked, Cost(world), Gate(world), memory, "toy", lambda meter: proposers, control)
+        search_request = request(budget=budget)
+        return drive(
+            search_request, Cost(world), Gate(world), memory, "toy", lambda meter: proposers, control
+        )
 
     events = await ended(way, world.reached, start)
     last = events[-1]
@@ -216,8 +218,8 @@ async def test_a_rule_that_loops_is_ended_too(memory: Memory, way: str) -> None:
     rule = Burning(reached)
 
     def start(budget: Budget, control: SearchControl) -> AsyncGenerator[Event, None]:
-        asked = request(budget=budget)
-        return drive(asked, ToyCost(), ToyGate(), memory, "toy", lambda meter: [rule], control)
+        search_request = request(budget=budget)
+        return drive(search_request, ToyCost(), ToyGate(), memory, "toy", lambda meter: [rule], control)
 
     events = await ended(way, reached, start)
     assert isinstance(events[-1], Finished)
@@ -243,8 +245,8 @@ async def test_a_memory_that_does_not_answer_holds_up_no_end(way: str) -> None:
     memory = StuckMemory(lambda: loop.call_soon_threadsafe(reached.set))
 
     def start(budget: Budget, control: SearchControl) -> AsyncGenerator[Event, None]:
-        asked, rules = request(budget=budget), [ToyProposer(WIDE)]
-        return drive(asked, ToyCost(), ToyGate(), memory, "toy", lambda meter: rules, control)  # type: ignore[arg-type]
+        search_request, rules = request(budget=budget), [ToyProposer(WIDE)]
+        return drive(search_request, ToyCost(), ToyGate(), memory, "toy", lambda meter: rules, control)  # type: ignore[arg-type]
 
     try:
         events = await ended(way, reached, start)
@@ -290,8 +292,8 @@ async def test_a_host_whose_jobs_never_end(way: str, text: str, tmp_path: Path) 
     host = StuckHost()
 
     def start(budget: Budget, control: SearchControl) -> AsyncGenerator[Event, None]:
-        asked = replace(request(text, budget=budget), file=examine(tmp_path / "k.py", text))
-        return optimize(asked, host, None, control=control)  # type: ignore[arg-type]
+        search_request = replace(request(text, budget=budget), file=examine(tmp_path / "k.py", text))
+        return optimize(search_request, host, None, control=control)  # type: ignore[arg-type]
 
     began = time.monotonic()
     events = await ended(way, host.reached, start)

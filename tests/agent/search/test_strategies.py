@@ -55,17 +55,17 @@ class Writer(ToyModel):
 
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_strategy_finds_what_rules_and_a_model_have_to_say(name: str) -> None:
-    asked = planned(request(budget=Budget(candidates=12, seconds=600.0)), strategy=name)
-    events = await play([ToyProposer({**WIDE, **FUSED, **WRONG}), Writer(wrong=3)], asked=asked)
+    search_request = planned(request(budget=Budget(candidates=12, seconds=600.0)), strategy=name)
+    events = await play([ToyProposer({**WIDE, **FUSED, **WRONG}), Writer(wrong=3)], asked=search_request)
     end = events[-1]
     assert isinstance(end, Finished)
     tried = [e for e in events if isinstance(e, CandidateTried)]
     assert end.usage.candidates == len(tried) <= 12
-    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
-    assert found
-    assert all("wrong" not in s.text for s in found)
+    suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    assert suggestions
+    assert all("wrong" not in s.text for s in suggestions)
     if name != "sampling":
-        assert any(len(s.steps) > 1 for s in found)
+        assert any(len(s.steps) > 1 for s in suggestions)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,8 +76,8 @@ async def test_every_strategy_ends_when_nobody_has_anything_to_say(name: str) ->
         async def propose(self, node: Node) -> list[Candidate]:
             raise ProposerError("I do not know.")
 
-    asked = planned(request(), strategy=name)
-    events = await asyncio.wait_for(play([ToyProposer(WIDE), Silent()], asked=asked), PATIENCE)
+    search_request = planned(request(), strategy=name)
+    events = await asyncio.wait_for(play([ToyProposer(WIDE), Silent()], asked=search_request), PATIENCE)
     assert isinstance(events[-1], Finished)
     assert [us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound)] == [70]
 
@@ -177,8 +177,8 @@ async def test_a_search_ends_at_the_percent_of_peak_that_is_enough() -> None:
 
     rules = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 20) for k in range(6)}
     text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(6)))
-    asked = request(text, Budget(percent_of_peak=60.0))
-    events = await play([ToyProposer(rules)], asked=asked, cost=Percent(text))
+    search_request = request(text, Budget(percent_of_peak=60.0))
+    events = await play([ToyProposer(rules)], asked=search_request, cost=Percent(text))
     assert any("enough (goal 60 %)" in e.text for e in events if isinstance(e, ProgressText))
     best = max(4000 / us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound))
     whole = await play([ToyProposer(rules)], asked=request(text), cost=Percent(text))
@@ -191,8 +191,8 @@ async def test_hybrid_goes_deep_before_wide() -> None:
     rules = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 30) for k in range(6)}
     text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(6)))
     cost = ToyCost(text)
-    asked = planned(request(text), parallel=1, options={"patience": 12})
-    events = await play([ToyProposer(rules)], asked=asked, cost=cost)
+    search_request = planned(request(text), parallel=1, options={"patience": 12})
+    events = await play([ToyProposer(rules)], asked=search_request, cost=cost)
     fastest = min(us_of(t) for t in cost.seen)
     assert max(len(e.suggestion.steps) for e in events if isinstance(e, SuggestionFound)) == 6
     assert [us_of(t) for t in cost.seen].index(fastest) + 1 == 6

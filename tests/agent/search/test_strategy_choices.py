@@ -33,12 +33,12 @@ from accelopt_profiling.kernels import find_kernels
 NAMES = sorted(STRATEGIES)
 
 
-def made(parent: Node | None, us: int, number: int, **known: object) -> Node:
+def made(parent: Node | None, us: int, number: int, **fields: object) -> Node:
     text = TEXT.replace("time_us = 100", f"time_us = {us}").replace("fused", f"fused{number}")
     kernel = next(k for k in find_kernels(text).kernels if k.name == "kernel")
     candidate = Candidate("kernel", text, "rule:toy", f"{number}", steps=("rule:toy",)) if parent else None
     node = Node(text, kernel, measurement(text), candidate, parent, ("rule:toy", str(number)), str(number))
-    for name, value in known.items():
+    for name, value in fields.items():
         setattr(node, name, value)
     if parent is not None:
         parent.children.append(node)
@@ -56,19 +56,19 @@ def answer(strategy: Strategy, ask: AskProposer, *nodes: Node) -> None:
             step.node.verdict = "accepted"
             strategy.observe(NodeValidated(step.node))
         else:
-            known = step.trial.parent.children
+            children = step.trial.parent.children
             strategy.observe(
                 CandidateMeasured(
-                    step.trial, next(n for n in known if n.fingerprint == step.trial.fingerprint)
+                    step.trial, next(n for n in children if n.fingerprint == step.trial.fingerprint)
                 )
             )
 
 
 def asks(strategy: Strategy, most: int = 100) -> list[AskProposer]:
-    found: list[AskProposer] = []
-    while len(found) < most and isinstance(step := strategy.choose(Capacity()), AskProposer):
-        found.append(step)
-    return found
+    steps: list[AskProposer] = []
+    while len(steps) < most and isinstance(step := strategy.choose(Capacity()), AskProposer):
+        steps.append(step)
+    return steps
 
 
 def test_beam_asks_so_often_about_so_many_and_the_incumbent_competes() -> None:
@@ -79,8 +79,8 @@ def test_beam_asks_so_often_about_so_many_and_the_incumbent_competes() -> None:
     good, slow = made(root, 50, 1, clearly_faster=True), made(root, 400, 2)
     answer(beam, first[0], good, slow)
     strategy_silent = [ProposalsReceived(a, ()) for a in first[1:]]
-    for seen in strategy_silent:
-        beam.observe(seen)
+    for event in strategy_silent:
+        beam.observe(event)
     step = beam.choose(Capacity())
     while isinstance(step, ValidateNode):
         step.node.verdict = "accepted"
@@ -352,15 +352,15 @@ def test_hybrid_tries_once_more_what_promises_nothing_after_each_paid_answer() -
     assert isinstance(again, AskProposer)
     assert (again.node, again.proposer) == (fast, "rules")
     answer(hybrid, again)
-    left = []
+    remaining = []
     for _ in range(4):
-        left.append(len(hybrid.ideas))
+        remaining.append(len(hybrid.ideas))
         paid = hybrid.choose(Capacity())
         assert isinstance(paid, AskProposer)
         assert paid.proposer == "model"
         answer(hybrid, paid)
-    assert left[0] == len(slow) - patience
-    assert left == [left[0] - k for k in range(4)]
+    assert remaining[0] == len(slow) - patience
+    assert remaining == [remaining[0] - k for k in range(4)]
 
 
 @settings(max_examples=40, deadline=None)

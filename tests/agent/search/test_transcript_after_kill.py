@@ -38,10 +38,10 @@ def test_no_request_is_sent_again_after_a_kill_between_planner_and_coder(tmp_pat
             killed.kill()
             killed.communicate()
         again = started(path, played.url)
-        said, _ = again.communicate(timeout=60)
+        output, _ = again.communicate(timeout=60)
         systems = [request["messages"][0]["content"] for request in played.asked]
     assert again.returncode == 0
-    assert said.strip() == "suggestion 60.0"
+    assert output.strip() == "suggestion 60.0"
     planner, hanging, coder, lesson = systems
     assert planner.startswith(PLANNER)
     assert not lesson.startswith((PLANNER, CODER))

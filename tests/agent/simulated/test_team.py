@@ -39,7 +39,7 @@ def kernel(a, b):
 
 
 async def run(url: str, budget: int = 4) -> list[Event]:
-    asked = OptimizeRequest(
+    search_request = OptimizeRequest(
         examine(Path("/k.py"), TEXT), "trn1", budget=Budget(candidates=budget, seconds=None),
         plan=SearchPlan(options={"least_gain": -1.0}, depth=6),
     )  # fmt: skip
@@ -48,7 +48,7 @@ async def run(url: str, budget: int = 4) -> list[Event]:
     def team(meter: Meter) -> list[Proposer]:
         return [ModelProposer(settings, meter, "trn1", backoff_seconds=0.0)]
 
-    return [e async for e in drive(asked, ToyCost(TEXT), ToyGate(), None, "toy", team)]
+    return [e async for e in drive(search_request, ToyCost(TEXT), ToyGate(), None, "toy", team)]
 
 
 def tried(events: list[Event]) -> list[str]:
@@ -57,17 +57,17 @@ def tried(events: list[Event]) -> list[str]:
 
 @pytest.mark.slow
 async def test_its_answers_become_candidates_that_are_the_same_for_the_same_seed() -> None:
-    found = []
+    runs = []
     for seed in (3, 3, 4):
         with serving(SimulatedTeam(seed=seed).answer, "simulated") as url:
-            found.append(await run(url))
-    end = found[0][-1]
+            runs.append(await run(url))
+    end = runs[0][-1]
     assert isinstance(end, Finished)
     assert {c.role for c in end.calls} >= {"planner", "coder"}
     assert all(c.tokens_in > 0 and not c.estimated for c in end.calls if not c.fault)
-    assert len(tried(found[0])) == 4
-    assert tried(found[0]) == tried(found[1]) != tried(found[2])
-    assert all("def kernel(a, b)" in text for text in tried(found[0]))
+    assert len(tried(runs[0])) == 4
+    assert tried(runs[0]) == tried(runs[1]) != tried(runs[2])
+    assert all("def kernel(a, b)" in text for text in tried(runs[0]))
 
 
 @pytest.mark.slow
@@ -127,12 +127,14 @@ def said(plan: str) -> str:
 
 @pytest.mark.slow
 async def test_a_recorded_conversation_is_played_again_and_says_who_spoke(tmp_path: Path) -> None:
-    kept = Conversation("Recorded from the simulated team, not from a model.", "2026-11-21", "simulated")
-    with serving(kept.recording(SimulatedTeam(seed=5).answer), "simulated") as url:
+    conversation = Conversation(
+        "Recorded from the simulated team, not from a model.", "2026-11-21", "simulated"
+    )
+    with serving(conversation.recording(SimulatedTeam(seed=5).answer), "simulated") as url:
         first = await run(url)
-    kept.save(tmp_path / "said.json")
+    conversation.save(tmp_path / "said.json")
     again = read_conversation(tmp_path / "said.json")
-    assert again == kept
+    assert again == conversation
     assert "not from a model" in (tmp_path / "said.json").read_text()
     with serving(again.answer, again.model) as url:
         second = await run(url)
@@ -158,12 +160,12 @@ def test_the_same_code_is_the_same_question_however_it_is_worded_and_counted() -
     other = Question(system("planner"), one.user.replace("x = 1", "x = 2"))
     assert one.key == two.key != other.key
     assert [one.role, Question("something else", "").role] == ["planner", None]
-    kept = Conversation(
+    conversation = Conversation(
         "s", "d", "m", [Turn("planner", "k", one.key, 0, "first"), Turn("planner", "k", one.key, 1, "x")]
     )
-    assert kept.answer(two, 0) == "first"
+    assert conversation.answer(two, 0) == "first"
     with pytest.raises(NotRecordedError):
-        kept.answer(two, 2)
+        conversation.answer(two, 2)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"turns": 3}', '{"source": 1'])

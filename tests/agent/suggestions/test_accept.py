@@ -28,9 +28,9 @@ def memory(tmp_path: Path) -> Memory:
 
 
 async def best(memory: Memory, text: str = TEXT) -> list[Suggestion]:
-    events = await play([ToyProposer({**WIDE, **FUSED})], memory, asked=request(text))
-    found = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
-    return sorted(found, key=lambda s: s.fast.us or 0)
+    events = await play([ToyProposer({**WIDE, **FUSED})], memory, search_request=request(text))
+    suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
+    return sorted(suggestions, key=lambda s: s.fast.us or 0)
 
 
 async def test_an_accepted_suggestion_is_a_pair_with_its_evidence(memory: Memory) -> None:
@@ -47,10 +47,10 @@ async def test_an_accepted_suggestion_is_a_pair_with_its_evidence(memory: Memory
     assert [memory.receipt(r) is not None for r in pair.receipts] == [True]
     assert pair.edit
     assert not pair.example
-    kept = {o.item: o for o in memory.outcomes.all()}
-    assert kept[f"edit:{pair.edit}"].accepted
-    assert kept[f"edit:{pair.edit}"].log_ratio == pytest.approx(-math.log(suggestion.speedup.value))
-    assert all(kept[step].accepted and kept[step].task == pair.slow_hash for step in suggestion.steps)
+    outcomes = {o.item: o for o in memory.outcomes.all()}
+    assert outcomes[f"edit:{pair.edit}"].accepted
+    assert outcomes[f"edit:{pair.edit}"].log_ratio == pytest.approx(-math.log(suggestion.speedup.value))
+    assert all(outcomes[step].accepted and outcomes[step].task == pair.slow_hash for step in suggestion.steps)
     stored = memory.suggestion(suggestion.id)
     assert stored is not None
     assert stored.state == "accepted"
@@ -83,8 +83,8 @@ def _killed_at_save(path: Path, suggestion: Suggestion, save: str, decide: Calla
         memory = Memory.open(path)
         real = getattr(memory, save)
 
-        def last(*given: object, **named: object) -> None:
-            real(*given, **named)
+        def last(*arguments: object, **keywords: object) -> None:
+            real(*arguments, **keywords)
             os.kill(os.getpid(), signal.SIGKILL)
 
         setattr(memory, save, last)
@@ -123,7 +123,7 @@ async def test_a_decision_that_fails_half_way_leaves_nothing(
 ) -> None:
     suggestion = (await best(memory))[0]
 
-    def full(*given: object) -> str:
+    def full(*arguments: object) -> str:
         raise MemoryUnavailableError("disk-full", memory.path, "database or disk is full")
 
     with monkeypatch.context() as patch:
@@ -138,19 +138,19 @@ async def test_an_undone_suggestion_is_withdrawn_counts_against_and_is_offered_a
     suggestion = (await best(memory))[0]
     before = time.time()
     pair = accept(memory, suggestion)
-    kept = {suggestion.base_hash: suggestion.target}
+    targets = {suggestion.base_hash: suggestion.target}
     (fast,) = (k.content_hash for k in find_kernels(suggestion.text).kernels if k.name == suggestion.kernel)
     assert notice_undone(memory, suggestion.file, {fast: suggestion.target}, time.time()) == []
     assert (
-        notice_undone(memory, suggestion.file, kept, before) == []
+        notice_undone(memory, suggestion.file, targets, before) == []
     )  # that text was read before the acceptance
-    assert [s.id for s in notice_undone(memory, suggestion.file, kept, time.time())] == [suggestion.id]
+    assert [s.id for s in notice_undone(memory, suggestion.file, targets, time.time())] == [suggestion.id]
     assert memory.pair(pair) is None
     stored = memory.suggestion(suggestion.id)
     assert stored is not None
     assert stored.state == "offered"
     assert {o.item for o in memory.outcomes.all() if o.undone} >= {*suggestion.steps}
-    assert notice_undone(memory, suggestion.file, kept, time.time()) == []
+    assert notice_undone(memory, suggestion.file, targets, time.time()) == []
     assert accept(memory, suggestion) == pair
     assert not any(o.undone for o in memory.outcomes.all())
 
@@ -167,8 +167,8 @@ async def test_a_file_that_is_opened_tells_of_an_undo_unless_git_moved(
     accept(memory, suggestion)
     if moved:
         os.utime(head, (time.time() + 5,) * 2)  # a file system may be behind the clock
-    kept = {suggestion.base_hash: suggestion.target}
-    undone = notice_undone(memory, suggestion.file, kept, time.time(), opened=True)
+    targets = {suggestion.base_hash: suggestion.target}
+    undone = notice_undone(memory, suggestion.file, targets, time.time(), opened=True)
     assert [s.id for s in undone] == ([] if moved else [suggestion.id])
 
 

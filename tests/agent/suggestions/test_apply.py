@@ -47,11 +47,11 @@ FAST_KERNEL = KERNEL.replace("    mask = offsets < n\n\n", "").replace(", mask=m
 
 
 def suggest(base: str, fast: str, kernel: str = "scale") -> Suggestion:
-    found = {k.name: k for k in find_kernels(base).kernels}
+    kernels = {k.name: k for k in find_kernels(base).kernels}
     diff = "".join(difflib.unified_diff(base.splitlines(True), fast.splitlines(True)))
     latency = Latency(10.0, 8.0, 12.0, Known.ESTIMATED)
     return Suggestion(
-        "s1", "r1", "k.py", kernel, "triton", found[kernel].content_hash, base, fast, diff, "rule:x", "up",
+        "s1", "r1", "k.py", kernel, "triton", kernels[kernel].content_hash, base, fast, diff, "rule:x", "up",
         Speedup(2.0, 1.8, 2.2, Known.ESTIMATED), latency, latency, Verdict(True), "h100", "local",
     )  # fmt: skip
 
@@ -113,11 +113,11 @@ def test_other_code_may_change_and_the_kernel_may_move(
     lines = split_lines(result)
     assert set(lines.ends) <= {newline, ""}
     assert result.endswith(newline) == current.endswith(newline)
-    wanted = {k.name: k.content_hash for k in find_kernels(suggestion.text).kernels}
-    assert {k.name: k.content_hash for k in find_kernels(result).kernels} == wanted
-    kept = ast.dump(ast.parse(current.replace(KERNEL.replace("\n", newline), "")))
+    hashes = {k.name: k.content_hash for k in find_kernels(suggestion.text).kernels}
+    assert {k.name: k.content_hash for k in find_kernels(result).kernels} == hashes
+    rest = ast.dump(ast.parse(current.replace(KERNEL.replace("\n", newline), "")))
     if suggestion is ONLY_KERNEL and KERNEL.replace("\n", newline) in current:
-        assert ast.dump(ast.parse(result.replace(FAST_KERNEL.replace("\n", newline), ""))) == kept
+        assert ast.dump(ast.parse(result.replace(FAST_KERNEL.replace("\n", newline), ""))) == rest
     assert ("num_warps=8" in result) == (suggestion is WITH_LAUNCH)
     assert result.count("import math") == (suggestion is WITH_IMPORT)
 

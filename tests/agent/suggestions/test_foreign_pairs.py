@@ -46,9 +46,9 @@ def _list(**changes: Any) -> list[dict[str, Any]]:
 def test_an_experience_list_is_read_and_what_it_claims_is_not_believed(tmp_path: Path) -> None:
     path = tmp_path / "experience.json"
     path.write_text(json.dumps(_list() + _list(fast_kernel=SLOW) + _list(slow_kernel="no Python (")))
-    found = read_foreign(path, target_of)
-    assert [reason.split(":")[0] for reason in found.left_out] == ["item 2", "item 3"]
-    (pair,) = found.pairs
+    foreign = read_foreign(path, target_of)
+    assert [reason.split(":")[0] for reason in foreign.left_out] == ["item 2", "item 3"]
+    (pair,) = foreign.pairs
     assert (pair.kernel, pair.target, pair.imported, pair.example) == ("double", "h100", True, False)
     assert pair.summary == "Larger blocks (AccelOpt says 1.50x)"
     assert (pair.speedup, pair.fast.known) == (None, Known.NOT_MEASURED)
@@ -58,9 +58,9 @@ def test_a_renamed_kernel_is_the_same_one_and_no_optimization_is_no_pair(tmp_pat
     path = tmp_path / "experience.json"
     renamed = FAST.replace("double", "double_wide")
     path.write_text(json.dumps(_list(fast_kernel=renamed) + _list(title="**No optimization found**")))
-    found = read_foreign(path, target_of)
-    (pair,) = found.pairs
-    assert (pair.kernel, pair.fast_text, found.left_out) == ("double", FAST, ())
+    foreign = read_foreign(path, target_of)
+    (pair,) = foreign.pairs
+    assert (pair.kernel, pair.fast_text, foreign.left_out) == ("double", FAST, ())
 
 
 @pytest.mark.parametrize("content", ["{}", "[1]", "[{}]", "not json", "[" * 100_000])
@@ -106,9 +106,9 @@ def test_traces_give_pairs_of_solutions_that_passed_on_the_same_workloads(tmp_pa
         {"definition": "double", "workload": {}},
     ]
     (tmp_path / "traces" / "t.jsonl").write_text("\n".join(map(json.dumps, traces)))
-    found = read_foreign(tmp_path, target_of)
-    assert [(p.slow_text, p.fast_text) for p in found.pairs] == [(SLOW, FAST)]
-    assert "traces on B200 say 2.00x" in found.pairs[0].summary
+    foreign = read_foreign(tmp_path, target_of)
+    assert [(p.slow_text, p.fast_text) for p in foreign.pairs] == [(SLOW, FAST)]
+    assert "traces on B200 say 2.00x" in foreign.pairs[0].summary
     (tmp_path / "traces" / "t.jsonl").write_text("")
     with pytest.raises(ForeignFormatError):
         read_foreign(tmp_path, target_of)

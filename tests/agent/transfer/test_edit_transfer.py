@@ -88,9 +88,9 @@ PAIRS = {pair.name: pair for pair in read_pairs(MEMORY_CORPUS)}
 def carried(pair: str, other: str) -> str:
     """What the edit of a pair of the corpus makes of one of its other kernels."""
     of, onto = PAIRS[pair], next(o for o in PAIRS[pair].others if o.name == other)
-    made = transfer(of.slow, of.fast, of.kernel, onto.text, onto.kernel)
-    assert made is not None
-    return made.text
+    result = transfer(of.slow, of.fast, of.kernel, onto.text, onto.kernel)
+    assert result is not None
+    return result.text
 
 
 @pytest.mark.parametrize("pair", PAIRS.values(), ids=lambda pair: pair.name)
@@ -100,18 +100,18 @@ def test_a_pair_makes_its_own_fast_side(pair: CorpusPair) -> None:
 
 
 def test_four_instructions_become_one_in_a_different_kernel() -> None:
-    made = transfer(SLOW, FAST, "gate_kernel", OTHER, "glu_kernel")
-    assert made is not None
-    assert made.whole
-    assert "gated = nisa.activation(op=nl.silu, data=left)" in made.text
+    result = transfer(SLOW, FAST, "gate_kernel", OTHER, "glu_kernel")
+    assert result is not None
+    assert result.whole
+    assert "gated = nisa.activation(op=nl.silu, data=left)" in result.text
     for gone in ("nl.exp", "reciprocal(", "tensor_scalar", "scratch"):
-        assert gone not in made.text
-    for kept in (
+        assert gone not in result.text
+    for fragment in (
         "# the gate",
         "# the value",
         "nl.store(result[k, rows, columns], nl.multiply(gated, right))",
     ):
-        assert kept in made.text
+        assert fragment in result.text
 
 
 @pytest.mark.slow
@@ -132,11 +132,11 @@ def test_a_renamed_slow_side_becomes_the_renamed_fast_side(new: list[str], crlf:
     slow, fast = (ast.unparse(Rename().visit(ast.parse(t))) + "\n" for t in (SLOW, FAST))
     if crlf:
         slow = slow.replace("\n", "\r\n")
-    made = transfer(SLOW, FAST, "gate_kernel", slow, "gate_kernel")
-    assert made is not None
-    assert file_fingerprint(made.text) == file_fingerprint(fast)
-    assert ("\r\n" in made.text) == crlf
-    assert "\n" not in made.text.replace("\r\n", "") or not crlf
+    result = transfer(SLOW, FAST, "gate_kernel", slow, "gate_kernel")
+    assert result is not None
+    assert file_fingerprint(result.text) == file_fingerprint(fast)
+    assert ("\r\n" in result.text) == crlf
+    assert "\n" not in result.text.replace("\r\n", "") or not crlf
     plain = [ast.unparse(ast.parse(t)) for t in (SLOW, FAST)]
     assert edit_id(read_edit(slow, fast)) == edit_id(read_edit(plain[0], plain[1]))
 
@@ -174,9 +174,9 @@ def test_only_the_parts_that_fit_are_merged() -> None:
     slow = SLOW.replace("    p = nl", "    q = nl.arange(64)[:, None]\n    p = nl")
     fast = two.replace("    p = nl", "    q = nl.arange(32)[:, None]\n    p = nl")
     other = OTHER.replace("nl.arange(256)[None, :]", "nl.mgrid[0:128, 0:256]")
-    made = transfer(slow, fast, "gate_kernel", other, "glu_kernel")
-    assert made is not None
-    assert "nl.silu" in made.text
+    result = transfer(slow, fast, "gate_kernel", other, "glu_kernel")
+    assert result is not None
+    assert "nl.silu" in result.text
 
 
 def test_what_has_nothing_in_common_is_left_alone() -> None:
@@ -187,5 +187,5 @@ def test_what_has_nothing_in_common_is_left_alone() -> None:
 
 def test_no_dialect_is_given_the_imports_of_the_other() -> None:
     today = OTHER.replace("neuronxcc.nki", "nki")
-    made = transfer(SLOW, FAST, "gate_kernel", today, "glu_kernel")
-    assert made is None or "neuronxcc" not in made.text
+    result = transfer(SLOW, FAST, "gate_kernel", today, "glu_kernel")
+    assert result is None or "neuronxcc" not in result.text
