@@ -117,22 +117,24 @@ def edges() -> dict[str, set[str]]:
 
 def circles(graph: dict[str, set[str]]) -> list[tuple[str, ...]]:
     """The groups of modules that reach one another, by removing again and again what imports nothing that is left."""
-    left = dict(graph)
-    while free := [name for name, targets in left.items() if not targets & left.keys()]:
+    remaining = dict(graph)
+    while free := [name for name, targets in remaining.items() if not targets & remaining.keys()]:
         for name in free:
-            del left[name]
-    reached = {name: reachable(left, name) for name in left}
-    return sorted({tuple(sorted(m for m in reached[n] if n in reached[m])) for n in left if n in reached[n]})
+            del remaining[name]
+    reached = {name: reachable(remaining, name) for name in remaining}
+    return sorted(
+        {tuple(sorted(m for m in reached[n] if n in reached[m])) for n in remaining if n in reached[n]}
+    )
 
 
 def reachable(graph: dict[str, set[str]], start: str) -> set[str]:
-    seen: set[str] = set()
+    visited: set[str] = set()
     waiting = [start]
     while waiting:
-        for target in (graph[waiting.pop()] & graph.keys()) - seen:
-            seen.add(target)
+        for target in (graph[waiting.pop()] & graph.keys()) - visited:
+            visited.add(target)
             waiting.append(target)
-    return seen
+    return visited
 
 
 def test_no_circle_of_modules():
@@ -176,7 +178,11 @@ def classes() -> dict[str, list[tuple[Path, ast.ClassDef]]]:
 
 
 def test_a_class_name_means_one_thing():
-    assert {name: [path for path, _ in found] for name, found in classes().items() if len(found) > 1} == {}
+    assert {
+        name: [path for path, _ in definitions]
+        for name, definitions in classes().items()
+        if len(definitions) > 1
+    } == {}
 
 
 def test_exceptions_end_in_error():
@@ -221,8 +227,8 @@ def test_an_enumeration_of_texts_prints_the_same_on_every_python():
     """``f"{member}"`` is the value up to Python 3.11 and the member's name from 3.12 on, unless the class says."""
     assert [
         name
-        for name, found in classes().items()
-        for _, node in found
+        for name, definitions in classes().items()
+        for _, node in definitions
         if {"str", "Enum"} <= {ast.unparse(base) for base in node.bases}
         and not any(isinstance(f, ast.FunctionDef) and f.name == "__str__" for f in node.body)
     ] == []
@@ -231,13 +237,13 @@ def test_an_enumeration_of_texts_prints_the_same_on_every_python():
 @pytest.mark.parametrize("room", sorted(ROOMS))
 def test_docstrings_name_exceptions_that_exist(room):
     """Those below "Raises:" are classes of the project, built in, or imported by the module."""
-    known = classes().keys() | vars(builtins).keys()
+    names = classes().keys() | vars(builtins).keys()
     unknown = []
     for path in modules(room):
         text = path.read_text("utf-8")
         for section in re.findall(r"\n +Raises:\n((?: {8,}.*\n)+)", text):
-            named = re.findall(r"^ +([A-Z]\w+):", section, re.MULTILINE)
-            unknown += [(path.name, n) for n in named if n not in known and f"import {n}" not in text]
+            mentions = re.findall(r"^ +([A-Z]\w+):", section, re.MULTILINE)
+            unknown += [(path.name, n) for n in mentions if n not in names and f"import {n}" not in text]
     assert unknown == []
 
 

@@ -50,9 +50,9 @@ async def _offered(path: Path, suggestion_id: str) -> list[str]:
     try:
         stored = (await service.stored_searches(file)).suggestions
         with contextlib.suppress(UserError):
-            named = await service.suggestion(suggestion_id, settings)
-            assert named is not None
-            stored = [*stored, named]
+            by_id = await service.suggestion(suggestion_id, settings)
+            assert by_id is not None
+            stored = [*stored, by_id]
     finally:
         await service.close()
     return [s.id for s in stored]

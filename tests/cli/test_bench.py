@@ -11,9 +11,9 @@ OWN = ("device", "gate", "hosts", "search", "self")
 
 
 def test_a_checkout_has_the_projects_own_benchmarks(accelopt: Command) -> None:
-    told = accelopt("bench", "--help").out
+    help_text = accelopt("bench", "--help").out
     assert [
-        name for name in (*OWN, "nkibench", "kernelbench", "flashinfer") if f"\n  {name} " not in told
+        name for name in (*OWN, "nkibench", "kernelbench", "flashinfer") if f"\n  {name} " not in help_text
     ] == []
 
 
@@ -34,9 +34,9 @@ def test_without_a_checkout_they_say_so_in_one_line(
 
 def test_without_a_checkout_they_are_not_listed(accelopt: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench, "OWN_PACKAGE", "a_package_that_is_not_there")
-    told = accelopt("bench", "--help").out
-    assert [name for name in OWN if f"\n  {name} " in told] == []
-    assert "\n  nkibench " in told
+    help_text = accelopt("bench", "--help").out
+    assert [name for name in OWN if f"\n  {name} " in help_text] == []
+    assert "\n  nkibench " in help_text
 
 
 def test_a_name_close_to_a_benchmark_is_suggested(accelopt: Command) -> None:

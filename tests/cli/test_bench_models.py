@@ -32,7 +32,7 @@ def latency(us: float) -> Latency:
 
 
 @pytest.mark.parametrize(
-    ("asked", "says"),
+    ("options", "says"),
     [
         (("--model", "m", "--no-model"), "Give one of --model"),
         (("--simulate", "1", "--conversation", "kept.json"), "Give one of --model"),
@@ -41,12 +41,12 @@ def latency(us: float) -> Latency:
         (("--model", "m"), "no model.base_url"),
     ],
 )
-def test_who_speaks_is_said_once(accelopt: Command, home: Path, asked: tuple[str, ...], says: str) -> None:
+def test_who_speaks_is_said_once(accelopt: Command, home: Path, options: tuple[str, ...], says: str) -> None:
     (home / "kept.json").write_text("{}")
     data, kernels = kernelbench_checkout(home)
-    ended = accelopt("bench", "kernelbench", "--data", data, "--kernels", kernels, "--optimize", *asked)
+    ended = accelopt("bench", "kernelbench", "--data", data, "--kernels", kernels, "--optimize", *options)
     assert (ended.code, says in ended.err) == (2, True), ended.err
-    assert accelopt("bench", "nkibench", "--tasks", "silu", "--optimize", *asked).code == 2
+    assert accelopt("bench", "nkibench", "--tasks", "silu", "--optimize", *options).code == 2
 
 
 @pytest.mark.parametrize("command", [("bench", "nkibench", "--tasks", "silu"), ("optimize", "k.py")])
@@ -58,8 +58,8 @@ def test_somebody_has_to_propose(accelopt: Command, home: Path, command: tuple[s
 
 def test_an_ablation_leaves_out_what_it_says() -> None:
     plan = SearchPlan(options={"repairs": 3})
-    left = {a.name: a.of(plan) for a in ABLATIONS}
-    assert {name: sorted(p.sources) for name, p in left.items()} == {
+    plans = {a.name: a.of(plan) for a in ABLATIONS}
+    assert {name: sorted(p.sources) for name, p in plans.items()} == {
         "everything": ["memory", "model", "rules"],
         "search only": ["memory", "rules"],
         "team only": ["model"],
@@ -68,10 +68,10 @@ def test_an_ablation_leaves_out_what_it_says() -> None:
         "sampling": ["model"],
     }
     strategies = ["hybrid", "hybrid", "reflexion", "hybrid", "hybrid", "sampling"]
-    assert [p.strategy for p in left.values()] == strategies
-    assert [p.experience for p in left.values()] == ["ours", "ours", "none", "none", "ours", "none"]
-    assert left["team only"].options == {}  # which are another strategy's
-    assert left["no memory"].options == {"repairs": 3}
+    assert [p.strategy for p in plans.values()] == strategies
+    assert [p.experience for p in plans.values()] == ["ours", "ours", "none", "none", "ours", "none"]
+    assert plans["team only"].options == {}  # which are another strategy's
+    assert plans["no memory"].options == {"repairs": 3}
     assert len({f"{a.of(plan)} {a.alone}" for a in ABLATIONS}) == len(ABLATIONS)
     assert searches((), True, plan) == ABLATIONS
     assert searches((), False, plan) == (None,)
@@ -79,8 +79,8 @@ def test_an_ablation_leaves_out_what_it_says() -> None:
     papers = SearchPlan("tree", frozenset({"model"}))
     assert "search only" not in [a.name for a in searches((), True, papers) if a is not None]
     team = same_for_all(ModelSettings("http://localhost/v1", "m"))
-    assert len({made.setup for a in ABLATIONS if (made := a.team_of(team))}) == 2
-    assert [a.name for a in ABLATIONS if (made := a.team_of(team)) and made.alone] == [
+    assert len({own_team.setup for a in ABLATIONS if (own_team := a.team_of(team))}) == 2
+    assert [a.name for a in ABLATIONS if (own_team := a.team_of(team)) and own_team.alone] == [
         "one agent",
         "sampling",
     ]
@@ -114,23 +114,23 @@ def test_the_metrics_are_per_search_and_tell_peaks_and_costs() -> None:
     assert metrics([of_nkibench(TaskResult("x", "c", "trn1", "beta1", "k", "wrong"))])[0].success == 0.0
 
 
-def played(accelopt: Command, name: str, *asked: object) -> Any:
+def played(accelopt: Command, name: str, *arguments: object) -> Any:
     """The answer of a benchmark in which a recorded conversation is played, or is recorded anew."""
-    kept = CONVERSATIONS / f"{name}.json"
+    file = CONVERSATIONS / f"{name}.json"
     (Path.cwd() / "user.toml").write_text("[model]\nprice_in = 1.0\nprice_out = 4.0\n")
     speaks = (
-        ("--simulate", "7", "--record", kept)
+        ("--simulate", "7", "--record", file)
         if "RECORD_CONVERSATIONS" in os.environ
-        else ("--conversation", kept)
+        else ("--conversation", file)
     )
-    ended = accelopt("bench", *asked, *speaks, "--json")
+    ended = accelopt("bench", *arguments, *speaks, "--json")
     assert ended.code == 0, ended.err
     if "--conversation" in speaks:
         assert "not by a model" in ended.err
     assert "record it again" not in ended.err
-    said = json.loads(kept.read_text())
-    assert "not by a model" in said["source"]
-    assert {turn["role"] for turn in said["turns"]} >= {"planner", "coder"}
+    conversation = json.loads(file.read_text())
+    assert "not by a model" in conversation["source"]
+    assert {turn["role"] for turn in conversation["turns"]} >= {"planner", "coder"}
     return ended.object
 
 
@@ -138,7 +138,7 @@ def played(accelopt: Command, name: str, *asked: object) -> Any:
 @pytest.mark.long
 def test_nkibench_with_a_recorded_conversation_and_with_parts_left_out(accelopt: Command, home: Path) -> None:
     data = nkibench_checkout(home)
-    found = played(
+    report = played(
         accelopt,
         "nkibench",
         "nkibench",
@@ -149,7 +149,7 @@ def test_nkibench_with_a_recorded_conversation_and_with_parts_left_out(accelopt:
         "--budget",
         "candidates=5",
     )
-    rows = {row["search"]: row for row in found["metrics"]}
+    rows = {row["search"]: row for row in report["metrics"]}
     assert list(rows) == [a.name for a in ABLATIONS]
     for row in rows.values():
         assert (row["tasks"], row["success"], row["fast_1"], row["timed"]) == (1, 100.0, 100.0, 1)
@@ -166,9 +166,9 @@ def test_nkibench_with_a_recorded_conversation_and_with_parts_left_out(accelopt:
 @pytest.mark.triton
 def test_kernelbench_with_a_recorded_conversation(accelopt: Command, home: Path) -> None:
     data, kernels = kernelbench_checkout(home)
-    found = played(accelopt, "kernelbench", "kernelbench", "--data", data, "--kernels", kernels, "--tasks", "1_Add",
+    report = played(accelopt, "kernelbench", "kernelbench", "--data", data, "--kernels", kernels, "--tasks", "1_Add",
                    "--ablation", "team only", "--budget", "candidates=3")  # fmt: skip
-    (row,) = found["metrics"]
+    (row,) = report["metrics"]
     assert (row["tasks"], row["success"], row["fast_1"], row["known"]) == (1, 100.0, 100.0, "estimated")
     assert row["tokens_per_task"] > 0 < row["money_per_task"]
     assert row["percent_of_peak_before"] > 0
@@ -179,9 +179,9 @@ def test_kernelbench_with_a_recorded_conversation(accelopt: Command, home: Path)
 @pytest.mark.triton
 def test_flashinfer_with_a_recorded_conversation(accelopt: Command, home: Path) -> None:
     data = flashinfer_checkout(home / "set")
-    found = played(accelopt, "flashinfer", "flashinfer", "--data", data, "--workloads", "1", "--tasks", "triton",
+    report = played(accelopt, "flashinfer", "flashinfer", "--data", data, "--workloads", "1", "--tasks", "triton",
                    "--ablation", "team only", "--budget", "candidates=3")  # fmt: skip
-    (row,) = found["metrics"]
+    (row,) = report["metrics"]
     assert row["search"] == "team only"
     assert (row["tasks"], row["success"], row["fast_1"]) == (1, 100.0, 100.0)
     assert row["tokens_per_task"] > 0 < row["money_per_task"]

@@ -62,7 +62,7 @@ def test_a_model_writes_the_first_kernel_and_pytorch_is_what_it_is_compared_with
             return f"```python\n{MODEL}```"
         return "I have no idea."
 
-    said = Conversation("Said by a test.", "2026-11-22", "toy")
+    conversation = Conversation("Said by a test.", "2026-11-22", "toy")
     base = (
         "bench",
         "kernelbench",
@@ -75,7 +75,7 @@ def test_a_model_writes_the_first_kernel_and_pytorch_is_what_it_is_compared_with
         "--budget",
         "4",
     )
-    with serving(said.recording(answering), "toy") as url:
+    with serving(conversation.recording(answering), "toy") as url:
         model = ("--set", f"model.base_url={url}", "--set", "model.model=toy")
         ended = accelopt(*base, *model, "--sources", "model", "--out", home / "one")
     assert ended.code == 0, ended.err
@@ -86,9 +86,9 @@ def test_a_model_writes_the_first_kernel_and_pytorch_is_what_it_is_compared_with
     shares = {row["over"]: row["shares"] for row in ended.object["fast_p"]}
     assert shares["eager"]["0"] == 100.0
     assert set(shares["compiled"]) == {"0", "0.5", "0.8", "1", "1.5", "2"}
-    kept = home / "said.json"
-    said.save(kept)
-    again = accelopt(*base, "--conversation", kept, "--sources", "model", "--out", home / "two")
+    file = home / "said.json"
+    conversation.save(file)
+    again = accelopt(*base, "--conversation", file, "--sources", "model", "--out", home / "two")
     assert again.code == 0, again.err
     assert again.object["results"][0]["attempts"] == 2
 
@@ -138,10 +138,10 @@ def test_the_metrics_are_the_papers() -> None:
         result("c", "passed", None, None),
         result("d", "wrong", 9.0, 1.0),
     ]
-    (found,) = metrics(rows)
-    assert (found.tasks, found.timed, found.known) == (4, 2, "measured")
-    assert (found.success, found.fast_1, found.faster) == (75.0, 50.0, 25.0)
-    assert (found.mean_speedup, found.geometric_mean_speedup) == (2.5, pytest.approx(2.0))
+    (figures,) = metrics(rows)
+    assert (figures.tasks, figures.timed, figures.known) == (4, 2, "measured")
+    assert (figures.success, figures.fast_1, figures.faster) == (75.0, 50.0, 25.0)
+    assert (figures.mean_speedup, figures.geometric_mean_speedup) == (2.5, pytest.approx(2.0))
     assert metrics([])[0].success is None
 
 
@@ -152,16 +152,16 @@ def test_a_journal_that_was_cut_off_goes_on(tmp_path: Path) -> None:
         file.write('{"name": "b", "gro')
     again = Journal(tmp_path / "j.jsonl", SetResult)
     again.add(SetResult("c", "level1", "wrong", key="3"))
-    found = Journal(tmp_path / "j.jsonl", SetResult)
-    assert [(r.name if (r := found.get(key)) else None) for key in "123"] == ["a", None, "c"]
+    reopened = Journal(tmp_path / "j.jsonl", SetResult)
+    assert [(r.name if (r := reopened.get(key)) else None) for key in "123"] == ["a", None, "c"]
 
 
 @pytest.mark.slow
 @pytest.mark.triton
 def test_kernelbench_from_the_checkout_to_the_metrics(accelopt: Command, home: Path) -> None:
     data, kernels = kernelbench_checkout(home)
-    asked = ("bench", "kernelbench", "--data", data, "--kernels", kernels, "--json")
-    ended = accelopt(*asked)
+    arguments = ("bench", "kernelbench", "--data", data, "--kernels", kernels, "--json")
+    ended = accelopt(*arguments)
     assert ended.code == 1, ended.err
     results = {r["name"]: r for r in ended.object["results"]}
     assert {n: r["status"] for n, r in results.items()} == {
@@ -172,7 +172,7 @@ def test_kernelbench_from_the_checkout_to_the_metrics(accelopt: Command, home: P
     assert results["1_Add"]["latency"]["known"] == "estimated"
     assert ended.object["metrics"][0]["success"] == pytest.approx(100 / 3)
     before = (home / "kernelbench-results" / "journal.jsonl").read_text()
-    assert accelopt(*asked).object["results"] == ended.object["results"]
+    assert accelopt(*arguments).object["results"] == ended.object["results"]
     assert (home / "kernelbench-results" / "journal.jsonl").read_text() == before  # nothing was run again
 
 

@@ -16,12 +16,12 @@ from accelopt_profiling.triton_adapter.versions import unsupported
 def test_doctor_names_everything_and_makes_nothing(accelopt: Command, home: Path) -> None:
     ended = accelopt("doctor", "--json")
     assert ended.code == 0, ended.out
-    found = {check["name"]: check for check in ended.object["checks"]}
+    checks = {check["name"]: check for check in ended.object["checks"]}
     assert {"Python", "torch", "triton", "ptxas", "NKI SDK", "ssh", "memory", "settings", "model"} <= set(
-        found
+        checks
     )
-    assert found["torch"]["state"] == found["ptxas"]["state"] == "ok"
-    assert "not made yet" in found["memory"]["found"]
+    assert checks["torch"]["state"] == checks["ptxas"]["state"] == "ok"
+    assert "not made yet" in checks["memory"]["found"]
     assert not (home / "memory.db").exists()
     assert "ptxas" in accelopt("doctor").out
 
@@ -58,10 +58,10 @@ def test_a_gpu_is_named_with_what_was_never_run_on_one(
     program.write_text("#!/bin/sh\necho 'NVIDIA H200, 580.159.03'\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    found = doctor.nvidia()
-    assert found.state == "ok"
-    assert found.found == "NVIDIA H200, 580.159.03; timing on GPUs: not yet run on a GPU"
-    assert "accelopt bench device" in found.fix
+    check = doctor.nvidia()
+    assert check.state == "ok"
+    assert check.found == "NVIDIA H200, 580.159.03; timing on GPUs: not yet run on a GPU"
+    assert "accelopt bench device" in check.fix
 
 
 @pytest.mark.parametrize(

@@ -46,10 +46,10 @@ def test_verify_accepts_the_right_rewrite_alone(accelopt: Command, home: Path, k
     case = KINDS[kind]
     path = case.write(home)
     candidate = path.with_name("candidate.py")
-    given = ["--problem", case.problem, "--original", case.kernel, "--json"]
+    options = ["--problem", case.problem, "--original", case.kernel, "--json"]
     for part, code in ((case.rewrite, 0), (case.fault, 1)):
         candidate.write_text(case.changed(part), encoding="utf-8")
-        ended = accelopt("verify", candidate.relative_to(home), *given)
+        ended = accelopt("verify", candidate.relative_to(home), *options)
         assert ended.code == code, ended.out
         assert ended.object["accepted"] is (code == 0)
         if code:
@@ -134,6 +134,6 @@ def test_a_receipt_holds_all_that_is_needed_to_do_it_again(accelopt: Command, ho
     if case is _IMPORTING:
         candidate = path.with_name("candidate.py")
         candidate.write_text(case.changed(case.rewrite), encoding="utf-8")
-        given = ["--problem", case.problem, "--original", case.kernel, "--json"]
-        receipts.append(accelopt("verify", candidate.relative_to(home), *given).object["receipt"])
+        options = ["--problem", case.problem, "--original", case.kernel, "--json"]
+        receipts.append(accelopt("verify", candidate.relative_to(home), *options).object["receipt"])
     replay(accelopt, home, case, *receipts)

@@ -113,14 +113,14 @@ class Accesses:
             monkeypatch.setattr(module, name, self._watched(name, getattr(module, name)))
 
     def _watched(self, name: str, access: Any) -> Any:
-        def watched(*arguments: Any, **named: Any) -> Any:
+        def watched(*arguments: Any, **keywords: Any) -> Any:
             site = _site(name)
             if site is not None:
                 self.sites[site] = None
                 if self.fails is not None and self.fails[0] == site:
                     make, self.fails = self.fails[1], None
                     raise make(arguments[0] if arguments else None)
-            return access(*arguments, **named)
+            return access(*arguments, **keywords)
 
         return watched
 
@@ -219,9 +219,9 @@ def test_a_text_that_cannot_be_read_is_a_sentence(
 async def _waiting_suggestion(folder: Path) -> str:
     """Put a suggestion for the kernel file into the memory; return its id."""
     (folder / "k.py").write_text(TEXT)
-    asked = replace(request(), file=examine(folder / "k.py", TEXT))
+    search_request = replace(request(), file=examine(folder / "k.py", TEXT))
     with Memory.open(folder / "memory.db") as memory:
-        events = await play([ToyProposer({**WIDE, **FUSED})], memory, search_request=asked)
+        events = await play([ToyProposer({**WIDE, **FUSED})], memory, search_request=search_request)
     return next(event.suggestion.id for event in events if isinstance(event, SuggestionFound))
 
 
@@ -252,9 +252,9 @@ def _fault(ended: Any) -> str:
     """Return what is wrong with how a command ended, "" where nothing is."""
     if ended.code not in (0, 1, 2, 3):
         return f"exit {ended.code}"
-    told = ended.out + ended.err
-    if "internal" in told or "Traceback" in told:
-        return told
+    output = ended.out + ended.err
+    if "internal" in output or "Traceback" in output:
+        return output
     answer = ended.object
     message = answer.get("error", {}).get("message", "") if isinstance(answer, dict) else ""
     if ended.code in (2, 3) and "error" in answer and not message.endswith("."):

@@ -117,7 +117,7 @@ def test_an_unexpected_error_is_not_hidden(accelopt: Command, monkeypatch: pytes
 
 
 @pytest.mark.parametrize(
-    ("text", "shown"),
+    ("text", "output"),
     [
         ("plain\ttext\n", "plain\ttext\n"),
         ("a\x1b[2Jb", "a�[2Jb"),
@@ -126,8 +126,8 @@ def test_an_unexpected_error_is_not_hidden(accelopt: Command, monkeypatch: pytes
         ("é→", "é→"),
     ],
 )
-def test_nothing_moves_the_cursor(text: str, shown: str) -> None:
-    assert printable(text) == shown
+def test_nothing_moves_the_cursor(text: str, output: str) -> None:
+    assert printable(text) == output
 
 
 def test_a_closed_pipe_is_no_error(home: Path) -> None:
@@ -176,13 +176,13 @@ def test_what_an_encoding_lacks_is_escaped(home: Path, encoding: str, options: l
     environment = {**os.environ, "PYTHONIOENCODING": encoding}
     done = subprocess.run(command, capture_output=True, cwd=home, env=environment, check=False)
     assert done.returncode == 2, done.stderr  # no problem says what to run it with
-    said = done.stdout.decode(encoding.partition(":")[0])
+    output = done.stdout.decode(encoding.partition(":")[0])
     if options:
-        found = json.loads(said)
-        assert found["kernels"][0]["name"] == "gr\u00f6\u00dfe"
-        assert os.fsencode(found["file"]) == name
+        report = json.loads(output)
+        assert report["kernels"][0]["name"] == "gr\u00f6\u00dfe"
+        assert os.fsencode(report["file"]) == name
     else:
-        assert "information no-problem" in said
+        assert "information no-problem" in output
 
 
 def test_a_table_that_no_terminal_shows_is_not_cut(

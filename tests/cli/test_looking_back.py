@@ -20,22 +20,24 @@ from accelopt_profiling.examination import examine
 async def searched(home: Path) -> str:
     """A finished search of a toy kernel in the memory; the id of its suggestion."""
     (home / "k.py").write_text(TEXT)
-    asked = replace(request(), file=examine(home / "k.py", TEXT))
+    search_request = replace(request(), file=examine(home / "k.py", TEXT))
     with Memory.open(Path(str(home / "memory.db"))) as memory:
         rules = [ToyProposer({**WIDE, **RAISES})]
-        events = [e async for e in drive(asked, ToyCost(), ToyGate(), memory, "toy", lambda meter: rules)]
+        events = [
+            e async for e in drive(search_request, ToyCost(), ToyGate(), memory, "toy", lambda meter: rules)
+        ]
     return next(e.suggestion.id for e in events if isinstance(e, SuggestionFound))
 
 
 def test_explain(accelopt: Command, home: Path, searched: str) -> None:
-    told = accelopt("explain", searched, "--json").object
-    assert list(told) == ["id", "explanation", "model", "usage"]
-    assert (told["model"], told["usage"]) == (None, {"ledger": []})
-    assert "No model is configured" in told["explanation"]
-    assert "| time | 75-133 us | 52.5-93.1 us | -30 % | estimated |" in told["explanation"]
-    shown = accelopt("explain", searched, "--no-model").out
-    assert "No model was asked" in shown
-    assert "|---" not in shown  # it is rendered
+    explanation = accelopt("explain", searched, "--json").object
+    assert list(explanation) == ["id", "explanation", "model", "usage"]
+    assert (explanation["model"], explanation["usage"]) == (None, {"ledger": []})
+    assert "No model is configured" in explanation["explanation"]
+    assert "| time | 75-133 us | 52.5-93.1 us | -30 % | estimated |" in explanation["explanation"]
+    page = accelopt("explain", searched, "--no-model").out
+    assert "No model was asked" in page
+    assert "|---" not in page  # it is rendered
     assert accelopt("explain", "nothing").code == 1
 
 
@@ -44,11 +46,11 @@ def test_an_explanation_is_wrapped_and_its_diff_is_not(
 ) -> None:
     words, line = "word " * 60, "+" + "x" * 300
     print_markdown(f"# Title\n\n- {words}\n\n````diff\n{line}\n```\n````\n\nlast\n")
-    shown = capsys.readouterr().out
-    assert shown.split().count("word") == 60
-    assert f"\n{line}\n```\n" in shown
-    assert all(len(text) <= 100 for text in shown.splitlines() if "x" not in text)
-    assert shown.rstrip().endswith("last")
+    output = capsys.readouterr().out
+    assert output.split().count("word") == 60
+    assert f"\n{line}\n```\n" in output
+    assert all(len(text) <= 100 for text in output.splitlines() if "x" not in text)
+    assert output.rstrip().endswith("last")
 
 
 def test_runs(accelopt: Command, home: Path, searched: str) -> None:

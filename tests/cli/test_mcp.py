@@ -79,20 +79,20 @@ async def test_what_cannot_be_done_is_said(home: Path) -> None:
 @pytest.mark.slow
 async def test_from_the_profile_to_the_accepted_suggestion(home: Path) -> None:
     (home / "silu.py").write_text(SILU)
-    told: list[str] = []
+    messages: list[str] = []
 
     async def progress(number: float, total: float | None, message: str | None) -> None:
-        told.append(message or "")
+        messages.append(message or "")
 
     async with tools(home) as session:
         profiled = answer(await session.call_tool("profile", {"file": "silu.py"}))
         assert profiled["kernels"][0]["correctness"]["status"] == "passed"
         assert profiled["kernels"][0]["latency"]["known"] == "estimated"
 
-        asked = {"file": "silu.py", "budget": "3"}
-        found = answer(await session.call_tool("optimize", asked, progress_callback=progress))
-        first = found["suggestions"][0]
-        assert any("rule:" in line for line in told)
+        arguments = {"file": "silu.py", "budget": "3"}
+        report = answer(await session.call_tool("optimize", arguments, progress_callback=progress))
+        first = report["suggestions"][0]
+        assert any("rule:" in line for line in messages)
         assert (home / "silu.py").read_text() == SILU
 
         assert answer(await session.call_tool("accept", {"id": first["id"]}))["applied"] is True
@@ -150,7 +150,7 @@ def _profiles(root: Path) -> list[int]:
 
 def _running(root: Path, command: bytes) -> list[int]:
     """The processes that run a command on a file below ``root``."""
-    found = []
+    pids = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             try:
@@ -158,8 +158,8 @@ def _running(root: Path, command: bytes) -> list[int]:
             except OSError:
                 continue
             if command in line and str(root).encode() in line:
-                found.append(int(entry.name))
-    return found
+                pids.append(int(entry.name))
+    return pids
 
 
 def _ended(processes: list[int]) -> None:

@@ -20,14 +20,14 @@ from accelopt_memory.records import Pair, Trap
 @pytest.fixture
 def pair(home: Path) -> Pair:
     """A pair in the memory, with a name that would clear the screen if a terminal believed it."""
-    made = Pair(
+    new_pair = Pair(
         "silu", "nki", "trn1", SILU, FASTER, "slow", "fast", "rule:nki-larger-tiles", "larger\x1b[2J tiles",
         kernel_features(SILU), steps=("rule:nki-larger-tiles",),
     )  # fmt: skip
     with Memory.open(home / "memory.db") as memory:
-        memory.add_pair(made)
+        memory.add_pair(new_pair)
         memory.add_trap(Trap("slow", "c", "trn1", "rule:x", "slower", "3 % slower"))
-    return made
+    return new_pair
 
 
 def test_looking_makes_no_file(accelopt: Command, home: Path) -> None:
@@ -46,17 +46,17 @@ def test_stats_has_exactly_the_agreed_names(accelopt: Command, home: Path, pair:
 
 
 def test_search_finds_and_says_when_it_does_not(accelopt: Command, pair: Pair) -> None:
-    found = accelopt("memory", "search", "COLUMNS", "silu", "--json")
-    assert found.code == 0
-    assert [(hit["kind"], hit["id"]) for hit in found.object["results"]] == [("pair", pair.id)]
+    result = accelopt("memory", "search", "COLUMNS", "silu", "--json")
+    assert result.code == 0
+    assert [(hit["kind"], hit["id"]) for hit in result.object["results"]] == [("pair", pair.id)]
     nothing = accelopt("memory", "search", "absent", "--json")
     assert (nothing.code, nothing.object["results"]) == (1, [])
     assert "\x1b" not in accelopt("memory", "search", "tiles").out
 
 
 def test_show_takes_the_beginning_of_an_id(accelopt: Command, pair: Pair) -> None:
-    shown = accelopt("memory", "show", pair.id[:6], "--json").object
-    assert (shown["kind"], shown["id"], shown["entry"]["fast_text"]) == ("pair", pair.id, FASTER)
+    entry = accelopt("memory", "show", pair.id[:6], "--json").object
+    assert (entry["kind"], entry["id"], entry["entry"]["fast_text"]) == ("pair", pair.id, FASTER)
     text = accelopt("memory", "show", pair.id).out
     assert "+COLUMNS = 512" in text
     assert "\x1b" not in text

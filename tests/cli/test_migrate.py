@@ -27,8 +27,8 @@ def test_a_kernel_is_moved_is_equal_and_profiles(accelopt: Command, home: Path) 
     assert ended.object["cases"][0]["case"] == "the profiled case"
     assert all(case["equal"] for case in ended.object["cases"])
     assert "neuronxcc" not in (home / "silu_nki.py").read_text()
-    found = accelopt("profile", "silu_nki.py", "--json")
-    assert found.object["kernels"][0]["correctness"]["status"] == "passed"
+    profile = accelopt("profile", "silu_nki.py", "--json")
+    assert profile.object["kernels"][0]["correctness"]["status"] == "passed"
     assert accelopt("migrate", "silu.py").code == 2
 
 

@@ -26,10 +26,10 @@ def consents(home: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_agreeing_and_withdrawing(accelopt: Command, home: Path, consents: Path) -> None:
     assert accelopt("model").code == 1
     (home / "user.toml").write_text(USER)
-    shown = accelopt("model")
-    assert shown.code == 1
-    assert "the whole file that holds the kernel" in shown.err
-    assert "https://models.example.org/v1" in shown.err
+    answer = accelopt("model")
+    assert answer.code == 1
+    assert "the whole file that holds the kernel" in answer.err
+    assert "https://models.example.org/v1" in answer.err
     assert accelopt("model", "--json").object["agreed"] is False
     assert accelopt("model", "agree").code == 0
     assert json.loads(consents.read_text())["agreed"][0]["workspace"] == str(home)
@@ -62,9 +62,14 @@ def test_a_search_ends_with_the_ledger(accelopt: Command, home: Path) -> None:
 
 def test_prices_and_what_is_shown_come_from_the_settings(capsys: pytest.CaptureFixture[str]) -> None:
     flags = {"model.base_url": "http://localhost/v1", "model.model": "m", "model.share": "kernel"}
-    found = configured_model(load_settings(flags={**flags, "model.price_in": 2.0, "model.price_out": 8.0}))
-    assert found is not None
-    assert (found.share, found.price_in, found.price_out, found.price_cached) == ("kernel", 2.0, 8.0, None)
+    settings = configured_model(load_settings(flags={**flags, "model.price_in": 2.0, "model.price_out": 8.0}))
+    assert settings is not None
+    assert (settings.share, settings.price_in, settings.price_out, settings.price_cached) == (
+        "kernel",
+        2.0,
+        8.0,
+        None,
+    )
     unpriced = configured_model(load_settings(flags=flags))
     assert unpriced is not None
     assert unpriced.money(10, 10) is None

@@ -23,8 +23,8 @@ def searched(accelopt: Command, home: Path) -> dict[str, object]:
     (home / "silu.py").write_text(SILU)
     ended = accelopt("optimize", "silu.py", "--no-model", "--budget", "3", "--json")
     assert ended.code == 0, ended.err
-    found: dict[str, object] = ended.object
-    return found
+    report: dict[str, object] = ended.object
+    return report
 
 
 @pytest.mark.slow
@@ -46,14 +46,18 @@ def test_from_the_search_to_the_memory(accelopt: Command, home: Path, searched: 
 
     edited = "# a line added meanwhile\n" + SILU
     (home / "silu.py").write_text(edited)
-    taken = accelopt("accept", first["id"], "--json")
-    assert taken.code == 0, taken.err
-    assert taken.object["applied"] is True
+    acceptance = accelopt("accept", first["id"], "--json")
+    assert acceptance.code == 0, acceptance.err
+    assert acceptance.object["applied"] is True
     changed = (home / "silu.py").read_text()
     assert changed != edited
     assert changed.startswith("# a line added meanwhile\n")
     again = accelopt("accept", first["id"], "--json")
-    assert (again.code, again.object["applied"], again.object["pair"]) == (0, False, taken.object["pair"])
+    assert (again.code, again.object["applied"], again.object["pair"]) == (
+        0,
+        False,
+        acceptance.object["pair"],
+    )
     stats = accelopt("memory", "stats", "--json").object
     assert (stats["pairs"], stats["runs"]) == (1, 1)
     assert stats["receipts"] >= 1
@@ -146,11 +150,11 @@ def test_budgets(text: str | None, expected: tuple[int, float, int]) -> None:
 
 def test_a_model_is_asked_only_when_configured(home: Path) -> None:
     assert configured_model(load_settings()) is None
-    found = configured_model(
+    settings = configured_model(
         load_settings(flags={"model.base_url": "http://localhost/v1", "model.model": "m"})
     )
-    assert found is not None
-    assert (found.base_url, found.model, found.key_variable) == (
+    assert settings is not None
+    assert (settings.base_url, settings.model, settings.key_variable) == (
         "http://localhost/v1",
         "m",
         "ACCELOPT_MODEL_KEY",

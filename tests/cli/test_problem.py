@@ -17,10 +17,10 @@ def test_the_problem_that_is_written_is_the_one_that_is_used(accelopt: Command, 
     ended = accelopt("problem", "silu.py", "--json")
     assert ended.code == 0
     assert (ended.object["path"], ended.object["kernel"]) == ("silu_problem.py", "silu")
-    found = accelopt("profile", "silu.py", "--json")
-    assert found.code == 0, found.err
-    assert found.object["kernels"][0]["correctness"]["status"] == "not checked"
-    assert found.object["kernels"][0]["latency"]["us"] > 0
+    profile = accelopt("profile", "silu.py", "--json")
+    assert profile.code == 0, profile.err
+    assert profile.object["kernels"][0]["correctness"]["status"] == "not checked"
+    assert profile.object["kernels"][0]["latency"]["us"] > 0
 
 
 def test_what_is_there_is_not_overwritten(accelopt: Command, home: Path) -> None:

@@ -158,8 +158,8 @@ def test_what_goes_wrong_with_inferred_arguments_is_no_error_of_the_kernel(
     assert "Give real values" in outside["message"]
     accelopt("problem", "k.py")
     problem = home / "k_problem.py"
-    for said, severity in ((problem.read_text("utf-8"), "information"), ("", "error")):
-        text = said or problem.read_text("utf-8").replace("inferred = True", "")
+    for problem_text, severity in ((problem.read_text("utf-8"), "information"), ("", "error")):
+        text = problem_text or problem.read_text("utf-8").replace("inferred = True", "")
         problem.write_text(text, encoding="utf-8")
         (kernel,) = accelopt("profile", "k.py", "--target", "h100", "--json").object["kernels"]
         assert [f["severity"] for f in kernel["findings"] if f["code"] == "out-of-bounds"] == [severity]

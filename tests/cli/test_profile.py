@@ -28,9 +28,9 @@ def test_profile_prints_what_was_agreed_and_replay_agrees(accelopt: Command, hom
     (home / "silu.py").write_text(SILU)
     ended = accelopt("profile", "silu.py", "--json")
     assert ended.code == 0, ended.err
-    found = ended.object
-    assert found["file"] == "silu.py"
-    (kernel,) = found["kernels"]
+    report = ended.object
+    assert report["file"] == "silu.py"
+    (kernel,) = report["kernels"]
     assert list(kernel) == KERNEL
     assert (kernel["name"], kernel["line"], kernel["dialect"]) == ("silu", 10, "nki")
     assert (kernel["target"], kernel["host"]) == ("trn1", "local")
@@ -284,14 +284,14 @@ MINIMAL = '{"name": "k", "line": 1, "dialect": "nki", "target": "trn1"}'
 @pytest.mark.slow
 def test_a_file_in_latin_1_is_profiled_and_keeps_its_encoding(accelopt: Command, home: Path) -> None:
     path = home / "silu.py"
-    said = "# -*- coding: latin-1 -*-\nNAME = 'caf\xe9'\nassert len(NAME) == 4\n"
-    path.write_bytes(said.encode("latin-1") + SILU.encode())
+    header = "# -*- coding: latin-1 -*-\nNAME = 'caf\xe9'\nassert len(NAME) == 4\n"
+    path.write_bytes(header.encode("latin-1") + SILU.encode())
     (kernel,) = accelopt("profile", "silu.py", "--json").object["kernels"]
     assert kernel["correctness"]["status"] == "passed"
     verdict = accelopt("verify", "silu.py", "--problem", "silu.py", "--json").object
     assert verdict["accepted"], verdict
-    found = accelopt("optimize", "silu.py", "--no-model", "--budget", "candidates=3", "--json")
-    best = found.object["suggestions"][0]
+    result = accelopt("optimize", "silu.py", "--no-model", "--budget", "candidates=3", "--json")
+    best = result.object["suggestions"][0]
     assert accelopt("accept", best["id"]).code == 0
-    assert path.read_bytes().startswith(said.encode("latin-1"))
-    assert path.read_bytes() != said.encode("latin-1") + SILU.encode()
+    assert path.read_bytes().startswith(header.encode("latin-1"))
+    assert path.read_bytes() != header.encode("latin-1") + SILU.encode()

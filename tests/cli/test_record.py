@@ -84,11 +84,11 @@ def checkout(home: Path) -> Path:
 def test_what_a_test_launches_is_profiled_and_checked(accelopt: Command, checkout: Path) -> None:
     ended = accelopt("record", "--json", "--max-shapes", "3", "--", "pytest", "-q", "-p", "no:cacheprovider")
     assert ended.code == 0, ended.err
-    told = ended.object
-    assert told["exit"] == 0, "the tests' own checks hold: every launch was interpreted"
-    assert told["interpreted"] == 4
-    assert told["passed_over"] == 1
-    (file,) = told["files"]
+    report = ended.object
+    assert report["exit"] == 0, "the tests' own checks hold: every launch was interpreted"
+    assert report["interpreted"] == 4
+    assert report["passed_over"] == 1
+    (file,) = report["files"]
     assert file["kernels"] == {"take_kernel": 3, "add_kernel": 1}
     recording = json.loads(Path(file["recording"]).read_text(encoding="utf-8"))
     assert [c["entry"] for c in recording["calls"]] == ["take", "take", "add_kernel", "take"]

@@ -59,11 +59,11 @@ def test_a_report_tells_what_profile_tells(accelopt: Command, home: Path) -> Non
     ended = accelopt("report", "silu.py", "wrong.py", "-o", "out.html", "--json")
     assert ended.code == 1, "one of the results is wrong"
     assert ended.object == {"path": "out.html", "files": 2, "kernels": 2}
-    shown = read((home / "out.html").read_text()).text
-    assert "est. " in shown
-    assert "Result: passed" in shown
-    assert "Result: failed" in shown
-    assert "nl.load(x[i * 128 + rows" in shown
+    text = read((home / "out.html").read_text()).text
+    assert "est. " in text
+    assert "Result: passed" in text
+    assert "Result: failed" in text
+    assert "nl.load(x[i * 128 + rows" in text
     unwritable = accelopt("report", "silu.py", "-o", "absent/out.html")
     assert unwritable.code == 2
 

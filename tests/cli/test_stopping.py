@@ -68,10 +68,10 @@ def test_a_budget_of_seconds_is_kept(home: Path) -> None:
     search = started(home, "seconds=15")
     out, err = search.communicate(timeout=120)
     assert time.monotonic() - began < 15 + PROMISE
-    found = json.loads(out)
-    assert search.returncode == (0 if found["suggestions"] else 1), err
-    assert "the time of 15 s is used up" in found["stopped"]["reason"]
-    assert found["stopped"]["continue"].endswith("--budget seconds=15 --resume")
+    report = json.loads(out)
+    assert search.returncode == (0 if report["suggestions"] else 1), err
+    assert "the time of 15 s is used up" in report["stopped"]["reason"]
+    assert report["stopped"]["continue"].endswith("--budget seconds=15 --resume")
 
 
 @pytest.mark.slow
@@ -80,34 +80,36 @@ def test_a_budget_of_seconds_is_kept(home: Path) -> None:
 def test_a_signal_ends_a_search_as_its_budget_does(home: Path, number: signal.Signals, after: str) -> None:
     search = started(home, "minutes=30")
     assert search.stderr is not None
-    told: list[str] = []
+    lines: list[str] = []
     for line in search.stderr:
-        told.append(line)
+        lines.append(line)
         if after in line:
             break
     began = time.monotonic()
     os.killpg(search.pid, number)  # as a terminal does: the worker gets it too
     out, err = search.communicate(timeout=120)
     assert time.monotonic() - began < PROMISE
-    found = json.loads(out)
+    report = json.loads(out)
     assert search.returncode == 130
-    assert "interrupted" in found["stopped"]["reason"]
-    assert found["tried"] == sum(" rule:" in line or " memory:" in line for line in told if line[:4].strip())
-    faster = {v["text"] for v in found["stopped"]["unchecked"]}
-    assert len(faster) + len(found["suggestions"]) >= (after == "faster, unchecked")
+    assert "interrupted" in report["stopped"]["reason"]
+    assert report["tried"] == sum(
+        " rule:" in line or " memory:" in line for line in lines if line[:4].strip()
+    )
+    faster = {v["text"] for v in report["stopped"]["unchecked"]}
+    assert len(faster) + len(report["suggestions"]) >= (after == "faster, unchecked")
     assert "To continue: accelopt optimize histogram.py" in err
 
 
 @pytest.mark.parametrize(
-    ("asked", "again"),
+    ("arguments", "again"),
     [
         (["optimize", "k.py"], "accelopt optimize k.py --resume"),
         (["optimize", "--resume", "a b.py"], "accelopt optimize 'a b.py' --resume"),
         (["optimize", "--json", "--", "-k.py"], "accelopt optimize --json --resume -- -k.py"),
     ],
 )
-def test_the_command_that_continues(asked: list[str], again: str) -> None:
-    assert continuing(asked) == again
+def test_the_command_that_continues(arguments: list[str], again: str) -> None:
+    assert continuing(arguments) == again
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

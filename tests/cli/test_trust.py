@@ -28,8 +28,12 @@ def test_a_projects_python_does_not_run_before_it_is_approved(accelopt: Command,
     assert f"{home}/tools/python" in ended.err
     assert not ran.exists()
     assert not beside.exists()
-    shown = accelopt("trust", "--show", "--json")
-    assert (shown.code, shown.object["trusted"], list(shown.object["unapproved"])) == (1, False, ["python"])
+    report = accelopt("trust", "--show", "--json")
+    assert (report.code, report.object["trusted"], list(report.object["unapproved"])) == (
+        1,
+        False,
+        ["python"],
+    )
     assert accelopt("trust").code == 2, "nobody is there to ask"
     approved = accelopt("trust", "--yes", "--json")
     assert (approved.code, approved.object["trusted"], approved.object["unapproved"]) == (0, True, {})

@@ -105,13 +105,17 @@ def test_it_has_no_time_and_the_gate_refuses_it(name: str, accelopt: Command) ->
     kernel = KERNELS[name]
     Path("k.py").write_text(kernel.text)
     profiled = accelopt("profile", "k.py", "--target", kernel.target, "--json")
-    (shown,) = profiled.object["kernels"]
+    (kernel_report,) = profiled.object["kernels"]
     assert profiled.code == 1
-    assert (shown["latency"]["us"], shown["latency"]["known"]) == (None, "not measured")
-    assert (shown["percent_of_peak"], shown["bound"], shown["launchable"]["status"]) == (None, None, "no")
-    errors = [(f["code"], f["line"]) for f in shown["findings"] if f["severity"] == "error"]
+    assert (kernel_report["latency"]["us"], kernel_report["latency"]["known"]) == (None, "not measured")
+    assert (
+        kernel_report["percent_of_peak"],
+        kernel_report["bound"],
+        kernel_report["launchable"]["status"],
+    ) == (None, None, "no")
+    errors = [(f["code"], f["line"]) for f in kernel_report["findings"] if f["severity"] == "error"]
     assert errors[0] == (kernel.code, kernel.line)
-    assert kernel.message in next(f["message"] for f in shown["findings"] if f["severity"] == "error")
+    assert kernel.message in next(f["message"] for f in kernel_report["findings"] if f["severity"] == "error")
     checked = accelopt("verify", "k.py", "--problem", "k.py", "--target", kernel.target, "--json")
     assert checked.code == 1
     assert kernel.message in " ".join(r["message"] for r in checked.object["reasons"])
@@ -169,8 +173,8 @@ async def test_a_coding_agent_is_told(home: Path) -> None:
     (home / "k.py").write_text(kernel.text)
     async with tools(home) as session:
         arguments: dict[str, Any] = {"file": "k.py", "target": kernel.target}
-        shown = answer(await session.call_tool("profile", arguments))["kernels"][0]
-        assert (shown["latency"]["us"], shown["launchable"]["status"]) == (None, "no")
+        kernel_report = answer(await session.call_tool("profile", arguments))["kernels"][0]
+        assert (kernel_report["latency"]["us"], kernel_report["launchable"]["status"]) == (None, "no")
         arguments = {"candidate": "k.py", "problem": "k.py", "target": kernel.target}
         checked = answer(await session.call_tool("verify", arguments))
     assert checked["accepted"] is False

@@ -64,16 +64,18 @@ class Followed:
         finally:
             await service.close()
 
-    async def until(self, wanted: dict[str, str]) -> None:
-        """Wait until the correctness shown per file name is ``wanted``."""
+    async def until(self, expected: dict[str, str]) -> None:
+        """Wait until the correctness shown per file name is ``expected``."""
 
         async def wait() -> None:
             while True:
-                shown = {Path(m.file).name: m for m in self.watcher.shown()}
-                found = {
-                    n: m.kernels[0].correctness.status for n, m in shown.items() if m.complete and m.kernels
+                measurements = {Path(m.file).name: m for m in self.watcher.shown()}
+                statuses = {
+                    n: m.kernels[0].correctness.status
+                    for n, m in measurements.items()
+                    if m.complete and m.kernels
                 }
-                if found == wanted and set(shown) == set(wanted):
+                if statuses == expected and set(measurements) == set(expected):
                     return
                 self._changed.clear()
                 await self._changed.wait()

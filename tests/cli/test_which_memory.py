@@ -31,9 +31,9 @@ def ids(accelopt: Command, home: Path, monkeypatch: pytest.MonkeyPatch) -> Ids:
     assert accelopt("trust", project, "--yes").code == 0
     settings = settings_for(project / "k.py")
     assert settings.memory_project == project.resolve()
-    asked = replace(request(), file=examine(project / "k.py", TEXT, project_root=project))
+    search_request = replace(request(), file=examine(project / "k.py", TEXT, project_root=project))
     with Memory.open(settings.memory_path, project=project) as memory:
-        events = asyncio.run(play([ToyProposer(WIDE)], memory, asked))
+        events = asyncio.run(play([ToyProposer(WIDE)], memory, search_request))
         (suggestion,) = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
         (run,) = memory.run_log.runs()
         receipt = next(full for kind, full in memory.entries(suggestion.gate.receipt) if kind == "receipt")

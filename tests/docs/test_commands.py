@@ -37,16 +37,18 @@ def test_every_command_stands_in_a_block_that_is_run_or_says_what_it_needs(page:
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_what_a_workflow_does_is_run_by_the_page_too(page: Path) -> None:
     run = {command for block in blocks(page) if block.runs for command, _ in commands(block)}
-    shown = [line for block in blocks(page) if block.language == "yaml" for line in block.text.splitlines()]
-    steps = [line.partition("- run:")[2].strip() for line in shown if "accelopt " in line]
+    yaml_lines = [
+        line for block in blocks(page) if block.language == "yaml" for line in block.text.splitlines()
+    ]
+    steps = [line.partition("- run:")[2].strip() for line in yaml_lines if "accelopt " in line]
     assert set(steps) <= run
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)
 def test_packages_are_installed_within_the_bounds_of_the_project(page: Path) -> None:
     """``pip install torch triton`` takes versions that nobody has tried."""
-    shown = re.findall(r"(?:pip|uv tool|uv) install ([^#\n]*)", page.read_text(encoding="utf-8"))
-    assert [line for line in shown if re.search(r"(?:^| )(?:torch|triton)(?: |$)", line)] == []
+    installs = re.findall(r"(?:pip|uv tool|uv) install ([^#\n]*)", page.read_text(encoding="utf-8"))
+    assert [line for line in installs if re.search(r"(?:^| )(?:torch|triton)(?: |$)", line)] == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.stem)

@@ -47,8 +47,8 @@ def name(document: Path) -> str:
 
 def spelled_out(path: str) -> list[str]:
     """``a/{b,c}.py`` as two paths."""
-    found = re.fullmatch(r"(.*)\{(.*)\}(.*)", path)
-    return [f"{found[1]}{one}{found[3]}" for one in found[2].split(",")] if found else [path]
+    match = re.fullmatch(r"(.*)\{(.*)\}(.*)", path)
+    return [f"{match[1]}{one}{match[3]}" for one in match[2].split(",")] if match else [path]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=name)
@@ -56,10 +56,10 @@ def test_the_files_that_a_document_names_exist(document: Path) -> None:
     prose = re.sub(r"^```.*?^```$", "", read(document), flags=re.MULTILINE | re.DOTALL)
     links = [link for link in re.findall(r"\]\(([^)#:]+)", prose) if not link.startswith("http")]
     assert [link for link in links if not (document.parent / link).exists()] == []
-    named = re.findall(r"`([\w.-]+/[\w./{},*-]+)`", read(document))
+    paths = re.findall(r"`([\w.-]+/[\w./{},*-]+)`", read(document))
     ours = [
         path
-        for path in named
+        for path in paths
         if path.partition("/")[0] in OURS and not path.startswith(("window/", "accelopt/"))
     ]
     # Of files with any name, which a person or a command is going to write, only the folder has to be there.
@@ -88,18 +88,18 @@ def test_the_make_targets_that_documents_name_exist() -> None:
         f"bench-{name}" for name in re.findall(r"^BENCHES := (.*)", makefile, re.MULTILINE)[0].split()
     }
     for document in DOCUMENTS:
-        named = re.findall(r"(?:`|^\$ )make ([a-z]+(?:-[a-z]+)*)", read(document), re.MULTILINE)
-        assert set(named) <= targets, document
+        mentions = re.findall(r"(?:`|^\$ )make ([a-z]+(?:-[a-z]+)*)", read(document), re.MULTILINE)
+        assert set(mentions) <= targets, document
 
 
 def commands() -> list[str]:
     """The lines of the documents' code blocks that call ``accelopt``, and the calls between backticks."""
-    found: list[str] = []
+    lines: list[str] = []
     for document in DOCUMENTS:
         for block in re.findall(r"^```\w*\n(.*?)^```", read(document), re.MULTILINE | re.DOTALL):
-            found += re.findall(r"^(?:\$ )?(accelopt [a-z][^\n]*)$", block, re.MULTILINE)
-        found += re.findall(r"`(accelopt [a-z][^`\n]*)`", read(document))
-    return sorted(set(found))
+            lines += re.findall(r"^(?:\$ )?(accelopt [a-z][^\n]*)$", block, re.MULTILINE)
+        lines += re.findall(r"`(accelopt [a-z][^`\n]*)`", read(document))
+    return sorted(set(lines))
 
 
 @pytest.mark.parametrize("line", commands())
@@ -108,11 +108,11 @@ def test_a_command_that_a_document_names_exists_with_its_options(line: str) -> N
     command: click.Command = accelopt
     context = click.Context(command, info_name="accelopt")
     while isinstance(command, click.Group) and words and not words[0].startswith("-"):
-        found = command.get_command(context, words.pop(0))
-        assert found is not None, line
-        command, context = found, click.Context(found, parent=context, info_name=found.name)
-    known = {
+        subcommand = command.get_command(context, words.pop(0))
+        assert subcommand is not None, line
+        command, context = subcommand, click.Context(subcommand, parent=context, info_name=subcommand.name)
+    options = {
         option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    asked = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
-    assert asked <= known | {"--help", "-h", "--version"}
+    used_options = {word.partition("=")[0] for word in words if re.match(r"--?[a-z]", word)}
+    assert used_options <= options | {"--help", "-h", "--version"}

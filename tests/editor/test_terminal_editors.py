@@ -46,21 +46,21 @@ def pairs(work: Path) -> int:
 def test_neovim(work):
     before = (work / "nki_silu.py").read_text()
     nvim = Path(sys.executable).parent / "nvim"
-    seen = drive(
+    state = drive(
         [str(nvim), "--headless", "-u", "NONE", "-i", "NONE", "-l", str(HERE / "neovim/drive.lua")], work
     )
-    assert seen["diagnostic"] == "syntax-error"
-    assert "est." in seen["lens"]
-    assert "trn1" in seen["lens"]
-    assert seen["hover"]
-    assert seen["hints"] > 0
+    assert state["diagnostic"] == "syntax-error"
+    assert "est." in state["lens"]
+    assert "trn1" in state["lens"]
+    assert state["hover"]
+    assert state["hints"] > 0
     assert (work / "nki_silu.py").read_text() != before
     assert pairs(work) == 1
 
 
 def test_emacs(work):
     before = (work / "nki_silu.py").read_text()
-    seen = drive(["emacs", "--batch", "-l", str(HERE / "emacs/drive.el")], work)
-    assert "parse" in seen["diagnostic"]
+    state = drive(["emacs", "--batch", "-l", str(HERE / "emacs/drive.el")], work)
+    assert "parse" in state["diagnostic"]
     assert (work / "nki_silu.py").read_text() != before
     assert pairs(work) == 1

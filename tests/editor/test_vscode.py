@@ -75,26 +75,26 @@ def test_save_profile_optimize_accept(tmp_path):
     before = (workspace / "nki_silu.py").read_text()
     workbench.start()
     try:
-        seen = drive(workbench.url, "drive.mjs")
+        state = drive(workbench.url, "drive.mjs")
     finally:
         workbench.stop()
-    assert "est." in seen["lens"]
-    assert "trn1" in seen["lens"]
-    assert "checked faster" in seen["offer"]
-    assert "tried" in seen["progress"]
-    assert len(seen["versions"]) >= 2  # how many depends on which candidate is judged first
-    assert f"silu: {len(seen['versions'])} suggestions" in seen["announced"]
-    assert "silu: " in seen["title"]
-    assert "The gate accepted it" in seen["explanation"]
-    assert "executed" in seen["explanation"]
+    assert "est." in state["lens"]
+    assert "trn1" in state["lens"]
+    assert "checked faster" in state["offer"]
+    assert "tried" in state["progress"]
+    assert len(state["versions"]) >= 2  # how many depends on which candidate is judged first
+    assert f"silu: {len(state['versions'])} suggestions" in state["announced"]
+    assert "silu: " in state["title"]
+    assert "The gate accepted it" in state["explanation"]
+    assert "executed" in state["explanation"]
     after = (workspace / "nki_silu.py").read_text()
     assert after != before, "the accepted version is not on disk"
-    assert "not now" in seen["rejection"]
-    assert "| `" in seen["alike"] or "accepted" in seen["alike"]
-    assert "There is none" in seen["searched"]
+    assert "not now" in state["rejection"]
+    assert "| `" in state["alike"] or "accepted" in state["alike"]
+    assert "There is none" in state["searched"]
     stats = memory_stats(database)
     assert (stats["pairs"], stats["rejected"]) == (1, 1)
-    assert seen["outside"] == [], "the workbench asked for something outside this machine"
+    assert state["outside"] == [], "the workbench asked for something outside this machine"
 
 
 def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
@@ -115,12 +115,12 @@ def test_nothing_of_an_untrusted_workspace_is_run(tmp_path):
     workbench.install_extension()
     workbench.start()
     try:
-        seen = drive(workbench.url, "restricted.mjs")
+        state = drive(workbench.url, "restricted.mjs")
     finally:
         workbench.stop()
-    assert "not trusted" in seen["lens"]
-    assert seen["afterSave"] == seen["lens"]
-    assert "est." in seen["trusted"]
+    assert "not trusted" in state["lens"]
+    assert state["afterSave"] == state["lens"]
+    assert "est." in state["trusted"]
     assert not ran.exists(), ran.read_text()
 
 
@@ -140,20 +140,20 @@ def test_a_model_that_the_editor_lends(tmp_path):
     workbench.install_extension(packed(Path(__file__).parent / "vscode/lender", tmp_path / "lender.vsix"))
     workbench.start()
     try:
-        seen = drive(workbench.url, "lent.mjs")
+        state = drive(workbench.url, "lent.mjs")
     finally:
         workbench.stop()
-    assert "the whole file" in seen["question"]
-    assert "model call" in seen["end"]
-    assert any("written by the model toy/tidy" in version for version in seen["versions"]), seen["versions"]
+    assert "the whole file" in state["question"]
+    assert "model call" in state["end"]
+    assert any("written by the model toy/tidy" in version for version in state["versions"]), state["versions"]
     assert "the models of the editor" in consents.read_text()
-    assert "It issues fewer instructions." in seen["explanation"]
-    assert "1 model call" in seen["explanation"]
-    assert "tried" in seen["interrupted"]
-    assert seen["searches"].count("double on trn1") == 2, (
+    assert "It issues fewer instructions." in state["explanation"]
+    assert "1 model call" in state["explanation"]
+    assert "tried" in state["interrupted"]
+    assert state["searches"].count("double on trn1") == 2, (
         "the run that was interrupted, and the one that went on"
     )
-    assert "-    result = nl.add(twice, 0.0)" in seen["explanation"]
+    assert "-    result = nl.add(twice, 0.0)" in state["explanation"]
 
 
 def test_a_persons_change_is_remembered_and_forgotten(tmp_path):
@@ -170,14 +170,14 @@ def test_a_persons_change_is_remembered_and_forgotten(tmp_path):
     workbench.install_extension()
     workbench.start()
     try:
-        seen = drive(workbench.url, "memory.mjs")
+        state = drive(workbench.url, "memory.mjs")
     finally:
         workbench.stop()
-    assert "faster than last save" in seen["faster"]
-    assert "A change to double by a person" in seen["page"]
-    assert "-    first = nl.add(once, 0.0)" in seen["page"]
-    assert seen["forgotten"].startswith("Forgot the pair")
-    assert "2 checked faster versions" in seen["again"], (
+    assert "faster than last save" in state["faster"]
+    assert "A change to double by a person" in state["page"]
+    assert "-    first = nl.add(once, 0.0)" in state["page"]
+    assert state["forgotten"].startswith("Forgot the pair")
+    assert "2 checked faster versions" in state["again"], (
         "an accepted version that was undone is offered again"
     )
     assert memory_stats(database)["pairs"] == 0

@@ -124,13 +124,15 @@ def test_a_file_that_does_not_parse_says_where() -> None:
 
 
 def test_a_result_that_is_being_checked_says_so() -> None:
-    shown = result(estimate(911), stage="compiled", correctness=Correctness())
-    assert result_title(STATE, KernelState(KERNEL, shown), "trn1", True).endswith(" · checking the result...")
+    kernel_result = result(estimate(911), stage="compiled", correctness=Correctness())
+    assert result_title(STATE, KernelState(KERNEL, kernel_result), "trn1", True).endswith(
+        " · checking the result..."
+    )
 
 
 def test_a_kernel_bound_by_latency_says_what_waits_for_what() -> None:
-    shown = result(estimate(911), bound="latency", waiting="VectorE waits for line 16 (ScalarE)")
-    assert wording.headline(shown).endswith("latency bound (VectorE waits for line 16 (ScalarE))")
+    kernel_result = result(estimate(911), bound="latency", waiting="VectorE waits for line 16 (ScalarE)")
+    assert wording.headline(kernel_result).endswith("latency bound (VectorE waits for line 16 (ScalarE))")
 
 
 @pytest.mark.parametrize(
@@ -158,10 +160,12 @@ def test_a_hint_has_room_for_the_cause_the_time_and_the_share() -> None:
 
 
 def test_a_hover_ends_what_it_says_of_the_result_with_a_full_stop() -> None:
-    shown = result(estimate(911), correctness=Correctness("passed", "relative L2 error 4e-07", 4096, 4096))
-    said = hover(replace(STATE, kernels=(KernelState(KERNEL, shown),)), KERNEL.line, markdown=True)
-    assert said is not None
-    assert "reference (all 4,096 elements compared). Relative L2 error 4e-07.\n" in said
+    kernel_result = result(
+        estimate(911), correctness=Correctness("passed", "relative L2 error 4e-07", 4096, 4096)
+    )
+    text = hover(replace(STATE, kernels=(KernelState(KERNEL, kernel_result),)), KERNEL.line, markdown=True)
+    assert text is not None
+    assert "reference (all 4,096 elements compared). Relative L2 error 4e-07.\n" in text
 
 
 @pytest.mark.parametrize(
@@ -223,18 +227,27 @@ def test_a_slower_version_is_a_warning_and_noise_is_none() -> None:
 
 
 def test_what_a_run_found_is_old_after_an_edit_but_a_missing_problem_is_not() -> None:
-    found = (Finding("no-problem", 3, "information", "None."), Finding("timeout", 3, "error", "Too long."))
-    state = replace(STATE, kernels=(KernelState(KERNEL, touched=True),), run_findings=found)
-    said = {f.code: f for f in findings(state)}
-    assert said["no-problem"].message == "None."
-    assert (said["timeout"].severity, said["timeout"].message) == ("hint", "Before this edit: Too long.")
+    run_findings = (
+        Finding("no-problem", 3, "information", "None."),
+        Finding("timeout", 3, "error", "Too long."),
+    )
+    state = replace(STATE, kernels=(KernelState(KERNEL, touched=True),), run_findings=run_findings)
+    by_code = {f.code: f for f in findings(state)}
+    assert by_code["no-problem"].message == "None."
+    assert (by_code["timeout"].severity, by_code["timeout"].message) == (
+        "hint",
+        "Before this edit: Too long.",
+    )
 
 
 def test_thousands_of_findings_are_counted() -> None:
-    found = tuple(Finding("masked-lanes", i, "hint", f"{i}") for i in range(1, 1001))
-    said = findings(replace(STATE, run_findings=found))
-    assert len(said) == MOST + 1
-    assert (said[-1].code, said[-1].message) == ("more-findings", "900 more findings are not shown.")
+    run_findings = tuple(Finding("masked-lanes", i, "hint", f"{i}") for i in range(1, 1001))
+    diagnostics = findings(replace(STATE, run_findings=run_findings))
+    assert len(diagnostics) == MOST + 1
+    assert (diagnostics[-1].code, diagnostics[-1].message) == (
+        "more-findings",
+        "900 more findings are not shown.",
+    )
 
 
 def test_a_result_for_inferred_arguments_says_so() -> None:
@@ -245,26 +258,26 @@ def test_a_result_for_inferred_arguments_says_so() -> None:
 
 
 def test_why_there_is_no_time_comes_before_what_was_inferred() -> None:
-    said = [
+    reasons = [
         Finding("inferred-problem", 3, "information", "The arguments were inferred."),
         Finding("unsupported", 5, "information", "Not emulated: the inline assembly `cvt`."),
     ]
-    assert wording.stop_reason(result(Latency(None), findings=said)) == "cannot run here, line 5"
-    assert wording.stop_reason(result(Latency(None), findings=said[:1])) == "inferred arguments"
+    assert wording.stop_reason(result(Latency(None), findings=reasons)) == "cannot run here, line 5"
+    assert wording.stop_reason(result(Latency(None), findings=reasons[:1])) == "inferred arguments"
 
 
 def test_the_gravest_findings_are_those_that_are_shown() -> None:
     hints = tuple(Finding("masked-lanes", i, "hint", f"{i}") for i in range(1, MOST + 50))
     error = Finding("wrong-result", 5000, "error", "Wrong.")
     warning = Finding("spill", 4000, "warning", "It spills.")
-    said = findings(replace(STATE, run_findings=(*hints, error, warning)))
-    assert [f.code for f in said[-3:]] == ["spill", "wrong-result", "more-findings"]
-    assert [f.line for f in said] == sorted(f.line for f in said)
-    assert said[-1].message == "51 more findings are not shown."
+    diagnostics = findings(replace(STATE, run_findings=(*hints, error, warning)))
+    assert [f.code for f in diagnostics[-3:]] == ["spill", "wrong-result", "more-findings"]
+    assert [f.line for f in diagnostics] == sorted(f.line for f in diagnostics)
+    assert diagnostics[-1].message == "51 more findings are not shown."
 
 
 @pytest.mark.parametrize("code", ["no-problem", "inferred-problem"])
 def test_a_file_whose_last_kernel_was_deleted_still_has_its_actions(code: str) -> None:
-    said = Finding(code, 3, "information", "It is so.")
-    state = replace(STATE, kernels=(), run_findings=(said,))
+    finding = Finding(code, 3, "information", "It is so.")
+    state = replace(STATE, kernels=(), run_findings=(finding,))
     assert [a.command for a in actions(state, 1, 1, [])] == []

@@ -65,8 +65,8 @@ def test_what_was_reported_as_saved_survives_a_kill(path: Path) -> None:
     assert child.wait() == -signal.SIGKILL
     child.stdout.close()
     with Memory.open(path) as memory:
-        kept = {trap.id for trap in memory.traps("h")}
-        assert {trap for trap, _ in reported if len(trap) == 16} <= kept
+        ids = {trap.id for trap in memory.traps("h")}
+        assert {trap for trap, _ in reported if len(trap) == 16} <= ids
         assert len(memory.run_log.events(run)) >= len(reported) - 1
         assert [r.id for r in memory.run_log.runs(status="running")] == [run], "a resumed search finds it"
         memory.add_trap(Trap("h", "after", "trn1", "rule:x", "slower"))
@@ -132,6 +132,6 @@ def test_a_file_deleted_while_it_is_open_does_not_swallow_what_is_saved(
     memory.add_pair(make_pair(0))
     for file in path.parent.iterdir():
         file.unlink()
-    kept = memory.add_pair(make_pair(1))
+    pair_id = memory.add_pair(make_pair(1))
     with Memory.open(path, read_only=True) as other:
-        assert [pair.id for pair in other.pairs()] == [kept]
+        assert [pair.id for pair in other.pairs()] == [pair_id]

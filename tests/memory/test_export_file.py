@@ -59,8 +59,8 @@ def test_without_sources_no_line_of_a_kernel_goes_out_and_a_pair_is_still_found(
             "trap": 1,
             "rejection": 1,
         }
-        found = other.similar(make_pair().features)
-        assert [(m.score, m.pair.example, m.pair.summary) for m in found] == [
+        matches = other.similar(make_pair().features)
+        assert [(m.score, m.pair.example, m.pair.summary) for m in matches] == [
             (1.0, True, make_pair().summary)
         ] * 2
 
@@ -225,6 +225,6 @@ def test_every_kind_of_entry_can_be_looked_at(full: Memory) -> None:
            "run": run, "suggestion": "suggestion1", "receipt": receipt}  # fmt: skip
     for kind, entry_id in ids.items():
         assert full.entries(entry_id) == [(kind, entry_id)]
-        shown = full.entry(kind, entry_id)  # type: ignore[arg-type]
-        assert shown is not None
-        assert shown.id == entry_id
+        entry = full.entry(kind, entry_id)  # type: ignore[arg-type]
+        assert entry is not None
+        assert entry.id == entry_id

@@ -32,13 +32,13 @@ def kernel(x, y, n, B: T.constexpr):
 
 
 def test_aliases_are_undone_and_helpers_count() -> None:
-    found = kernel_features(TRITON)
-    assert found.dialect == "triton"
-    assert found.calls["tl.load"] == 1
-    assert found.calls["tl.store"] == 1
-    assert found.calls["libdevice.tanh"] == 1, "the function that the kernel calls is part of it"
-    assert found.loops == ("1:range",)
-    assert found.dtypes == ("float32",)
+    own = kernel_features(TRITON)
+    assert own.dialect == "triton"
+    assert own.calls["tl.load"] == 1
+    assert own.calls["tl.store"] == 1
+    assert own.calls["libdevice.tanh"] == 1, "the function that the kernel calls is part of it"
+    assert own.loops == ("1:range",)
+    assert own.dtypes == ("float32",)
 
 
 def test_both_generations_of_nki_call_functions_by_one_name() -> None:

@@ -76,7 +76,7 @@ def test_a_database_of_any_earlier_version_opens(path: Path, name: str) -> None:
     with Memory.open(path) as memory:
         assert memory.stats().traps == held
         memory.add_trap(Trap("h2", "c2", "t", "o", "slower"))
-        assert [found.kind for found in memory.search("slower")] == ["trap"] * (held + 1)
+        assert [hit.kind for hit in memory.search("slower")] == ["trap"] * (held + 1)
 
 
 def test_opening_twice_changes_nothing(memory: Memory, path: Path) -> None:

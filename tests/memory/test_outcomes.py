@@ -30,8 +30,11 @@ def test_a_try_is_kept_once_and_a_decision_is_noted(path: Path) -> None:
         memory.outcomes.add(tried("rule:a", "k2", 0.5))
         memory.outcomes.mark(["rule:a"], "k1", "trn1", accepted=True)
         memory.outcomes.refuse("k2", "trn1", "rule:a k2 0.5")
-        kept = memory.outcomes.all("nki")
-        assert [(o.task, o.accepted, o.failed) for o in kept] == [("k1", True, False), ("k2", False, True)]
+        outcomes = memory.outcomes.all("nki")
+        assert [(o.task, o.accepted, o.failed) for o in outcomes] == [
+            ("k1", True, False),
+            ("k2", False, True),
+        ]
         assert memory.outcomes.all("triton") == []
         (summary,) = memory.outcomes.summaries()
         assert (summary.tasks, summary.tries, summary.failed, summary.accepted) == (2, 2, 1, 1)
@@ -94,9 +97,9 @@ def test_within_a_search_the_estimate_starts_at_the_hope_and_moves_with_the_evid
         OutcomePrior([Outcome("rule:x", f"k{k}", None, "nki", "trn1", math.log(0.5)) for k in range(count)])
         for count in (1, 30)
     )
-    known = [prior.expected_here("rule:x", None, "trn1", 0.9) for prior in (empty, one, many)]
-    assert known[0] == pytest.approx(0.9)
-    assert known[0] > known[1] > known[2] > 0.5
+    ratios = [prior.expected_here("rule:x", None, "trn1", 0.9) for prior in (empty, one, many)]
+    assert ratios[0] == pytest.approx(0.9)
+    assert ratios[0] > ratios[1] > ratios[2] > 0.5
     tried = [many.expected_here("rule:x", None, "trn1", 0.9, [1.2] * count) for count in range(4)]
     assert tried == sorted(tried), "each try here that gained nothing counts against it"
     assert tried[-1] < 1.0

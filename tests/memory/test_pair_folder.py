@@ -40,11 +40,11 @@ def test_an_accepted_pair_is_a_file_and_a_colleagues_memory_has_it(
     with Memory.open(tmp_path / "theirs.db", project=project) as theirs:
         assert theirs.refresh() == []
         assert theirs.refresh() == []
-        (found,) = theirs.pairs()
-        features = dataclasses.replace(pair.features, bound=found.bound)
-        assert found == dataclasses.replace(
-            pair, imported=True, receipts=(), created=found.created, features=features,
-            slow_hash=found.slow_hash, fast_hash=found.fast_hash,
+        (their_pair,) = theirs.pairs()
+        features = dataclasses.replace(pair.features, bound=their_pair.bound)
+        assert their_pair == dataclasses.replace(
+            pair, imported=True, receipts=(), created=their_pair.created, features=features,
+            slow_hash=their_pair.slow_hash, fast_hash=their_pair.fast_hash,
         )  # fmt: skip
         assert theirs.similar(pair.features)[0].pair.id == pair.id
         theirs.add_pair(pair)

@@ -47,7 +47,7 @@ def test_the_shortlist_holds_what_a_comparison_of_all_finds(
         for pair in pairs:
             memory.add_pair(pair)
     assert len(pairs) > SHORTLIST
-    found = asked = 0
+    hits = total = 0
     for _ in range(10):
         query = drawn(draw)
         exact = sorted(pairs, key=lambda p: (-similarity(query, p.features), p.id))[:8]
@@ -56,9 +56,9 @@ def test_the_shortlist_holds_what_a_comparison_of_all_finds(
         assert [m.score for m in matches] == pytest.approx(
             [similarity(query, m.pair.features) for m in matches]
         )
-        found += len({m.pair.id for m in matches} & {p.id for p in exact})
-        asked += 8
-    assert found >= 0.8 * asked
+        hits += len({m.pair.id for m in matches} & {p.id for p in exact})
+        total += 8
+    assert hits >= 0.8 * total
 
 
 def test_the_index_follows_additions_and_deletions_of_others_too(
@@ -129,5 +129,5 @@ def test_the_index_knows_the_pairs_that_are_there_whatever_numbers_they_have(
             memory.add_pair(pairs[k]) if step == "add" else memory.withdraw_unaccepted(pairs[k].id)
             (there.add if step == "add" else there.discard)(k)
             for n, features_of in enumerate(kernels[:6]):
-                found = [m.pair.id for m in memory.similar(features_of, 8, 0.9)]
-                assert found == ([pairs[n].id] if n in there else []), (step, k)
+                ids = [m.pair.id for m in memory.similar(features_of, 8, 0.9)]
+                assert ids == ([pairs[n].id] if n in there else []), (step, k)

@@ -44,9 +44,9 @@ def test_a_sound_database_is_kept_whole(path: Path, make_pair: Callable[..., Pai
         memory.save_suggestion({"id": "s", "file": "f", "base_hash": "h"})
     assert repair(path).lost == {}
     with Memory.open(path) as memory:
-        kept = memory.pair(pair.id)
-        assert kept is not None
-        assert kept.fast_text == pair.fast_text
+        survivor = memory.pair(pair.id)
+        assert survivor is not None
+        assert survivor.fast_text == pair.fast_text
         assert memory.suggestion("s") is not None
 
 

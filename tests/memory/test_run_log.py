@@ -118,8 +118,8 @@ def test_the_cache_drops_what_was_not_used_for_longest(path: Path, monkeypatch: 
     assert cache.get("b") is not None  # a use: "c" is the oldest now
     clock[0] += 2 * profile_cache.TOUCH_SECONDS
     cache.put("d", "x" * 100)
-    kept = [name for name in "bcd" if cache.get(name) is not None]
-    assert kept == ["b", "d"]
+    names = [name for name in "bcd" if cache.get(name) is not None]
+    assert names == ["b", "d"]
     clock[0] += profile_cache.AGE_SECONDS + 1
     assert cache.get("d") is None
     connection.close()

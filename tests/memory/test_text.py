@@ -24,10 +24,10 @@ NAME = "/home/caf\udce9/kernel.py"
 def test_every_record_takes_any_text(memory: Memory, make_pair: Callable[..., Pair], tmp_path: Path) -> None:
     pair = make_pair(slow_text=HALF, file=NAME, steps=(HALF,))
     pair_id = memory.add_pair(pair)
-    found = memory.pair(pair_id)
-    assert found is not None
+    record = memory.pair(pair_id)
+    assert record is not None
     assert memory.add_pair(pair) == pair_id, "and saving it again changes nothing"
-    assert (found.id, found.steps) == (pair_id, (HALF,))
+    assert (record.id, record.steps) == (pair_id, (HALF,))
     memory.add_trap(Trap("h", "c", "trn1", HALF, "slower", HALF))
     memory.add_rejection(Rejection("h", "c", HALF, HALF))
     run = memory.run_log.start(NAME, HALF, "h", "trn1", options={"note": HALF})
@@ -98,6 +98,6 @@ def test_what_was_found_here_takes_the_place_of_what_was_imported(
         add(theirs)
         add(record)
         add(theirs)
-    kept = [*memory.pairs(), *memory.traps(), *memory.rejected()]
-    assert [(record.origin, record.imported) for record in kept] == [("rule:here", False)] * 3
-    assert [found.kind for found in memory.search("here")] == ["pair", "trap", "rejection"]
+    records = [*memory.pairs(), *memory.traps(), *memory.rejected()]
+    assert [(record.origin, record.imported) for record in records] == [("rule:here", False)] * 3
+    assert [hit.kind for hit in memory.search("here")] == ["pair", "trap", "rejection"]

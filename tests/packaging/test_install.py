@@ -26,11 +26,9 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 def test_what_readme_installs_makes_its_kernels_faster(wheel: Path, tmp_path: Path, versions: str) -> None:
     scripts = empty_environment(tmp_path)
     install(scripts, f"torch=={TORCH}")
-    shown = next(
-        command for block in blocks(README) for command, _ in commands(block) if "install" in command
-    )
-    said = re.fullmatch(r"pip install '\.\[triton\]'", shown.partition("#")[0].strip())
-    assert said, f"README installs in another way: {shown}"
+    line = next(command for block in blocks(README) for command, _ in commands(block) if "install" in command)
+    match = re.fullmatch(r"pip install '\.\[triton\]'", line.partition("#")[0].strip())
+    assert match, f"README installs in another way: {line}"
     constraints = tmp_path / "constraints.txt"
     lowest = {name: v for name, v in lowest_versions(wheel, "triton").items() if name != "torch"}
     bounds = [f"{name}=={version}\n" for name, version in lowest.items() if versions == "oldest"]

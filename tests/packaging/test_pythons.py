@@ -27,10 +27,10 @@ ROOM_TESTS = [
 NEEDED = ["pytest", "pytest-asyncio", "hypothesis", "pytest-lsp>=1.0.1,<1.1"]
 
 
-@pytest.mark.parametrize("wanted", ["oldest", "newest"])
-def test_each_room_works_on_another_python(wheel: Path, tmp_path: Path, wanted: str) -> None:
+@pytest.mark.parametrize("choice", ["oldest", "newest"])
+def test_each_room_works_on_another_python(wheel: Path, tmp_path: Path, choice: str) -> None:
     at_hand = pythons()
-    version = OLDEST if wanted == "oldest" else max(at_hand)
+    version = OLDEST if choice == "oldest" else max(at_hand)
     assert version in at_hand, f"no Python {version[0]}.{version[1]} at hand; there are {sorted(at_hand)}"
     assert version == OLDEST or version > sys.version_info[:2], f"no Python newer than {sys.version} at hand"
     scripts = empty_environment(tmp_path, at_hand[version])

@@ -31,16 +31,16 @@ def test_the_wheel_holds_the_examples_and_no_benchmarks_of_the_project(wheel: Pa
 
 
 def test_the_tour_runs_from_the_wheel(installed: Path, tmp_path: Path) -> None:
-    told = run(tmp_path, installed / "accelopt", "demo").stdout
+    output = run(tmp_path, installed / "accelopt", "demo").stdout
     for heading in (
         "1. Open and save nki_silu.py",
         "4. Accept",
         "5. A different kernel",
         "6. A Triton kernel",
     ):
-        assert heading in told
-    assert "pip install 'accelopt-lsp[triton]'" in told
-    assert "with the accepted pair" in told
+        assert heading in output
+    assert "pip install 'accelopt-lsp[triton]'" in output
+    assert "with the accepted pair" in output
 
 
 def test_benchmarks_of_the_project_say_that_they_need_a_checkout(installed: Path, tmp_path: Path) -> None:

@@ -59,8 +59,8 @@ async def test_a_text_is_parsed_once_from_discovery_to_the_job(tmp_path, parsed)
     problem.write_text(f"{PROBLEM}# {tmp_path}\n")
     file = examine(path, text, project_root=tmp_path)
     request = ProfileRequest(file, {"triton": "h100", "nki": "trn1"})
-    found = [m async for m in profile(_LostHost(), request)][-1]  # type: ignore[arg-type]
-    assert [f.code for f in found.findings] == ["kernel-crashed"]
+    last = [m async for m in profile(_LostHost(), request)][-1]  # type: ignore[arg-type]
+    assert [f.code for f in last.findings] == ["kernel-crashed"]
     assert set(file.source(ship_imports=True).files) == {"k.py", "k_problem.py", "sizes.py"}
     assert parsed.count(text) == 1
     assert parsed.count(problem.read_text()) == 1

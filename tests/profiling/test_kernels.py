@@ -90,13 +90,13 @@ def test_other_decorators_make_no_kernel(spelling: str) -> None:
     ids=["class", "closure", "if", "except", "twice"],
 )
 def test_where_kernels_stand(text: str, names: list[str]) -> None:
-    found = find_kernels(f"import triton\n{text}")
-    assert [k.name for k in found.kernels] == names
-    assert [f.code for f in found.findings] == ["duplicate-kernel"] * (names == ["k", "k#2"])
+    discovery = find_kernels(f"import triton\n{text}")
+    assert [k.name for k in discovery.kernels] == names
+    assert [f.code for f in discovery.findings] == ["duplicate-kernel"] * (names == ["k", "k#2"])
 
 
 @pytest.mark.parametrize(
-    "made",
+    "statement",
     [
         "plain = triton.jit(plain)",
         "kernel = triton.heuristics({})(triton.jit(plain))",
@@ -104,8 +104,8 @@ def test_where_kernels_stand(text: str, names: list[str]) -> None:
         "def build():\n    return triton.jit(plain)",
     ],
 )
-def test_a_function_that_a_call_makes_a_kernel_of_is_one(made: str) -> None:
-    text = f"import triton\ndef plain(x):\n    pass\ndef host(x):\n    return other(plain)\n{made}\n"
+def test_a_function_that_a_call_makes_a_kernel_of_is_one(statement: str) -> None:
+    text = f"import triton\ndef plain(x):\n    pass\ndef host(x):\n    return other(plain)\n{statement}\n"
     (kernel,) = find_kernels(text).kernels
     assert (kernel.name, kernel.line, kernel.dialect) == ("plain", 2, "triton")
 
@@ -143,10 +143,10 @@ def test_the_hash_is_of_the_kernel_and_not_of_its_layout(text: str, same: bool) 
     "text", ["def (", "x = '\x00'", "(" * 5000, "\udcff", "@triton.jit\ndef k(:\n"], ids=repr
 )
 def test_text_that_does_not_parse_gives_one_finding(text: str) -> None:
-    found = find_kernels(text[:6000])
-    assert found.kernels == ()
-    assert [f.code for f in found.findings] == ["syntax-error"]
-    assert found.findings[0].line >= 1
+    discovery = find_kernels(text[:6000])
+    assert discovery.kernels == ()
+    assert [f.code for f in discovery.findings] == ["syntax-error"]
+    assert discovery.findings[0].line >= 1
 
 
 @given(st.text())

@@ -42,13 +42,13 @@ findings = st.lists(
 
 
 @given(findings, st.sampled_from(get_args(CorrectnessStatus)))
-def test_a_version_with_an_error_has_no_cost(found: list[Finding], status: CorrectnessStatus) -> None:
-    made = replace(COSTLY, findings=found, correctness=Correctness(status))
-    timed = replace(replace(COSTLY, findings=found, correctness=Correctness(status)), latency=TIME)
-    stored = from_plain(KernelMeasurement, {**to_plain(made), "latency": to_plain(TIME)})
-    refused = status == "failed" or any(f.severity == "error" for f in found)
-    without = refused or any(f.code in NO_TIME_BY for f in found)
-    for version in (made, timed, stored):
+def test_a_version_with_an_error_has_no_cost(own_findings: list[Finding], status: CorrectnessStatus) -> None:
+    measurement = replace(COSTLY, findings=own_findings, correctness=Correctness(status))
+    timed = replace(replace(COSTLY, findings=own_findings, correctness=Correctness(status)), latency=TIME)
+    stored = from_plain(KernelMeasurement, {**to_plain(measurement), "latency": to_plain(TIME)})
+    refused = status == "failed" or any(f.severity == "error" for f in own_findings)
+    without = refused or any(f.code in NO_TIME_BY for f in own_findings)
+    for version in (measurement, timed, stored):
         assert (version.fault is not None) == refused
         assert (version.latency == Latency()) == without == (version.percent_of_peak is None)
         assert ("time_at_scale" not in version.quantities) == without == (version.launches == ())

@@ -38,8 +38,8 @@ def test_a_timeout_beside_an_estimate_is_information(
     file = examine(tmp_path / "k.py", TEXT)
     builder = MeasurementBuilder(file, file.kernels, {"triton": "h100"}, "local")
     checked = Correctness(status)  # type: ignore[arg-type]
-    known = KernelMeasurement("kernel", 5, "triton", "h100", latency=latency, correctness=checked)
-    builder.add("profile", {"kernels": [to_plain(known)]})
+    measurement = KernelMeasurement("kernel", 5, "triton", "h100", latency=latency, correctness=checked)
+    builder.add("profile", {"kernels": [to_plain(measurement)]})
     builder.fail(
         "profile", StepError("timeout", "The run took longer than 60 s and was ended."), file.kernels
     )

@@ -81,9 +81,9 @@ def test_cleaning_stale_folders_follows_no_link(tmp_path: Path, monkeypatch: pyt
 
 def test_hidden_files_and_keys_of_a_project_are_private_and_its_modules_are_not(tmp_path: Path) -> None:
     private = [".env", "deep/er/.env.local", ".git/config", "server.pem", "deep/id_rsa", "credentials.json"]
-    shown = ["kernel.py", "secrets.py", ".gitignore", "deep/data.npy", "keys.py"]
-    for name in (*private, *shown):
+    visible = ["kernel.py", "secrets.py", ".gitignore", "deep/data.npy", "keys.py"]
+    for name in (*private, *visible):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
-    found = {os.path.relpath(entry, tmp_path) for entry in private_entries(str(tmp_path))}
-    assert found == {".env", "deep/er/.env.local", ".git", "server.pem", "deep/id_rsa", "credentials.json"}
+    entries = {os.path.relpath(entry, tmp_path) for entry in private_entries(str(tmp_path))}
+    assert entries == {".env", "deep/er/.env.local", ".git", "server.pem", "deep/id_rsa", "credentials.json"}

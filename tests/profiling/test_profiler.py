@@ -50,8 +50,8 @@ async def test_an_answer_that_cannot_be_read_is_one_finding(tmp_path, step, valu
     path.write_text(KERNEL)
     (tmp_path / "f_problem.py").write_text(PROBLEM)
     host = Host([("profile", {"kernels": [ESTIMATED]}), (step, value), (step, value)])
-    found = [m async for m in profile(host, ProfileRequest(examine(path, KERNEL), {"triton": "h100"}))]
-    last = found[-1]
+    results = [m async for m in profile(host, ProfileRequest(examine(path, KERNEL), {"triton": "h100"}))]
+    last = results[-1]
     assert last.complete
     assert host.closed
     (finding,) = last.findings

@@ -22,17 +22,17 @@ from accelopt_profiling.source_text import (
 
 
 def spoil(monkeypatch: pytest.MonkeyPatch, times: int) -> list[str]:
-    asked: list[str] = []
+    texts: list[str] = []
     parse = ast.parse
 
     def spoiled(text: str) -> ast.Module:
-        asked.append(text)
-        if len(asked) <= times:
+        texts.append(text)
+        if len(texts) <= times:
             raise SystemError("AST constructor recursion depth mismatch (before=27, after=24)")
         return parse(text)
 
     monkeypatch.setattr(ast, "parse", spoiled)
-    return asked
+    return texts
 
 
 def test_a_spoiled_parse_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,17 +41,17 @@ def test_a_spoiled_parse_is_repeated(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_but_not_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = spoil(monkeypatch, 1000)
+    texts = spoil(monkeypatch, 1000)
     with pytest.raises(SystemError):
         parse_python("x = 1")
-    assert len(asked) == ATTEMPTS
+    assert len(texts) == ATTEMPTS
 
 
 def test_a_text_that_does_not_parse_is_tried_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = spoil(monkeypatch, 0)
+    texts = spoil(monkeypatch, 0)
     with pytest.raises(SyntaxError):
         parse_python("x = (")
-    assert asked == ["x = ("]
+    assert texts == ["x = ("]
 
 
 #: Text in the encodings that a coding line may name; of the last two Python takes none.
@@ -115,15 +115,15 @@ def test_no_source_is_split_at_what_ends_no_line() -> None:
     """``str.splitlines`` ends lines at form feeds and seven others more than Python does."""
     root = Path(__file__).parents[2]
     rooms = ("profiling", "agent", "accelopt_lsp", "nkibench", "memory_db")
-    found = {
+    places = {
         str(path.relative_to(root))
         for room in rooms
         for path in (root / room).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_bytes()))
         if isinstance(node, ast.Attribute) and node.attr == "splitlines"
     }
-    assert found - OTHER_TEXTS == set(), "use source_text.source_lines"
-    assert OTHER_TEXTS - found == set()
+    assert places - OTHER_TEXTS == set(), "use source_text.source_lines"
+    assert OTHER_TEXTS - places == set()
 
 
 #: Texts beyond what Python's parser takes, which says so with errors of three kinds, one without a message.

@@ -178,8 +178,10 @@ def test_a_remainder_or_an_option_that_did_not_run_costs_no_number(
 def test_where_little_of_the_output_is_written_there_is_no_time(profiled: Profiled) -> None:
     measured = profiled(LOOP, "product", 32, part=True)
     assert measured.latency.us is None
-    said = " ".join(f.message for f in measured.findings)
-    assert "The grid covers 2,048 of the 8,192 elements" in said or "is not written everywhere" in said
+    messages = " ".join(f.message for f in measured.findings)
+    assert (
+        "The grid covers 2,048 of the 8,192 elements" in messages or "is not written everywhere" in messages
+    )
 
 
 def test_inferred_sizes_at_the_floor_of_the_launch_say_so(profiled: Profiled) -> None:

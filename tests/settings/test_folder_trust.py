@@ -61,14 +61,14 @@ def _load(folders: Path, file: str, workspace: Workspace | None) -> Settings:
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("by", ["editor", "person"])
 def test_the_folder_whose_python_would_run_is_asked_about(case: str, by: str, folders: Path) -> None:
-    file, opened, trusted, asked = CASES[case]
+    file, opened, trusted, folder = CASES[case]
     places = frozenset((folders / name).resolve() for name in trusted)
     for place in places if by == "person" else ():
         Approvals(folders / "approvals.json").give(place, trust=True)
     roots = tuple(folders / name for name in opened)
     settings = _load(folders, file, Workspace(roots, places if by == "editor" else frozenset()))
-    assert settings.untrusted == (None if asked is None else (folders / asked).resolve())
-    assert (settings.interpreter == OWN) is (asked is not None)
+    assert settings.untrusted == (None if folder is None else (folders / folder).resolve())
+    assert (settings.interpreter == OWN) is (folder is not None)
     assert _load(folders, file, Workspace(roots, places, restricted=True)).untrusted is not None
 
 

@@ -57,6 +57,6 @@ def test_a_flag_wins_over_a_preset_and_a_preset_over_the_environment() -> None:
 
 @pytest.mark.parametrize("strategy", OPTIONS)
 def test_the_settings_have_the_defaults_of_the_strategies(strategy: str) -> None:
-    taken = signature(STRATEGIES[strategy]).parameters
+    parameters = signature(STRATEGIES[strategy]).parameters
     defaults = {name: all_settings()[f"search.{name}"].default for name in OPTIONS[strategy]}
-    assert defaults == {name: taken[name].default for name in OPTIONS[strategy]}
+    assert defaults == {name: parameters[name].default for name in OPTIONS[strategy]}

@@ -53,14 +53,14 @@ def load(tmp_path: Path) -> Load:
 
 
 def test_the_defaults_hold_where_nobody_says_anything(load: Load, tmp_path: Path) -> None:
-    found = load()
-    assert (found.target.triton, found.target.nki, found.host) == ("h100", "", "local")
-    assert found.complaints == ()
-    assert found.origins == {}
-    assert not found.asks_models
-    assert found.project_root == tmp_path / "project"
-    assert found.job_limits.seconds == 60.0
-    assert found.job_limits.memory_bytes == 12 << 30
+    result = load()
+    assert (result.target.triton, result.target.nki, result.host) == ("h100", "", "local")
+    assert result.complaints == ()
+    assert result.origins == {}
+    assert not result.asks_models
+    assert result.project_root == tmp_path / "project"
+    assert result.job_limits.seconds == 60.0
+    assert result.job_limits.memory_bytes == 12 << 30
 
 
 def test_each_layer_goes_over_the_one_before(load: Load) -> None:
@@ -71,9 +71,9 @@ def test_each_layer_goes_over_the_one_before(load: Load) -> None:
     assert load(*texts).target.triton == "b200"
     assert load(*texts, environ).target.triton == "h200"
     assert load(*texts, environ, editor=editor).target.triton == "l40s"
-    found = load(*texts, environ, editor=editor, flags=flags)
-    assert found.target.triton == "mi300x"
-    assert found.origins["target.triton"] == "the command line"
+    result = load(*texts, environ, editor=editor, flags=flags)
+    assert result.target.triton == "mi300x"
+    assert result.origins["target.triton"] == "the command line"
     assert load(*texts, environ, flags={"target.triton": None}).target.triton == "h200"
 
 
@@ -99,22 +99,25 @@ def test_each_layer_goes_over_the_one_before(load: Load) -> None:
 def test_a_wrong_value_is_reported_once_and_the_layer_below_is_used(
     load: Load, project: str, name: str
 ) -> None:
-    below, found = load(), load(project=project)
-    assert [c.name for c in found.complaints] == [name]
-    assert "accelopt.toml" in found.complaints[0].layer
+    below, result = load(), load(project=project)
+    assert [c.name for c in result.complaints] == [name]
+    assert "accelopt.toml" in result.complaints[0].layer
     table, _, key = name.partition(".")
-    assert getattr(found, table) == getattr(below, table)
-    assert name not in found.origins
-    assert str(found.complaints[0]).count(name) == 1
+    assert getattr(result, table) == getattr(below, table)
+    assert name not in result.origins
+    assert str(result.complaints[0]).count(name) == 1
     assert key or table == "problem"
 
 
 def test_a_wrong_setting_in_one_layer_leaves_the_others(load: Load) -> None:
-    found = load(
+    result = load(
         "[limits]\nseconds = 9", "[limits]\nseconds = 'x'\noutput_kb = 5", {"ACCELOPT_LIMITS_OUTPUT_KB": "?"}
     )
-    assert (found.limits.seconds, found.limits.output_kb) == (9.0, 5)
-    assert [c.layer.split(" (")[0] for c in found.complaints] == ["the project's settings", "the environment"]
+    assert (result.limits.seconds, result.limits.output_kb) == (9.0, 5)
+    assert [c.layer.split(" (")[0] for c in result.complaints] == [
+        "the project's settings",
+        "the environment",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -127,13 +130,13 @@ def test_a_wrong_setting_in_one_layer_leaves_the_others(load: Load) -> None:
     ],
 )
 def test_wrong_variables_are_reported(load: Load, environ: dict[str, str], hint: str) -> None:
-    found = load(environ=environ)
-    assert [c.layer for c in found.complaints] == ["the environment"]
-    assert hint in str(found.complaints[0])
+    result = load(environ=environ)
+    assert [c.layer for c in result.complaints] == ["the environment"]
+    assert hint in str(result.complaints[0])
 
 
 def test_variables_are_read_as_their_type(load: Load) -> None:
-    found = load(
+    result = load(
         environ={
             "ACCELOPT_LIMITS_SECONDS": "2.5",
             "ACCELOPT_LIMITS_MEMORY_MB": "128",
@@ -144,17 +147,17 @@ def test_variables_are_read_as_their_type(load: Load) -> None:
             "ACCELOPT_MODEL_KEY": "secret",
         }
     )
-    assert found.complaints == ()
-    assert (found.limits.seconds, found.limits.memory_mb) == (2.5, 128)
-    assert (found.editor.lens, found.editor.hints) == (False, True)
-    assert found.memory_path == Path("/m.db")
+    assert result.complaints == ()
+    assert (result.limits.seconds, result.limits.memory_mb) == (2.5, 128)
+    assert (result.editor.lens, result.editor.hints) == (False, True)
+    assert result.memory_path == Path("/m.db")
 
 
 def test_a_projects_memory_is_read_where_a_person_trusts_the_project(load: Load, tmp_path: Path) -> None:
     project = '[memory]\nmode = "project"'
-    found = load(project=project)
-    assert (found.memory.mode, found.memory_project) == ("project", found.project_root)
-    assert found.memory_path.parent.name == "projects"
+    result = load(project=project)
+    assert (result.memory.mode, result.memory_project) == ("project", result.project_root)
+    assert result.memory_path.parent.name == "projects"
     assert load(project=project, environ={"ACCELOPT_DB": "/m.db"}).memory_path.parent == Path("/projects")
     for other in (
         load(project=project, workspace=RESTRICTED),
@@ -165,9 +168,9 @@ def test_a_projects_memory_is_read_where_a_person_trusts_the_project(load: Load,
 
 
 def test_an_unknown_name_is_reported_with_the_nearest(load: Load) -> None:
-    found = load(project="[target]\nnky = 'trn2'\n[unknown]\nthing = 1")
-    assert [c.name for c in found.complaints] == ["target.nky", "unknown.thing"]
-    assert "`target.nki`" in found.complaints[0].message
+    result = load(project="[target]\nnky = 'trn2'\n[unknown]\nthing = 1")
+    assert [c.name for c in result.complaints] == ["target.nky", "unknown.thing"]
+    assert "`target.nki`" in result.complaints[0].message
 
 
 @pytest.mark.parametrize("where", ["user", "project"])
@@ -175,35 +178,35 @@ def test_an_unknown_name_is_reported_with_the_nearest(load: Load) -> None:
     "name", ["api_key", "model.api_key", "model.token", "hosts.lab.password", "x.secret"]
 )
 def test_no_file_holds_a_key(load: Load, where: str, name: str) -> None:
-    found = load(**{where: f'{name} = "sk-123"'})
-    assert "no file holds one" in found.complaints[0].message
-    assert "sk-123" not in "".join(map(str, found.complaints))
-    assert "sk-123" not in repr(found)
+    result = load(**{where: f'{name} = "sk-123"'})
+    assert "no file holds one" in result.complaints[0].message
+    assert "sk-123" not in "".join(map(str, result.complaints))
+    assert "sk-123" not in repr(result)
 
 
 def test_a_key_among_a_hosts_variables_is_taken_out(load: Load) -> None:
-    found = load(project='[hosts.lab]\nssh = "me@lab"\nenv = {A = "1", HF_TOKEN = "hf_1"}')
-    assert found.hosts["lab"].env == {"A": "1"}
-    assert [c.name for c in found.complaints] == ["hosts.lab.env.HF_TOKEN"]
+    result = load(project='[hosts.lab]\nssh = "me@lab"\nenv = {A = "1", HF_TOKEN = "hf_1"}')
+    assert result.hosts["lab"].env == {"A": "1"}
+    assert [c.name for c in result.complaints] == ["hosts.lab.env.HF_TOKEN"]
 
 
 def test_hosts_are_tables(load: Load) -> None:
-    found = load(
+    result = load(
         user='[hosts.big]\nssh = "big"\npython = "/opt/python"',
         project='host = "lab"\n[hosts.lab]\nssh = "me@lab"\n'
         '[hosts.empty]\npython = "x"\n[hosts.bad]\nssh = "-oProxy=x"',
     )
-    assert found.host == "lab"
-    assert sorted(found.hosts) == ["big", "lab"]
-    assert found.hosts["big"].python == "/opt/python"
-    assert found.hosts["lab"].python == "python3"
-    assert {c.name for c in found.complaints} == {"hosts.empty", "hosts.bad.ssh"}
+    assert result.host == "lab"
+    assert sorted(result.hosts) == ["big", "lab"]
+    assert result.hosts["big"].python == "/opt/python"
+    assert result.hosts["lab"].python == "python3"
+    assert {c.name for c in result.complaints} == {"hosts.empty", "hosts.bad.ssh"}
 
 
 def test_an_unknown_host_is_reported_and_kernels_run_here(load: Load) -> None:
-    found = load(environ={"ACCELOPT_HOST": "moon"})
-    assert found.host == "local"
-    assert "[hosts.moon]" in found.complaints[0].message
+    result = load(environ={"ACCELOPT_HOST": "moon"})
+    assert result.host == "local"
+    assert "[hosts.moon]" in result.complaints[0].message
 
 
 SENSITIVE = """
@@ -223,7 +226,7 @@ nki = "trn2"
 
 
 @pytest.mark.parametrize(
-    ("url", "taken"),
+    ("url", "is_taken"),
     [
         ("https://models.example.org/v1", True),
         ("http://localhost:11434/v1", True),
@@ -235,36 +238,38 @@ nki = "trn2"
         ("http://localhost:80@example.org/v1", False),
     ],
 )
-def test_a_models_address_is_encrypted_unless_it_is_this_machine(load: Load, url: str, taken: bool) -> None:
-    assert bool(load(user=f'[model]\nbase_url = "{url}"').model.base_url) == taken
+def test_a_models_address_is_encrypted_unless_it_is_this_machine(
+    load: Load, url: str, is_taken: bool
+) -> None:
+    assert bool(load(user=f'[model]\nbase_url = "{url}"').model.base_url) == is_taken
 
 
 def test_only_the_person_names_the_variable_of_the_key(load: Load) -> None:
-    found = load(project='[model]\napi_key_env = "AWS_SECRET_ACCESS_KEY"')
-    assert found.model.api_key_env == "ACCELOPT_MODEL_KEY"
-    assert "your own settings" in str(found.complaints[0])
+    result = load(project='[model]\napi_key_env = "AWS_SECRET_ACCESS_KEY"')
+    assert result.model.api_key_env == "ACCELOPT_MODEL_KEY"
+    assert "your own settings" in str(result.complaints[0])
     assert load(user='[model]\napi_key_env = "MY_KEY"', project="").model.api_key_env == "MY_KEY"
 
 
 def test_an_untrusted_workspace_names_no_host_command_model_or_file(load: Load) -> None:
     editor = {"model": {"baseUrl": "https://evil", "model": "m"}, "python": "/evil", "target.triton": "a100"}
-    found = load(project=SENSITIVE, editor=editor, workspace=RESTRICTED)
+    result = load(project=SENSITIVE, editor=editor, workspace=RESTRICTED)
     below = load(workspace=RESTRICTED, project="")
     for name in ("host", "hosts", "python", "model", "memory"):
-        assert getattr(found, name) == getattr(below, name)
-    assert "evil" not in repr(found)
-    assert (found.target.nki, found.target.triton) == ("trn2", "a100"), "harmless settings stay"
+        assert getattr(result, name) == getattr(below, name)
+    assert "evil" not in repr(result)
+    assert (result.target.nki, result.target.triton) == ("trn2", "a100"), "harmless settings stay"
     mine = load(user=SENSITIVE, project="", workspace=RESTRICTED)
     assert (mine.host, mine.model.model) == ("lab", "m"), "the person's own file is theirs"
     assert load(project=SENSITIVE).python == "/evil/python"
 
 
 def test_what_a_project_makes_run_is_approved_once_per_folder_and_content(load: Load, tmp_path: Path) -> None:
-    found = load(project=SENSITIVE, approved=False)
+    result = load(project=SENSITIVE, approved=False)
     below = load(project="", approved=False)
     for name in ("host", "hosts", "python", "model", "memory"):
-        assert getattr(found, name) == getattr(below, name)
-    assert found.target.nki == "trn2", "harmless settings need no approval"
+        assert getattr(result, name) == getattr(below, name)
+    assert result.target.nki == "trn2", "harmless settings need no approval"
     unapproved = load(project=SENSITIVE, approved=False, workspace=TRUSTED).unapproved
     assert unapproved is not None, "an editor that trusts the workspace did not see its settings"
     assert {"python", "host", "model.base_url", "hosts.lab.ssh"} <= set(unapproved.values)
@@ -296,26 +301,28 @@ def test_editors_may_write_camel_case(load: Load) -> None:
         "hosts": {"myLab": {"ssh": "me@lab", "env": {"someName": "1"}}},
         "problem": {"myKernel.py": "myProblem.py"},
     }
-    found = load(editor=editor)
-    assert found.complaints == ()
-    assert found.asks_models
-    assert found.editor.profile_on == "save"
-    assert found.limits.memory_mb == 100
-    assert found.hosts["myLab"].env == {"someName": "1"}
+    result = load(editor=editor)
+    assert result.complaints == ()
+    assert result.asks_models
+    assert result.editor.profile_on == "save"
+    assert result.limits.memory_mb == 100
+    assert result.hosts["myLab"].env == {"someName": "1"}
 
 
 def test_problems_are_relative_to_the_file_that_names_them(load: Load, tmp_path: Path) -> None:
     assert load(project="problem = 'p.py'").problem == "p.py"
     assert load(user="problem = 'p.py'", project="").problem == str(tmp_path / "p.py")
-    found = load(flags={"problem": "p.py"})
-    assert found.problem == str(Path.cwd() / "p.py")
+    result = load(flags={"problem": "p.py"})
+    assert result.problem == str(Path.cwd() / "p.py")
     table = load(project="problem = {'kernels/k.py' = 'k_problem.py'}").problem
     assert table == {"kernels/k.py": "k_problem.py"}
 
 
 def test_pyproject_counts_when_it_has_our_table(load: Load, tmp_path: Path) -> None:
-    found = load(project="[project]\nname = 'x'\n[tool.accelopt.target]\nnki = 'trn2'", name="pyproject.toml")
-    assert found.target.nki == "trn2"
+    result = load(
+        project="[project]\nname = 'x'\n[tool.accelopt.target]\nnki = 'trn2'", name="pyproject.toml"
+    )
+    assert result.target.nki == "trn2"
     (tmp_path / "project" / "kernels" / "pyproject.toml").write_text("[project]\nname = 'inner'")
     assert load().target.nki == "trn2", "one without our table is passed over"
     (tmp_path / "project" / "kernels" / "pyproject.toml").write_text("[tool\n")
@@ -334,10 +341,10 @@ def test_the_search_ends_at_the_repository(load: Load, tmp_path: Path) -> None:
 def test_a_file_that_cannot_be_read_is_reported(load: Load, tmp_path: Path, content: bytes) -> None:
     load()
     (tmp_path / "project" / "accelopt.toml").write_bytes(content)
-    found = load()
-    assert len(found.complaints) == 1
-    assert str(tmp_path / "project" / "accelopt.toml") in str(found.complaints[0])
-    assert found.target.nki == ""
+    result = load()
+    assert len(result.complaints) == 1
+    assert str(tmp_path / "project" / "accelopt.toml") in str(result.complaints[0])
+    assert result.target.nki == ""
 
 
 plain = st.recursive(
@@ -352,8 +359,8 @@ names = st.sampled_from([*all_settings(), "hosts", "hosts.a", "hosts.a.ssh", "mo
 @settings(max_examples=150)
 @given(st.dictionaries(names, plain, max_size=5))
 def test_whatever_an_editor_sends_gives_settings(values: dict[str, Any]) -> None:
-    found = load_settings(environ={"ACCELOPT_CONFIG": "/nonexistent/user.toml"}, editor=values)
-    assert isinstance(found, Settings)
+    result = load_settings(environ={"ACCELOPT_CONFIG": "/nonexistent/user.toml"}, editor=values)
+    assert isinstance(result, Settings)
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,9 @@ def test_the_corpus_is_complete():
     for subject in kernels():
         assert [k for k in find_kernels(subject.text).kernels if not k.device_function], subject.name
         assert subject.asked()[2].kind == "module"
-    found = tricks()
-    assert len(found) == 8
-    for trick in found:
+    corpus_tricks = tricks()
+    assert len(corpus_tricks) == 8
+    for trick in corpus_tricks:
         assert trick.tricks
         for one in (trick.attack, trick.honest):
             assert one.asked()[0].kernel in one.asked()[0].files
@@ -126,7 +126,7 @@ async def test_where_namespaces_keep_the_device_away_one_worker_goes_and_another
             self.closed = True
 
     monkeypatch.setattr(device_session, "LocalHost", Worker)
-    found = await device_session.open_session(60)
+    opened = await device_session.open_session(60)
     assert [host.closed for host in hosts] == [True] * closed + [False]
-    assert (found.host, found.usable, found.target) == (hosts[-1], usable, "h100")
-    assert ["in a cell" in said for said in found.trouble] == [True] * closed + [False] * (not usable)
+    assert (opened.host, opened.usable, opened.target) == (hosts[-1], usable, "h100")
+    assert ["in a cell" in line for line in opened.trouble] == [True] * closed + [False] * (not usable)

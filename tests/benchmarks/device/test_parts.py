@@ -24,11 +24,11 @@ def small_place(tmp_path, monkeypatch):
 
     corpus = tmp_path / "corpus"
     corpus.mkdir()
-    found = next(s for s in kernels() if s.name == "tiny")
+    tiny = next(s for s in kernels() if s.name == "tiny")
     path, problem = corpus / "scale.py", corpus / "scale_problem.py"
-    path.write_text(found.text)
-    problem.write_text(found.problem.read_text().replace("1 << 12", "2048"))
-    small = CorpusKernel("scale", path, problem, found.text)
+    path.write_text(tiny.text)
+    problem.write_text(tiny.problem.read_text().replace("1 << 12", "2048"))
+    small = CorpusKernel("scale", path, problem, tiny.text)
     for module in (timing_part, estimates, tricks_part):
         monkeypatch.setattr(module, "kernels", lambda: [small])
     monkeypatch.setattr(timing_part, "TIMED", ("scale",))
@@ -49,23 +49,23 @@ def small_place(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 async def test_the_part_timing_on_an_emulated_device(small_place):
-    found = await timing_part.timing(small_place)
-    named = {row.what: row for row in found.rows}
-    assert named["scale: outputs of timed runs right"].met
-    assert named["A against A"].value is not None
-    assert "within noise" in named["A against A"].goal
-    assert len(found.tables[0].rows) == 1
-    assert len(found.tables[0].rows[0]) == len(found.tables[0].header)
-    assert [said for said in found.lacks if "do_bench" not in said] == []
+    part = await timing_part.timing(small_place)
+    rows = {row.what: row for row in part.rows}
+    assert rows["scale: outputs of timed runs right"].met
+    assert rows["A against A"].value is not None
+    assert "within noise" in rows["A against A"].goal
+    assert len(part.tables[0].rows) == 1
+    assert len(part.tables[0].rows[0]) == len(part.tables[0].header)
+    assert [lack for lack in part.lacks if "do_bench" not in lack] == []
 
 
 @pytest.mark.slow
 async def test_the_part_estimates_on_an_emulated_device(small_place):
-    found = await estimates.estimates(small_place)
-    assert found.lacks == []
-    assert found.rows[0].met
-    assert found.rows[1].value is not None, "the estimate was compared with a time"
-    assert len(found.tables[0].rows[0]) == len(found.tables[0].header)
+    part = await estimates.estimates(small_place)
+    assert part.lacks == []
+    assert part.rows[0].met
+    assert part.rows[1].value is not None, "the estimate was compared with a time"
+    assert len(part.tables[0].rows[0]) == len(part.tables[0].header)
 
 
 @pytest.mark.slow
@@ -78,8 +78,8 @@ async def test_the_part_tricks_on_an_emulated_device(small_place, tmp_path, monk
         for t in plain
     ]
     monkeypatch.setattr(tricks_part, "tricks", lambda: small)
-    found = await tricks_part.tricks_on_device(small_place)
-    table = {row[0]: row for row in found.tables[0].rows}
+    part = await tricks_part.tricks_on_device(small_place)
+    table = {row[0]: row for row in part.tables[0].rows}
     assert table["by_address"][4] == "yes", table["by_address"]
     assert table["by_address"][7] == "yes", table["by_address"]
     assert table["lazy_output"][4] == "yes", table["lazy_output"]
@@ -87,10 +87,10 @@ async def test_the_part_tricks_on_an_emulated_device(small_place, tmp_path, monk
 
 @pytest.mark.slow
 async def test_without_a_device_every_part_says_what_it_lacks(tmp_path):
-    said = []
-    found = await measure(["worker", "timing", "tricks"], tmp_path, 100, said.append)
-    assert [one.part for one in found] == ["worker", "timing", "tricks"]
-    for one in found:
+    lines = []
+    results = await measure(["worker", "timing", "tricks"], tmp_path, 100, lines.append)
+    assert [one.part for one in results] == ["worker", "timing", "tricks"]
+    for one in results:
         assert any(row.value is None for row in one.rows)
         assert any("cannot be opened" in text for text in one.lacks)
-    assert read_found(tmp_path) == sorted(found, key=lambda one: PARTS.index(one.part))
+    assert read_found(tmp_path) == sorted(results, key=lambda one: PARTS.index(one.part))

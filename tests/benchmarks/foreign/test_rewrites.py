@@ -16,9 +16,9 @@ def test_every_sixth_file_is_held_out(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     for number in range(13):
         (folder / f"{number:02}.py").write_text("")
-    found = {group: rewrite_files([group], [tmp_path]) for group in ("tritonbench", "tritonbench-held-out")}
-    assert [f.path.stem for f in found["tritonbench-held-out"]] == ["00", "06", "12"]
-    assert len(found["tritonbench"]) == 10
+    groups = {group: rewrite_files([group], [tmp_path]) for group in ("tritonbench", "tritonbench-held-out")}
+    assert [f.path.stem for f in groups["tritonbench-held-out"]] == ["00", "06", "12"]
+    assert len(groups["tritonbench"]) == 10
 
 
 def test_the_corpus_has_both_sets() -> None:

@@ -16,9 +16,9 @@ from accelopt_benchmarks.gate.detection import CorpusVerdict, rows
 @pytest.mark.parametrize("case", ["nki/decoy"])
 def test_the_command_checks_the_cases_that_are_named(accelopt: Command, home: Path, case: str) -> None:
     ended = accelopt("bench", "gate", "--only", case, "--json")
-    found = ended.object
-    assert [c["accepted"] for c in found["cases"]] == [False, True], found["cases"]
-    assert all(c["right"] for c in found["cases"])
+    report = ended.object
+    assert [c["accepted"] for c in report["cases"]] == [False, True], report["cases"]
+    assert all(c["right"] for c in report["cases"])
     assert ended.code == 0
 
 
@@ -48,9 +48,9 @@ def test_a_corpus_must_be_one(tmp_path: Path) -> None:
         read_corpus(tmp_path)
     (tmp_path / "nki").mkdir()
     file = tmp_path / "nki" / "a.txt"
-    for case, said in {"about: x\n": "twin", "": "about"}.items():
+    for case, word in {"about: x\n": "twin", "": "about"}.items():
         file.write_text(f"x = 1\n=== case\n{case}--- honest\n--- attack\n")
-        with pytest.raises(ValueError, match=rf"a\.txt.*{said}"):
+        with pytest.raises(ValueError, match=rf"a\.txt.*{word}"):
             read_corpus(tmp_path)
 
 

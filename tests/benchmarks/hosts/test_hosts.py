@@ -41,20 +41,20 @@ def measured(monkeypatch):
     ],
 )
 def test_parts_are_measured_alone_or_together(measured, arguments, parts, code):
-    found = CliRunner().invoke(
+    result = CliRunner().invoke(
         commands.hosts, [*arguments, "--json"], standalone_mode=False, help_option_names=["-h", "--help"]
     )
-    assert (measured, found.return_value) == (parts, code)
-    assert [row["what"] for row in json.loads(found.stdout)["rows"]] == parts
+    assert (measured, result.return_value) == (parts, code)
+    assert [row["what"] for row in json.loads(result.stdout)["rows"]] == parts
 
 
 @pytest.mark.parametrize(("accepted", "value"), [(True, 3.0), (False, None)])
 async def test_the_gates_time_is_without_the_reference(monkeypatch, tmp_path, accepted, value):
-    asked = []
+    requests = []
     clock = iter(range(0, 1000, 4))
 
     async def check(host, request):
-        asked.append(request)
+        requests.append(request)
         reasons = [] if accepted else [Reason("wrong-result", "It is wrong.")]
         return Verdict(accepted, reasons, [], "r"), SimpleNamespace(body={"steps": {"gate.reference": 1.0}})
 
@@ -63,7 +63,7 @@ async def test_the_gates_time_is_without_the_reference(monkeypatch, tmp_path, ac
     rows = await gate_time.gate_time(EXAMPLES, 2, ["nki_silu.py"])
     names = ["nki_silu.py", "nki_silu_half_the_rows.py"]
     assert [(row.what, row.value) for row in rows] == [(f"gate time, {name}", value) for name in names]
-    for request in asked:
+    for request in requests:
         (name,) = set(names) & set(request.candidate.files)
         texts = (request.candidate.files[name], request.original.files[name])
         assert texts[0] != texts[1], "the original is run as well"

@@ -55,12 +55,12 @@ def recorded(number: int) -> RecordedKernel:
         )
         for version, us in times.items()
     }
-    found = RecordedKernel(
+    record = RecordedKernel(
         f"k{number}", kernel.name, "triton", "h100", text, 100.0, 50.0, kernel.content_hash,
         kernel_features(text, kernel.name, "memory"), {text: rewrites}, measured,
     )  # fmt: skip
-    found.note_outcomes()
-    return found
+    record.note_outcomes()
+    return record
 
 
 def test_each_order_needs_what_it_should() -> None:
@@ -79,8 +79,8 @@ def test_what_is_told_helps_and_kernels_count_alike() -> None:
     assert {run.kernel for run in runs} == {"k0", "k1", "k2"}
     ratio, low, high, _ = interval(runs, "learned", "catalogue", lambda run: float(run.candidates))
     assert ratio == low == high == 0.5
-    told = interval(runs, "told ours", "told none", lambda run: float(run.candidates))
-    assert told[0] < 1.0
+    bounds = interval(runs, "told ours", "told none", lambda run: float(run.candidates))
+    assert bounds[0] < 1.0
     curve = learning_curve(kernels, 5)
     assert curve[2] < curve[0]
     assert len(evaluation_rows(runs, curve)) == 10
@@ -103,11 +103,11 @@ async def test_what_an_edit_of_another_kernel_makes_has_its_real_cost() -> None:
     other.rewrites[other.text] = [RecordedRewrite(other.text, faster, "rule:good", 50.0)]
     other.measured[faster] = await WorldOfOneEdit().cost(faster, other.kernel)
     await record_carried(one, cast(World, WorldOfOneEdit()), [one, other])
-    (made,) = (r for r in one.carried.values() if r.before == one.text)
-    assert (made.us, made.after) == (
+    (edit,) = (r for r in one.carried.values() if r.before == one.text)
+    assert (edit.us, edit.after) == (
         50.0,
         one.text.replace("x + at)", 'x + at, eviction_policy="evict_first")'),
     )
     allowed = "rule:idle".__eq__
     assert searched(one, by_catalogue, allowed)[0] == MOST
-    assert searched(one, by_prior(one, OutcomePrior([]), {made: 0.5}), allowed, [made])[0] <= 2
+    assert searched(one, by_prior(one, OutcomePrior([]), {edit: 0.5}), allowed, [edit])[0] <= 2

@@ -59,14 +59,14 @@ def test_versions_are_told_one_by_one_and_each_beside_the_next() -> None:
         1:
     ]  # the first has fewer channels
     published = zip(names, (300, 200, 100, 99), strict=True)
-    found = [judged(name, us, us * 2 if n else us) for n, (name, us) in enumerate(published)]
-    rows = time_model.versions("fused mamba", found)
-    told = {row.what.partition("fused mamba, ")[2]: (round(row.value, 2), row.met) for row in rows}
-    assert told[names[0]] == (0.0, True)
-    assert told[f"{names[2]} (held out)"] == (100.0, False)
-    assert told[f"{names[0]} over {names[1]}"] == (0.75, False)
-    assert told[f"{names[1]} over {names[2]}"] == (2.0, True)
-    assert f"{names[2]} over {names[3]}" not in told
+    comparisons = [judged(name, us, us * 2 if n else us) for n, (name, us) in enumerate(published)]
+    rows = time_model.versions("fused mamba", comparisons)
+    outcomes = {row.what.partition("fused mamba, ")[2]: (round(row.value, 2), row.met) for row in rows}
+    assert outcomes[names[0]] == (0.0, True)
+    assert outcomes[f"{names[2]} (held out)"] == (100.0, False)
+    assert outcomes[f"{names[0]} over {names[1]}"] == (0.75, False)
+    assert outcomes[f"{names[1]} over {names[2]}"] == (2.0, True)
+    assert f"{names[2]} over {names[3]}" not in outcomes
 
 
 def test_misses_are_told_as_misses() -> None:
@@ -103,8 +103,8 @@ def test_the_model_is_judged_in_child_processes(tmp_path: Path, monkeypatch: pyt
     case = {"cases": {"0": {"impls": [{"task": "task.py", "kernel": "kernel.py"}]}}}
     (tmp_path / "summary.json").write_text(json.dumps(dict.fromkeys(published("trn1"), case)))
     one = next(nki_time.baselines(tmp_path))
-    found = nki_time.judge_baseline(*one)
-    assert found.name == "swiglu"
-    assert found.low_us < found.us < found.high_us
-    assert found.varied["as is"] == pytest.approx(found.us)
-    assert found.varied["gbps 272"] > found.us
+    comparison = nki_time.judge_baseline(*one)
+    assert comparison.name == "swiglu"
+    assert comparison.low_us < comparison.us < comparison.high_us
+    assert comparison.varied["as is"] == pytest.approx(comparison.us)
+    assert comparison.varied["gbps 272"] > comparison.us

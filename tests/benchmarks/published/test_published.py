@@ -25,6 +25,6 @@ def test_the_summary_keeps_what_was_calibrated_on_apart():
     def row(held_out, us):
         return PublishedRow("g", held_out, "h100", f"n={us}", "1x1", us, 1.5 * us, us, 2 * us, "memory")
 
-    found = {r.what: r.value for r in summary([row(True, 1.0), row(False, 2.0), row(True, 3.0)])}
-    assert found["figures not used for calibration inside the interval"] == 100
-    assert found["figures used for calibration: median of estimate / published"] == pytest.approx(1.5)
+    values = {r.what: r.value for r in summary([row(True, 1.0), row(False, 2.0), row(True, 3.0)])}
+    assert values["figures not used for calibration inside the interval"] == 100
+    assert values["figures used for calibration: median of estimate / published"] == pytest.approx(1.5)

@@ -35,17 +35,17 @@ class ToyWorld(World):
     """Each step makes it 20 % faster, the last one slower."""
 
     def rewrites(self, text: str):  # type: ignore[no-untyped-def]
-        found = []
+        candidates = []
         for k in range(STEPS):
             if f"step{k} = 0" in text:
                 new = faster(text.replace(f"step{k} = 0", f"step{k} = 1"), 20 if k < STEPS - 1 else -50)
-                found.append(Candidate("kernel", new, f"rule:s{k}", f"step {k}", steps=(f"rule:s{k}",)))
-        return tuple(c for c in found if self._open_to is None or c.text in self._open_to)
+                candidates.append(Candidate("kernel", new, f"rule:s{k}", f"step {k}", steps=(f"rule:s{k}",)))
+        return tuple(c for c in candidates if self._open_to is None or c.text in self._open_to)
 
 
-def world(kept: Path | None = None) -> tuple[World, ToyCost]:
+def world(log: Path | None = None) -> tuple[World, ToyCost]:
     cost = ToyCost(SUBJECT.text)
-    return ToyWorld(SUBJECT, cost, kept), cost
+    return ToyWorld(SUBJECT, cost, log), cost
 
 
 def root() -> Node:
@@ -53,11 +53,11 @@ def root() -> Node:
 
 
 async def test_the_same_seed_says_the_same() -> None:
-    said = []
+    answers = []
     for _ in range(2):
         proposer = SimulatedProposer(world()[0].rewrites, Random(7), Meter(Budget()))
-        said.append([[c.text for c in await proposer.propose(root())] for _ in range(20)])
-    assert said[0] == said[1]
+        answers.append([[c.text for c in await proposer.propose(root())] for _ in range(20)])
+    assert answers[0] == answers[1]
 
 
 async def test_the_shares_of_what_it_says_are_its_skill() -> None:
@@ -101,12 +101,12 @@ async def test_a_broken_text_fails_as_its_mark_says_and_the_others_cost_what_the
 @pytest.mark.slow
 async def test_every_contender_gets_there_and_hybrid_with_fewest_candidates() -> None:
     toy, cost = world()
-    known = await explored(toy, 200)
-    goal = known.least_us * 1.1
-    assert known.least_us == us_of(faster(faster(faster(faster(TEXT, 20), 20), 20), 20))
-    assert len(known.steps) == 4
-    toy.close(known.texts)
-    asked = len(cost.seen)
+    exploration = await explored(toy, 200)
+    goal = exploration.least_us * 1.1
+    assert exploration.least_us == us_of(faster(faster(faster(faster(TEXT, 20), 20), 20), 20))
+    assert len(exploration.steps) == 4
+    toy.close(exploration.texts)
+    costs = len(cost.seen)
     needed = {}
     for contender in CONTENDERS:
         outcomes = [await play(toy, contender, seed, goal_us=goal, candidates=150) for seed in range(1)]
@@ -114,7 +114,7 @@ async def test_every_contender_gets_there_and_hybrid_with_fewest_candidates() ->
         assert all(o.candidates <= 150 and o.best_us <= 100 for o in outcomes)
         if contender.strategy in ("hybrid", "tree"):
             assert all(o.reached for o in outcomes), contender.name
-    assert len(cost.seen) == asked  # the world is closed: costs are found out once
+    assert len(cost.seen) == costs  # the world is closed: costs are found out once
     assert needed[HYBRID] <= min(needed[BEAM], needed[TREE])
     beam = next(c for c in CONTENDERS if c.name == BEAM)
     again = await play(toy, beam, 0, goal_us=goal, candidates=150)
@@ -127,26 +127,26 @@ async def test_a_world_is_open_to_what_was_explored_and_to_nothing_else_that_its
     whole, _ = world(tmp_path / "kept.jsonl")
     everything = (await explored(whole, 200)).texts
     part, cost = world(tmp_path / "kept.jsonl")
-    known = await explored(part, 6)
-    assert len(known.texts) == 7 < len(everything)
+    exploration = await explored(part, 6)
+    assert len(exploration.texts) == 7 < len(everything)
     assert not cost.seen
-    part.close(known.texts)
-    reached = {c.text for text in known.texts for c in part.rewrites(text)}
-    assert reached <= known.texts
+    part.close(exploration.texts)
+    reached = {c.text for text in exploration.texts for c in part.rewrites(text)}
+    assert reached <= exploration.texts
 
 
 async def test_what_was_found_on_another_kernel_is_remembered_and_its_neighbours_are_explored() -> None:
     toy, _ = world()
-    known = await explored(toy, 3)
-    pair = await pair_of(toy, known)
+    exploration = await explored(toy, 3)
+    pair = await pair_of(toy, exploration)
     assert pair is not None
-    assert (pair.slow.us, pair.fast.us) == (100, known.least_us)
+    assert (pair.slow.us, pair.fast.us) == (100, exploration.least_us)
     here, cost = world()
-    found = await remembered(here, [pair])
-    assert found
+    candidates = await remembered(here, [pair])
+    assert candidates
     assert not cost.seen  # asking the memory costs nothing
-    more = await explored(here, 0, found)
-    assert {c.text for c in found} < more.texts
+    more = await explored(here, 0, candidates)
+    assert {c.text for c in candidates} < more.texts
     assert await pair_of(here, await explored(here, 0)) is None  # nothing better than the original
 
 

@@ -102,17 +102,17 @@ def test_what_grows_along_a_row_may_be_off_at_its_end_as_much_as_the_reference_i
 
 
 @pytest.mark.parametrize(
-    ("found", "wanted", "fault"),
+    ("own_value", "reference_value", "fault"),
     [
         (np.nan, 1.0, "not-finite"), (np.inf, 1.0, "not-finite"), (1.0, np.nan, "missed-not-finite"),
         (1.0, np.inf, "missed-not-finite"), (-np.inf, np.inf, "missed-not-finite"), (np.nan, np.inf, "missed-not-finite"),
         (np.nan, np.nan, ""), (np.inf, np.inf, ""),
     ],
 )  # fmt: skip
-def test_nan_and_infinity_are_compared_by_place(found: float, wanted: float, fault: str) -> None:
+def test_nan_and_infinity_are_compared_by_place(own_value: float, reference_value: float, fault: str) -> None:
     expected = random(8, 8)
     actual = expected.copy()
-    actual[3, 5], expected[3, 5] = found, wanted
+    actual[3, 5], expected[3, 5] = own_value, reference_value
     result = compare(actual, expected, expected, LIMIT)
     assert result.fault == fault
     assert not fault or result.location == [3, 5]
@@ -195,21 +195,21 @@ def test_distributions_keep_what_they_must(distribution: str, array: Any) -> Non
 
 def test_distributions_do_what_they_say() -> None:
     array = random(14, 6).astype(np.float32)
-    made = {name: values_of(name, [array], 5)[0][0] for name in OTHERS}
+    values = {name: values_of(name, [array], 5)[0][0] for name in OTHERS}
     [shuffled], _ = Shuffled(5).of([array])
-    assert np.allclose(made["large"], 3 * array)
-    assert np.allclose(made["small"], 0.01 * array)
-    assert (made["rows"][::2] == made["rows"][::2, :1]).all()
-    spread = made["rows"][[1, 5]]
+    assert np.allclose(values["large"], 3 * array)
+    assert np.allclose(values["small"], 0.01 * array)
+    assert (values["rows"][::2] == values["rows"][::2, :1]).all()
+    spread = values["rows"][[1, 5]]
     assert (abs(spread / spread.mean(1, keepdims=True) - 1) < 0.6).all()
     assert (spread != spread[:, :1]).any()
-    assert (made["rows"][3::7] == 0).all()
+    assert (values["rows"][3::7] == 0).all()
     near = values_of("rows", [np.where(array == array[:, :1], 1e-6, array).astype(np.float32)], 5)[0][0]
     assert abs(np.delete(near, [3, 10], 0)).min() > 0.05
-    assert set(np.unique(made["integers"])) <= {-2, -1, 0, 1, 2}
+    assert set(np.unique(values["integers"])) <= {-2, -1, 0, 1, 2}
     assert not np.array_equal(shuffled, array)
     assert np.array_equal(np.sort(shuffled, axis=None), np.sort(array, axis=None))
-    assert not np.array_equal(values_of("integers", [array], 6)[0][0], made["integers"])
+    assert not np.array_equal(values_of("integers", [array], 6)[0][0], values["integers"])
     masked = np.where(array > 1, -np.inf, array)
     assert np.array_equal(np.isinf(values_of("large", [masked], 5)[0][0]), np.isinf(masked))
 

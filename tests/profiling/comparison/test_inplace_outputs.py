@@ -103,10 +103,10 @@ def test_what_is_written_is_kept_apart_from_the_arguments() -> None:
         out[:] = 2
         return [out[1:], x]
 
-    tail, same, kept = with_inplace_outputs(call, [x, out], [-1])
+    tail, same, output = with_inplace_outputs(call, [x, out], [-1])
     assert tail.tolist() == [2, 2]
-    assert kept.tolist() == [2, 2, 2]
+    assert output.tolist() == [2, 2, 2]
     assert same is x
     assert not np.shares_memory(tail, out)
-    assert not np.shares_memory(kept, out)
+    assert not np.shares_memory(output, out)
     assert with_inplace_outputs(lambda: [x], [x, out], [])[0] is x

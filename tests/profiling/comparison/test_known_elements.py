@@ -23,23 +23,23 @@ def test_unknown_elements_count_as_right(
 ) -> None:
     random = np.random.default_rng(seed)
     expected = random.standard_normal((rows, columns))
-    known = random.uniform(size=expected.shape) < share
-    actual = np.where(known, expected * (1 + 1e-4 * random.standard_normal(expected.shape)), np.nan)
-    if broken and known.any():
-        actual[tuple(np.argwhere(known)[-1])] += 1.0
-    plain = [np.where(known, array, 0) for array in (actual, expected)]
+    valid = random.uniform(size=expected.shape) < share
+    actual = np.where(valid, expected * (1 + 1e-4 * random.standard_normal(expected.shape)), np.nan)
+    if broken and valid.any():
+        actual[tuple(np.argwhere(valid)[-1])] += 1.0
+    plain = [np.where(valid, array, 0) for array in (actual, expected)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(comparing, "_CHUNK", 12)  # several pieces
-        found = compare(actual, expected, expected, LIMIT, valid=known)
-        wanted = compare(plain[0], plain[1], plain[1], LIMIT)
-    assert (found.fault, found.relative, found.row, found.element, found.max_abs) == (
-        wanted.fault, wanted.relative, wanted.row, wanted.element, wanted.max_abs
+        comparison = compare(actual, expected, expected, LIMIT, valid=valid)
+        reference = compare(plain[0], plain[1], plain[1], LIMIT)
+    assert (comparison.fault, comparison.relative, comparison.row, comparison.element, comparison.max_abs) == (
+        reference.fault, reference.relative, reference.row, reference.element, reference.max_abs
     )  # fmt: skip
-    if found.fault:
-        assert found.location == wanted.location
+    if comparison.fault:
+        assert comparison.location == reference.location
 
 
 def test_where_nothing_is_known_nothing_is_found() -> None:
     nothing: Any = np.full((4, 3), np.nan)
-    found = compare(nothing, np.ones((4, 3)), None, LIMIT, valid=np.zeros((4, 3), bool))
-    assert (found.fault, found.found, found.expected) == ("", None, None)
+    comparison = compare(nothing, np.ones((4, 3)), None, LIMIT, valid=np.zeros((4, 3), bool))
+    assert (comparison.fault, comparison.found, comparison.expected) == ("", None, None)

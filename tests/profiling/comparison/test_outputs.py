@@ -36,9 +36,9 @@ class _Problem(Problem):
 
 
 def checked(
-    problem: _Problem, inputs: list[Any], outputs: list[Any] | None, left: list[Any] | None = None
+    problem: _Problem, inputs: list[Any], outputs: list[Any] | None, inputs_after: list[Any] | None = None
 ) -> Any:
-    return check_outputs(problem, inputs, outputs, left)
+    return check_outputs(problem, inputs, outputs, inputs_after)
 
 
 X = np.random.default_rng(0).standard_normal((8, 6)).astype(np.float32)
@@ -139,10 +139,10 @@ def test_arguments_that_the_reference_writes_to_are_outputs() -> None:
     def add_to(x: Array, total: Array) -> None:
         total += x
 
-    given = [X, np.ones_like(X)]
-    assert checked(_Problem(add_to), given, None, [X, 1 + X]).status == "passed"
-    assert checked(_Problem(add_to), given, None, given).status == "failed"
-    assert (given[1] == 1).all()
+    arguments = [X, np.ones_like(X)]
+    assert checked(_Problem(add_to), arguments, None, [X, 1 + X]).status == "passed"
+    assert checked(_Problem(add_to), arguments, None, arguments).status == "failed"
+    assert (arguments[1] == 1).all()
 
 
 def test_a_kernel_that_returns_nothing_where_nothing_is_written_in_place() -> None:

@@ -29,7 +29,7 @@ SMALL = {"object_store_memory": 80 << 20, "num_cpus": 2}
 
 
 @pytest.fixture
-def seen():
+def marks_folder():
     with seen_by_steps() as folder:
         yield folder
 
@@ -39,9 +39,9 @@ def cluster():
     from ray.cluster_utils import Cluster  # takes long, and every collection would wait for it
 
     head = {**SMALL, "include_dashboard": False, "num_cpus": 1, "_system_config": QUICK}
-    made = Cluster(initialize_head=True, head_node_args=head)
-    yield made
-    made.shutdown()
+    ray_cluster = Cluster(initialize_head=True, head_node_args=head)
+    yield ray_cluster
+    ray_cluster.shutdown()
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -68,9 +68,9 @@ async def test_a_job_runs_there_as_here(host):
 
 
 @pytest.mark.long
-async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(cluster, host, seen):
+async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(cluster, host, marks_folder):
     first = cluster.add_node(**SMALL, resources={"neuron_cores": 1})
-    lost = seen / "lost"
+    lost = marks_folder / "lost"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(lost)), seconds=60)))
     await until(_steps, seconds=60)
     before = _steps()
@@ -84,8 +84,8 @@ async def test_a_job_on_a_lost_node_is_run_again_elsewhere_and_answers_once(clus
     cluster.remove_node(second)
 
 
-async def test_a_job_whose_worker_is_lost_is_run_again(host, seen):
-    killed = seen / "killed"
+async def test_a_job_whose_worker_is_lost_is_run_again(host, marks_folder):
+    killed = marks_folder / "killed"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(killed)), seconds=60)))
     await until(_steps, seconds=60)
     worker = re.search(r"/accelopt-(\d+)-", os.readlink(f"/proc/{_steps()[0]}/cwd"))
@@ -133,13 +133,13 @@ async def test_an_ask_that_cannot_be_read():
 
 def _steps() -> list[int]:
     """Processes of steps on the cluster's nodes, all of which are this machine: their worker is a child of Ray's."""
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
             of = re.search(r"/accelopt-(\d+)-[^/]*/job-", os.readlink(place))
             if of and "raylet" in _ancestors(int(of.group(1))):
-                found.append(int(place.parent.name))
-    return found
+                pids.append(int(place.parent.name))
+    return pids
 
 
 def _ancestors(pid: int) -> list[str]:

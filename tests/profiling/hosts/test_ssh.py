@@ -93,7 +93,7 @@ async def test_variables_of_the_login_are_not_seen(sshd):
 
 
 @pytest.mark.parametrize(
-    ("more", "said"),
+    ("more", "message"),
     [
         ({"key": "wrong_key"}, "logs in without asking"),
         ({"known": "nobody_known"}, "Connect once with"),
@@ -102,9 +102,9 @@ async def test_variables_of_the_login_are_not_seen(sshd):
         ({"ssh": "no-such-ssh-client"}, "could not be started"),
     ],
 )
-async def test_what_is_wrong_is_said_with_what_to_do(sshd, more, said):
+async def test_what_is_wrong_is_said_with_what_to_do(sshd, more, message):
     box = sshd.host(**more)
-    with pytest.raises(HostUnreachableError, match=said):
+    with pytest.raises(HostUnreachableError, match=message):
         await box.facts()
     with pytest.raises(HostUnreachableError, match="next try in"):
         await box.facts()
@@ -154,11 +154,11 @@ async def test_a_connection_cut_in_mid_job_is_reported_and_the_next_job_reconnec
 
 
 async def test_what_a_configuration_asks_for_in_interactive_sessions_does_not_matter(sshd, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
         config = tmp_path / "config"
         config.write_text(
             "RemoteCommand tmux attach\nRequestTTY force\nForwardAgent yes\nForwardX11 yes\n"
-            f"LocalForward 127.0.0.1:{taken.getsockname()[1]} 127.0.0.1:1\nExitOnForwardFailure yes\n"
+            f"LocalForward 127.0.0.1:{listener.getsockname()[1]} 127.0.0.1:1\nExitOnForwardFailure yes\n"
         )
         box = sshd.host(config=str(config))
         try:

@@ -24,7 +24,7 @@ LONG = "import os, time\nwhile not os.path.exists({until!r}): time.sleep(0.02)\n
 
 
 @pytest.fixture
-def seen():
+def marks_folder():
     with seen_by_steps() as folder:
         yield folder
 
@@ -53,7 +53,7 @@ def script(path: Path, text: str) -> str:
 
 def workers(sshd: Sshd) -> list[int]:
     """Supervisors on the far side: the worker's processes whose parent is no worker."""
-    found = []
+    pids = []
     for pid in descendants(sshd.process.pid):
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
@@ -61,8 +61,8 @@ def workers(sshd: Sshd) -> list[int]:
         except OSError:
             continue
         if b"worker.__main__" in command and not above.startswith(command[:20]):
-            found.append(pid)
-    return found
+            pids.append(pid)
+    return pids
 
 
 def _parent(pid: int) -> str:
@@ -71,14 +71,14 @@ def _parent(pid: int) -> str:
 
 def steps(sshd: Sshd) -> list[int]:
     """Processes that stand in a job's folder."""
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*/cwd"):
         try:
             if "/job-" in os.readlink(place) and int(place.parent.name) in descendants(sshd.process.pid):
-                found.append(int(place.parent.name))
+                pids.append(int(place.parent.name))
         except OSError:
             continue
-    return found
+    return pids
 
 
 CUTS = {
@@ -91,9 +91,9 @@ CUTS = {
 
 
 @pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
-async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut, caplog, seen):
+async def test_an_interrupted_job_is_reported_and_run_again_once(sshd, box, cut, caplog, marks_folder):
     host = RetryingHost(box)
-    was_cut = seen / "cut"
+    was_cut = marks_folder / "cut"
     task = asyncio.create_task(_all(host, job(LONG.format(until=str(was_cut)))))
     await until(lambda: steps(sshd))
     first = steps(sshd)
@@ -120,12 +120,12 @@ async def test_a_job_that_loses_every_worker_is_given_up(sshd, box):
         await task
 
 
-async def test_a_rebooted_host_gets_its_job_back(tmp_path, seen):
+async def test_a_rebooted_host_gets_its_job_back(tmp_path, marks_folder):
     server = Sshd(tmp_path)
     server.start()
     box = server.host(first_pause=0.1)
     try:
-        rebooted = seen / "rebooted"
+        rebooted = marks_folder / "rebooted"
         task = asyncio.create_task(_all(RetryingHost(box), job(LONG.format(until=str(rebooted)))))
         await until(lambda: steps(server))
         server.reboot()
@@ -223,8 +223,8 @@ async def test_a_worker_of_another_protocol(sshd, tmp_path):
 
 async def test_answers_of_the_wrong_shape_do_not_end_the_client(sshd, tmp_path):
     hello = '{"type":"hello","protocol":1,"versions":[],"devices":7,"memory_bytes":"many","isolation":3}'
-    said = f"printf '%s\\n' '@accelopt/1 {len(hello)}' '{hello}'"
-    box = sshd.host(python=script(tmp_path / "odd", f"{said}; exec cat > /dev/null"))
+    script_text = f"printf '%s\\n' '@accelopt/1 {len(hello)}' '{hello}'"
+    box = sshd.host(python=script(tmp_path / "odd", f"{script_text}; exec cat > /dev/null"))
     with pytest.raises(HostUnreachableError, match="introduced itself in a way"):
         await box.facts()
     await box.close()

@@ -52,8 +52,8 @@ async def test_a_worker_that_hangs_while_a_job_runs_is_given_up():
 async def test_a_long_job_is_asked_about_and_goes_on():
     connection = WorkerConnection("local", WORKER, patience=60.0, silence=0.1)
     await connection.start()
-    found = await messages(connection, "import time\ntime.sleep(0.6)\nx = 1")
-    assert [m.final for m in found] == [True]
+    answers = await messages(connection, "import time\ntime.sleep(0.6)\nx = 1")
+    assert [m.final for m in answers] == [True]
     await connection.close()
 
 
@@ -61,8 +61,10 @@ async def test_a_long_job_is_asked_about_and_goes_on():
 async def test_many_jobs_at_once_get_their_own_answers():
     connection = WorkerConnection("local", WORKER, patience=60.0)
     await connection.start()
-    found = await asyncio.gather(*(messages(connection, f"x{number} = 1") for number in range(30)))
-    assert [f"x{number}" in said[-1].value["names"] for number, said in enumerate(found)] == [True] * 30
+    answers = await asyncio.gather(*(messages(connection, f"x{number} = 1") for number in range(30)))
+    assert [
+        f"x{number}" in job_messages[-1].value["names"] for number, job_messages in enumerate(answers)
+    ] == [True] * 30
     await connection.close()
 
 
@@ -121,13 +123,13 @@ async def test_strange_answers_about_a_job_are_passed_over():
 
 
 @pytest.mark.parametrize(
-    ("python", "said"),
+    ("python", "message"),
     [
         (None, r"local: .*python could not be started: .*No such file"),
         ((3, 8), r"it is Python 3\.8; the worker needs 3\.10 or newer"),
     ],
 )
-async def test_a_python_that_cannot_be_used_here_says_which_setting_names_another(python, said, tmp_path):
+async def test_a_python_that_cannot_be_used_here_says_which_setting_names_another(python, message, tmp_path):
     script = tmp_path / "python"
     if python is not None:
         script.write_text(
@@ -136,6 +138,6 @@ async def test_a_python_that_cannot_be_used_here_says_which_setting_names_anothe
         script.chmod(0o755)
     with pytest.raises(
         HostUnreachableError,
-        match=said + r".* Name a Python 3\.10 or newer that has NumPy with the setting `python`",
+        match=message + r".* Name a Python 3\.10 or newer that has NumPy with the setting `python`",
     ):
         await LocalHost(str(script)).facts()

@@ -49,13 +49,13 @@ FOUND: dict[str, tuple[dict[str, str], str, str, str | None, str]] = {
 @pytest.mark.parametrize("case", FOUND)
 def test_the_first_way_that_matches_wins(case: str, tmp_path: Path) -> None:
     files, kernel, kind, path, origin = FOUND[case]
-    found = found_in(tmp_path, files, kernel, tmp_path)
-    assert found.findings == []
-    assert found.ref is not None
-    assert (found.ref.kind, found.ref.path) == (kind, path)
-    assert origin in found.ref.origin
-    assert len(found.ref.content_hash) == 16
-    assert set(found.files) == {p for p in (path, found.ref.options.get("workloads")) if p}
+    lookup = found_in(tmp_path, files, kernel, tmp_path)
+    assert lookup.findings == []
+    assert lookup.ref is not None
+    assert (lookup.ref.kind, lookup.ref.path) == (kind, path)
+    assert origin in lookup.ref.origin
+    assert len(lookup.ref.content_hash) == 16
+    assert set(lookup.files) == {p for p in (path, lookup.ref.options.get("workloads")) if p}
 
 
 #: name -> (files, k.py, code, line, part of the message)
@@ -80,20 +80,20 @@ WRONG: dict[str, tuple[dict[str, str], str, str, int, str]] = {
 
 @pytest.mark.parametrize("case", WRONG)
 def test_each_fault_is_one_finding(case: str, tmp_path: Path) -> None:
-    files, kernel, code, line, said = WRONG[case]
+    files, kernel, code, line, words = WRONG[case]
     project = tmp_path / "project"
     (tmp_path / "p.py").write_text(MODULE)
-    found = found_in(project, files, kernel, project)
-    assert found.ref is None
-    assert [(f.code, f.line, f.severity) for f in found.findings] == [(code, line, "error")]
-    assert said in found.findings[0].message
+    lookup = found_in(project, files, kernel, project)
+    assert lookup.ref is None
+    assert [(f.code, f.line, f.severity) for f in lookup.findings] == [(code, line, "error")]
+    assert words in lookup.findings[0].message
     assert code in json.loads((Path(accelopt_profiling.__file__).parent / "findings.json").read_text())
 
 
 def test_a_problem_that_is_not_text(tmp_path: Path) -> None:
     (tmp_path / "k_problem.py").write_bytes(b"x = '\xff\xfe'\n")
-    found = found_in(tmp_path, {}, KERNEL)
-    assert [f.code for f in found.findings] == ["not-text"]
+    lookup = found_in(tmp_path, {}, KERNEL)
+    assert [f.code for f in lookup.findings] == ["not-text"]
 
 
 def test_a_problem_that_leads_nowhere_or_cannot_be_read(tmp_path: Path) -> None:
@@ -105,18 +105,18 @@ def test_a_problem_that_leads_nowhere_or_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_no_problem_is_said_once_with_a_way_out(tmp_path: Path) -> None:
-    found = found_in(
+    lookup = found_in(
         tmp_path, {}, KERNEL + "def forward(x): pass\n"
     )  # any library's, not a part of NKIBench's
-    assert found.ref is None
-    assert [(f.code, f.severity, f.line) for f in found.findings] == [("no-problem", "information", 5)]
+    assert lookup.ref is None
+    assert [(f.code, f.severity, f.line) for f in lookup.findings] == [("no-problem", "information", 5)]
     assert found_in(tmp_path, {}, "x = 1\n").findings == []
 
 
 def test_half_a_problem_in_the_kernel_file_is_a_warning(tmp_path: Path) -> None:
-    found = found_in(tmp_path, {}, KERNEL + "def reference(x): pass\n")
-    assert [f.code for f in found.findings] == ["problem-invalid", "no-problem"]
-    assert found.findings[0].line == KERNEL.count("\n") + 1
+    lookup = found_in(tmp_path, {}, KERNEL + "def reference(x): pass\n")
+    assert [f.code for f in lookup.findings] == ["problem-invalid", "no-problem"]
+    assert lookup.findings[0].line == KERNEL.count("\n") + 1
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ def test_settings_name_problems_relative_to_the_project(
     configured: Mapping[str, str] | str, expected: str | None, tmp_path: Path
 ) -> None:
     files = {"problems/p.py": MODULE, "problems/q.py": MODULE + "x = 1"}
-    found = found_in(tmp_path, files, KERNEL, tmp_path, configured, name="kernels/k.py")
-    assert (found.ref.path if found.ref else None) == expected
+    lookup = found_in(tmp_path, files, KERNEL, tmp_path, configured, name="kernels/k.py")
+    assert (lookup.ref.path if lookup.ref else None) == expected
 
 
 def test_nkibench_folders(tmp_path: Path) -> None:
@@ -142,14 +142,14 @@ def test_nkibench_folders(tmp_path: Path) -> None:
         "reference/silu_M4_N8_numpy_0.py": NKIBENCH,
         "reference/silu_M4_N8_numpy_1.py": NKIBENCH + "x = 1",
     }
-    found = found_in(tmp_path, files, KERNEL, None, None, "kernels/silu_M4_N8_0.py")
-    assert found.ref is not None
-    assert found.ref.path == "reference/silu_M4_N8_numpy_0.py"
+    lookup = found_in(tmp_path, files, KERNEL, None, None, "kernels/silu_M4_N8_0.py")
+    assert lookup.ref is not None
+    assert lookup.ref.path == "reference/silu_M4_N8_numpy_0.py"
     summary = {"silu": {"cases": {"1": {"impls": [{"task": "./reference/silu_M4_N8_numpy_1.py", "kernel": "./kernels/silu_M4_N8_0.py"}]}}}}  # fmt: skip
     (tmp_path / "summary.json").write_text(json.dumps(summary))
-    found = found_in(tmp_path, {}, KERNEL, None, None, "kernels/silu_M4_N8_0.py")
-    assert found.ref is not None
-    assert found.ref.path == "reference/silu_M4_N8_numpy_1.py"
+    lookup = found_in(tmp_path, {}, KERNEL, None, None, "kernels/silu_M4_N8_0.py")
+    assert lookup.ref is not None
+    assert lookup.ref.path == "reference/silu_M4_N8_numpy_1.py"
     source = examine(tmp_path / "kernels/silu_M4_N8_0.py", KERNEL).source(ship_imports=True)
     assert set(source.files) == {"kernels/silu_M4_N8_0.py", "reference/silu_M4_N8_numpy_1.py"}
 
@@ -158,16 +158,16 @@ def test_nkibench_folders(tmp_path: Path) -> None:
     "summary", ["[]", "{}", "null", '{"a": {"cases": {"0": {"impls": [{"task": 1}]}}}}', "{"]
 )
 def test_a_strange_summary_is_no_problem(summary: str, tmp_path: Path) -> None:
-    found = found_in(tmp_path, {"summary.json": summary}, KERNEL, None, None, "kernels/a_0.py")
-    assert [f.code for f in found.findings] == ["no-problem"]
+    lookup = found_in(tmp_path, {"summary.json": summary}, KERNEL, None, None, "kernels/a_0.py")
+    assert [f.code for f in lookup.findings] == ["no-problem"]
 
 
 def test_flashinfer_data_set_layout(tmp_path: Path) -> None:
     files = {"definitions/add/add.json": DEFINITION, "workloads/add/add.jsonl": "{}"}
     kernel = "# accelopt: problem=definitions/add/add.json\n" + KERNEL
-    found = found_in(tmp_path, files, kernel)
-    assert found.ref is not None
-    assert found.ref.options["workloads"] == "workloads/add/add.jsonl"
+    lookup = found_in(tmp_path, files, kernel)
+    assert lookup.ref is not None
+    assert lookup.ref.options["workloads"] == "workloads/add/add.jsonl"
 
 
 def test_a_job_for_another_machine_brings_what_is_imported(tmp_path: Path) -> None:

@@ -79,7 +79,7 @@ def test_flashinfer_through_the_gate(change: str, checker: Checker, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("change", "workloads", "said"),
+    ("change", "workloads", "message"),
     [
         ({"axes": []}, None, '"axes" must be an object'),
         ({"axes": {"n": {"type": "const"}}}, None, 'axis "n"'),
@@ -96,9 +96,9 @@ def test_flashinfer_through_the_gate(change: str, checker: Checker, tmp_path: Pa
     ],
 )
 def test_a_definition_that_cannot_be_used(
-    change: dict[str, Any], workloads: Any, said: str, tmp_path: Path
+    change: dict[str, Any], workloads: Any, message: str, tmp_path: Path
 ) -> None:
     files = flashinfer_files({**DEFINITION, **change}, workloads)
     with pytest.raises(ProblemError) as raised:
         loaded(tmp_path, files, "flashinfer", "k.json", workloads="k.jsonl")
-    assert said in raised.value.message
+    assert message in raised.value.message

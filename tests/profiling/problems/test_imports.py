@@ -22,8 +22,8 @@ def package(tmp_path: Path) -> Path:
 
 def shipped(root: Path, text: str) -> set[str]:
     kernel = root / "lib" / "ops" / "mine.py"
-    found = project_imports({kernel: text}, [root], root)
-    return {p.relative_to(root / "lib").as_posix() for p in found if p.name != "__init__.py"}
+    files = project_imports({kernel: text}, [root], root)
+    return {p.relative_to(root / "lib").as_posix() for p in files if p.name != "__init__.py"}
 
 
 @pytest.mark.parametrize(("text", "expected"), [

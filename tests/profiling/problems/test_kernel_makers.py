@@ -33,8 +33,8 @@ def maker(returned: str) -> ast.FunctionDef:
     [("kernel", "kernel"), ("kernel, rows", "kernel"), ("kernel(rows)", None), ("rows, kernel", None)],
 )
 def test_a_maker_returns_a_function_of_its_own(returned: str, name: str | None) -> None:
-    made = made_function(maker(returned))
-    assert (made and made.name) == name
+    inner = made_function(maker(returned))
+    assert (inner and inner.name) == name
 
 
 @pytest.mark.parametrize(("count", "fits"), [(1, False), (2, False), (3, True), (4, False)])

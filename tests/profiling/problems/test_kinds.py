@@ -35,7 +35,7 @@ def test_a_module_problem(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "code", "said"),
+    ("change", "code", "message"),
     [
         (("def get_inputs", "def other"), "problem-invalid", "no function `get_inputs`"),
         (("entry = 'kernel'", "tolerance = -1"), "problem-invalid", "`tolerance`"),
@@ -50,14 +50,14 @@ def test_a_module_problem(tmp_path: Path) -> None:
     ],
 )
 def test_a_module_problem_that_cannot_be_loaded(
-    change: tuple[str, str], code: str, said: str, tmp_path: Path
+    change: tuple[str, str], code: str, message: str, tmp_path: Path
 ) -> None:
     files = {"k.py": SUM, "p.py": PROBLEM.replace(*change)}
     with pytest.raises((ProblemError, StepFailedError)) as raised:
         loaded(tmp_path, files, "module")
     error = raised.value.error if isinstance(raised.value, StepFailedError) else raised.value
     assert error.code == code
-    assert said in error.message
+    assert message in error.message
 
 
 @pytest.mark.parametrize(

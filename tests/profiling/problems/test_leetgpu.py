@@ -18,10 +18,10 @@ KERNEL, CHALLENGE = LAYOUT.example["k.py"], LAYOUT.example["challenge.py"]
 def test_a_challenge_lies_above_its_solutions_with_its_base(tmp_path: Path) -> None:
     base = "class ChallengeBase: pass\n"
     files = {"easy/1_scale/challenge.py": CHALLENGE, "core/challenge_base.py": base}
-    found = found_in(tmp_path, files, KERNEL, tmp_path, name="easy/1_scale/solution/solution.triton.py")
-    assert found.ref is not None
-    assert (found.ref.kind, found.ref.path) == ("leetgpu", "easy/1_scale/challenge.py")
-    assert found.files["easy/1_scale/solution/core/challenge_base.py"] == base
+    lookup = found_in(tmp_path, files, KERNEL, tmp_path, name="easy/1_scale/solution/solution.triton.py")
+    assert lookup.ref is not None
+    assert (lookup.ref.kind, lookup.ref.path) == ("leetgpu", "easy/1_scale/challenge.py")
+    assert lookup.files["easy/1_scale/solution/core/challenge_base.py"] == base
     inside = tmp_path / "easy/1_scale/solution"
     assert found_in(inside, {}, KERNEL, inside, name="solution.triton.py").ref is None
 
@@ -30,9 +30,11 @@ def test_a_file_of_that_name_may_be_something_else(tmp_path: Path) -> None:
     files = {"challenge.py": "class Challenge:\n    def other(self): pass\n"}
     assert found_in(tmp_path, files, KERNEL, tmp_path).ref is None
     comment = "# accelopt: problem=scale.py\n"
-    named = found_in(tmp_path, {"scale.py": CHALLENGE}, comment + KERNEL.replace("solve", "scaled"), tmp_path)
-    assert named.ref is not None
-    assert named.ref.kind == "leetgpu"
+    lookup = found_in(
+        tmp_path, {"scale.py": CHALLENGE}, comment + KERNEL.replace("solve", "scaled"), tmp_path
+    )
+    assert lookup.ref is not None
+    assert lookup.ref.kind == "leetgpu"
 
 
 def test_tensors_of_a_performance_test_may_be_described(tmp_path: Path) -> None:
@@ -51,13 +53,13 @@ class FullTensor:
         own = described + CHALLENGE.replace("self.test(5000)", test)
         own = own.replace("LOW", low).replace("DTYPE", repr(dtype))
         folder = tmp_path / dtype
-        found = found_in(folder, {"challenge.py": own}, KERNEL, folder)
-        assert found.ref is not None
-        context = context_of(folder / "job", {"k.py": KERNEL, **found.files})
+        lookup = found_in(folder, {"challenge.py": own}, KERNEL, folder)
+        assert lookup.ref is not None
+        context = context_of(folder / "job", {"k.py": KERNEL, **lookup.files})
         enter_sources(context)
         try:
             with emulation("triton", "h100"):
-                x, out, n = load_problem(context, found.ref, None).inputs(0)
+                x, out, n = load_problem(context, lookup.ref, None).inputs(0)
         finally:
             leave_project()
         assert str(x.dtype) == f"torch.{dtype}"

@@ -62,27 +62,27 @@ def test_files_are_found_below_the_data_set_and_nowhere_else(tmp_path: Path) -> 
     )
     workloads = folder / "w.jsonl"
     names = ["blob/x.safetensors", "blob/pointer.safetensors", "../../../../../etc/hostname", "absent"]
-    found = stored_inputs(workloads, "\n".join(map(line, names)))
-    assert list(found) == ["blob/x.safetensors"]
-    assert base64.b64decode(found["blob/x.safetensors"][1]) == FILE
+    files = stored_inputs(workloads, "\n".join(map(line, names)))
+    assert list(files) == ["blob/x.safetensors"]
+    assert base64.b64decode(files["blob/x.safetensors"][1]) == FILE
 
 
-@pytest.mark.parametrize(("rows", "said"), [(2, ""), (3, "not bfloat16")])
-def test_a_workload_gets_the_stored_values(rows: int, said: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("rows", "message"), [(2, ""), (3, "not bfloat16")])
+def test_a_workload_gets_the_stored_values(rows: int, message: str, tmp_path: Path) -> None:
     held = safetensors(x=("BF16", [2, 96], b"\x80\x3f" * 192))
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "x.safetensors").write_bytes(held)
     workload = line("x.safetensors").replace('"m": 2', f'"m": {rows}')
     files = {"k.json": json.dumps(DEFINITION), "k.jsonl": workload}
-    found = found_in(
+    lookup = found_in(
         tmp_path / "d", files, "import triton\n@triton.jit\ndef k(x): pass\ndef run(x, w, eps): k[(1,)](x)\n"
     )
-    assert found.ref is not None
-    assert found.ref.options["stored"] == {"x.safetensors": "x.safetensors"}
-    sources = {**found.files, "k.py": ""}
-    problem = loaded(tmp_path / "job", sources, "flashinfer", "k.json", **found.ref.options)
-    if said:
-        with pytest.raises(ProblemError, match=said):
+    assert lookup.ref is not None
+    assert lookup.ref.options["stored"] == {"x.safetensors": "x.safetensors"}
+    sources = {**lookup.files, "k.py": ""}
+    problem = loaded(tmp_path / "job", sources, "flashinfer", "k.json", **lookup.ref.options)
+    if message:
+        with pytest.raises(ProblemError, match=message):
             problem.inputs(0)
     else:
         assert problem.inputs(0)[0].float().tolist() == [[1.0] * 96] * 2

@@ -66,8 +66,8 @@ def test_numbers_of_a_function_are_sizes(tmp_path):
 
 def test_functions_without_a_plain_source_stay_as_they_are():
     module = SimpleNamespace()
-    made = eval("lambda: 512")  # noqa: S307
-    for function in (made, len, SimpleNamespace):
+    lambda_function = eval("lambda: 512")  # noqa: S307
+    for function in (lambda_function, len, SimpleNamespace):
         assert name_numbers(module, function) is function
 
 

@@ -23,11 +23,11 @@ def executed(template: str) -> dict[str, Any]:
 @pytest.mark.parametrize("arguments", ["x", "x, w", "x, weight, eps", "a, b, n, scale"])
 def test_the_template_runs_and_fits(name: str, arguments: str) -> None:
     text = NKI.format(name, arguments)
-    made = executed(problem_template(text, find_kernels(text).kernels[0]))
-    inputs = made["get_inputs"]()
+    namespace = executed(problem_template(text, find_kernels(text).kernels[0]))
+    inputs = namespace["get_inputs"]()
     assert len(inputs) == len(arguments.split(","))
-    assert made["entry"] == find_entry(text, len(inputs)) == name
-    assert "reference" not in made, "a reference is never guessed"
+    assert namespace["entry"] == find_entry(text, len(inputs)) == name
+    assert "reference" not in namespace, "a reference is never guessed"
 
 
 @pytest.mark.parametrize(
@@ -42,8 +42,8 @@ def test_the_template_runs_and_fits(name: str, arguments: str) -> None:
 )
 def test_every_signature_gives_valid_python(text: str) -> None:
     for kernel in find_kernels(text).kernels:
-        made = executed(problem_template(text, kernel))
-        assert callable(made["get_inputs"])
+        namespace = executed(problem_template(text, kernel))
+        assert callable(namespace["get_inputs"])
 
 
 def test_sizes_follow_what_the_text_unpacks_and_asserts() -> None:
@@ -55,8 +55,8 @@ def test_sizes_follow_what_the_text_unpacks_and_asserts() -> None:
         "    assert K == K2 and M % TILE == 0\n    assert K <= nl.tile_size.pmax, 'too many'\n"
         "    kernel_assert(lhs.shape[0] == 2, 'two')\n"
     )
-    made = executed(problem_template(text, find_kernels(text).kernels[0]))
-    lhs, rhs, eps = made["get_inputs"]()
+    namespace = executed(problem_template(text, find_kernels(text).kernels[0]))
+    lhs, rhs, eps = namespace["get_inputs"]()
     assert lhs.shape[0] == 2
     assert lhs.shape[1] == rhs.shape[0] <= 128
     assert lhs.shape[2] % 384 == 0

@@ -51,18 +51,18 @@ def test_the_benchmarks_that_launch_the_files_kernels_are_found(baseline: str) -
     tree = ast.parse(_METHODS.replace("{0}", "baseline=True" if baseline else ""))
     names = names_from(tree, "kernels")
     assert names == {"fast", "kernels"}
-    found = benchmarked_operator(tree, names)
-    assert found is not None
-    assert found.methods == ["through_a_function", "through_a_method"]
-    assert found.baseline == baseline
+    operator = benchmarked_operator(tree, names)
+    assert operator is not None
+    assert operator.methods == ["through_a_function", "through_a_method"]
+    assert operator.baseline == baseline
     assert benchmarked_operator(tree, {"another_kernel"}) is None
 
 
 def test_a_baseline_that_launches_the_kernels_itself_is_no_reference() -> None:
     text = "class O(BenchmarkOperator):\n    @register_benchmark(baseline=True)\n    def a(self):\n        k[(1,)]()\n"
-    found = benchmarked_operator(ast.parse(text), {"k"})
-    assert found is not None
-    assert (found.methods, found.baseline) == (["a"], "")
+    operator = benchmarked_operator(ast.parse(text), {"k"})
+    assert operator is not None
+    assert (operator.methods, operator.baseline) == (["a"], "")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.startswith("tritonbench")])
@@ -76,7 +76,7 @@ def test_a_job_for_an_operator_is_imported_by_its_packages_names(tmp_path: Path,
     assert file.problem.ref.options["member"] == ("" if own else "tritonbench.operators.scale.operator")
     source = file.source(ship_imports=True)
     assert "tritonbench/utils/triton_op.py" in source.files
-    found = _shipped_member(source, source.kernel)
-    assert found == ("tritonbench.operators.scale.operator" if own else None)
+    member = _shipped_member(source, source.kernel)
+    assert member == ("tritonbench.operators.scale.operator" if own else None)
     alone = Source(source.kernel, {source.kernel: source.files[source.kernel]})
     assert _shipped_member(alone, source.kernel) is None

@@ -58,8 +58,8 @@ def test_workloads_are_lines_that_end_with_a_newline_only() -> None:
         json.dumps({"axes": {"m": 2}, "uuid": "a\u2028b\x85c"}, ensure_ascii=False),
         '{"axes": {"m": 3}}',
     ]
-    found, _ = parse_workloads("\r\n".join(lines), definition, "w.jsonl")
-    assert [w.axes["m"] for w in found] == [2, 3]
+    workloads, _ = parse_workloads("\r\n".join(lines), definition, "w.jsonl")
+    assert [w.axes["m"] for w in workloads] == [2, 3]
 
 
 @pytest.mark.parametrize(
@@ -69,16 +69,16 @@ def test_a_summary_may_name_what_is_no_file(kernel: str, tmp_path: Path) -> None
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
     summary = {"a": {"cases": {"0": {"impls": [{"task": kernel, "kernel": kernel}]}}}}
     text = json.dumps(summary).replace('"DEEP"', "[" * 100_000)
-    found = found_in(tmp_path, {"summary.json": text}, KERNEL, None, None, "kernels/a_0.py")
-    assert [f.code for f in found.findings] == ["no-problem"]
+    lookup = found_in(tmp_path, {"summary.json": text}, KERNEL, None, None, "kernels/a_0.py")
+    assert [f.code for f in lookup.findings] == ["no-problem"]
 
 
-@pytest.mark.parametrize("named", ["loop.py", "loop/p.py", "x" * 5000 + ".py", "a\u0000b.py"])
-def test_the_settings_may_name_what_is_no_file(named: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("setting", ["loop.py", "loop/p.py", "x" * 5000 + ".py", "a\u0000b.py"])
+def test_the_settings_may_name_what_is_no_file(setting: str, tmp_path: Path) -> None:
     for loop in ("loop.py", "loop"):
         (tmp_path / loop).symlink_to(tmp_path / loop)
-    found = found_in(tmp_path, {}, KERNEL, tmp_path, named)
-    assert [f.code for f in found.findings] in (["problem-invalid"], ["problem-missing"])
+    lookup = found_in(tmp_path, {}, KERNEL, tmp_path, setting)
+    assert [f.code for f in lookup.findings] in (["problem-invalid"], ["problem-missing"])
 
 
 @pytest.mark.parametrize(

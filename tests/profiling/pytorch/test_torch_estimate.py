@@ -39,28 +39,28 @@ def test_the_compiler_joins_what_lies_between_kernels_of_libraries() -> None:
 
 def test_joined_operators_move_fewer_bytes() -> None:
     chain = [operator("pointwise", "pointwise", [k], k + 1) for k in range(6)]
-    found = estimate_torch(chain, h100())
-    assert (found.kernels, found.compiled_kernels) == (6, 1)
-    assert found.eager.us is not None
-    assert found.compiled.us is not None
-    assert found.eager.us == pytest.approx(6 * found.compiled.us, rel=0.1)
-    assert found.eager.known is Known.ESTIMATED
+    times = estimate_torch(chain, h100())
+    assert (times.kernels, times.compiled_kernels) == (6, 1)
+    assert times.eager.us is not None
+    assert times.compiled.us is not None
+    assert times.eager.us == pytest.approx(6 * times.compiled.us, rel=0.1)
+    assert times.eager.known is Known.ESTIMATED
 
 
 def test_a_librarys_rate_decides_how_wide_the_interval_is() -> None:
     convolution = TorchOperator(
         "convolution", "external", (), (TensorUse(0, 4),), 1e12, rate="convolution 3d"
     )
-    found = estimate_torch([convolution], h100()).eager
-    assert found.us == pytest.approx(1e12 / (0.27 * h100()["peak.fp32"]) * 1e6, rel=0.01)
-    assert found.low_us == pytest.approx(0.4 * found.us)
-    assert found.high_us == pytest.approx(3.0 * found.us)
+    time = estimate_torch([convolution], h100()).eager
+    assert time.us == pytest.approx(1e12 / (0.27 * h100()["peak.fp32"]) * 1e6, rel=0.01)
+    assert time.low_us == pytest.approx(0.4 * time.us)
+    assert time.high_us == pytest.approx(3.0 * time.us)
 
 
 def test_small_kernels_wait_for_the_processor() -> None:
-    found = estimate_torch([operator("add", "pointwise", [k], k + 1, 0) for k in range(20)], h100())
-    assert found.eager.us is not None
-    assert found.eager.us > 19 * h100()["model.launch_floor"]
+    times = estimate_torch([operator("add", "pointwise", [k], k + 1, 0) for k in range(20)], h100())
+    assert times.eager.us is not None
+    assert times.eager.us > 19 * h100()["model.launch_floor"]
 
 
 def _gemm(torch: Any) -> Callable[[], Any]:
@@ -97,10 +97,10 @@ def test_published_times_of_eager_references_lie_in_the_interval(
     """AccelOpt's runs on an H100 (FlashInfer-Bench's references, its paper's GPU results)."""
     import torch
 
-    found = estimate_torch(record_operators(lambda: prepare(torch)), h100()).eager
-    assert found.low_us is not None
-    assert found.high_us is not None
-    assert found.low_us <= published_us <= found.high_us
+    time = estimate_torch(record_operators(lambda: prepare(torch)), h100()).eager
+    assert time.low_us is not None
+    assert time.high_us is not None
+    assert time.low_us <= published_us <= time.high_us
 
 
 @pytest.mark.slow

@@ -53,17 +53,17 @@ def calls() -> OpenCalls:
 
 
 def module(calls: OpenCalls) -> SimpleNamespace:
-    seen: list[list[tuple[str, object, list[str]]]] = []
+    stacks: list[list[tuple[str, object, list[str]]]] = []
 
     def note(x: object) -> object:
-        seen.append([(c.name, dict(c.arguments), c.keywords) for c in calls.stack()])
+        stacks.append([(c.name, dict(c.arguments), c.keywords) for c in calls.stack()])
         return x
 
     names = {
         "__name__": "m", "__accelopt_enter__": calls.enter, "__accelopt_leave__": calls.leave, "note": note,
     }  # fmt: skip
     exec(instrument(SOURCE.encode(), "m.py"), names)  # noqa: S102  (the text above)
-    return SimpleNamespace(**names, seen=seen)
+    return SimpleNamespace(**names, seen=stacks)
 
 
 def test_a_call_keeps_the_arguments_that_came_in(calls: OpenCalls) -> None:

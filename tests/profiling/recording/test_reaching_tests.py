@@ -23,8 +23,8 @@ def test_the_closest_come_first(tmp_path: Path) -> None:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text, encoding="utf-8")
     kernel = tmp_path / "lib/ops/rms_norm.py"
-    found = reaching_tests(kernel, tmp_path)
-    assert [(t.path, t.why, t.command[0]) for t in found] == [
+    tests = reaching_tests(kernel, tmp_path)
+    assert [(t.path, t.why, t.command[0]) for t in tests] == [
         ("tests/test_rms_norm.py", "imports rms_norm", "pytest"),
         ("benchmarks/bench_norm.py", "imports rms_norm", "python"),
         ("tests/test_names.py", "names rms_norm_forward", "pytest"),

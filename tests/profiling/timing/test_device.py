@@ -99,36 +99,36 @@ def problem(call: Call, arguments: list):
 
 def test_a_model_is_built_once_for_all_inputs(monkeypatch):
     monkeypatch.setattr(time_step, "on_device", lambda value: each_tensor(value, lambda x: x + 10))
-    module, built, made = ModuleType("k"), {}, []
+    module, built, sizes = ModuleType("k"), {}, []
 
     class ModelNew:
         def __init__(self, size):
-            made.append(size)
+            sizes.append(size)
 
         def __call__(self, x):
             return x + 1
 
     module.ModelNew = ModelNew
     inputs = [torch.zeros(2), torch.ones(2)]
-    asked = [problem(Call("ModelNew", "model"), [[4], [x]]) for x in inputs]
-    made_calls = [timed_call(module, each, [x], built) for each, x in zip(asked, inputs, strict=True)]
-    assert made == []
+    problems = [problem(Call("ModelNew", "model"), [[4], [x]]) for x in inputs]
+    made_calls = [timed_call(module, each, [x], built) for each, x in zip(problems, inputs, strict=True)]
+    assert sizes == []
     assert [[float(out[0][0]) for out in (call.run(), call.run())] for call in made_calls] == [
         [11, 11],
         [12, 12],
     ]
-    assert made == [4]
+    assert sizes == [4]
 
 
 def test_outputs_of_the_caller_are_allocated_before():
-    module, seen = ModuleType("k"), []
-    module.fill = lambda x, out: seen.append(out)
+    module, outputs = ModuleType("k"), []
+    module.fill = lambda x, out: outputs.append(out)
     call = timed_call(
         module, problem(Call("fill", "destination", [OutputSpec([3], "float32")]), [1]), [1], {}
     )
-    assert call.run() == call.run() == [seen[0]]
-    assert seen[0] is seen[1]
-    assert bool(torch.isnan(seen[0]).all())
+    assert call.run() == call.run() == [outputs[0]]
+    assert outputs[0] is outputs[1]
+    assert bool(torch.isnan(outputs[0]).all())
 
 
 def test_a_file_that_runs_itself_is_run():

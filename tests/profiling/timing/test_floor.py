@@ -23,10 +23,10 @@ TIMES = st.floats(0.1, 1e6)
 
 def measurement(dram_bytes=1e9, bound="memory", us=400.0, share=75.0):
     moved = estimated(dram_bytes, dram_bytes, 2 * dram_bytes, "bytes")
-    known = Latency(us, us / 2, 2 * us, Known.ESTIMATED)
+    time = Latency(us, us / 2, 2 * us, Known.ESTIMATED)
     quantities = {"dram_bytes": moved}
     return KernelMeasurement(
-        "k", 3, "triton", "h100", latency=known, percent_of_peak=share, bound=bound, quantities=quantities
+        "k", 3, "triton", "h100", latency=time, percent_of_peak=share, bound=bound, quantities=quantities
     )
 
 
@@ -78,9 +78,9 @@ def test_devices_find_their_targets(device, target):
 
 def test_wrong_outputs_of_timed_runs_fail_the_kernel():
     assert with_checked_outputs(measurement(), CheckedRuns(4)) == measurement()
-    found = with_checked_outputs(measurement(), CheckedRuns(2, "Run 3 of the timing: The output differs."))
-    assert found.correctness.status == "failed"
-    assert [(f.code, f.severity) for f in found.findings] == [("wrong-result", "error")]
+    result = with_checked_outputs(measurement(), CheckedRuns(2, "Run 3 of the timing: The output differs."))
+    assert result.correctness.status == "failed"
+    assert [(f.code, f.severity) for f in result.findings] == [("wrong-result", "error")]
 
 
 class Steps:
@@ -109,24 +109,26 @@ PROBLEM = "def get_inputs():\n    return [1]\n\ndef reference(x):\n    return x\
 
 
 @pytest.mark.parametrize(
-    ("checked", "known", "status"),
+    ("checked", "certainty", "status"),
     [
         (CheckedRuns(4), Known.MEASURED, "not checked"),
         (CheckedRuns(4, "Run 3 of the timing: The output differs."), Known.NOT_MEASURED, "failed"),
         (None, Known.ESTIMATED, "not checked"),
     ],
 )
-async def test_a_time_counts_once_the_outputs_of_its_runs_were_looked_at(tmp_path, checked, known, status):
+async def test_a_time_counts_once_the_outputs_of_its_runs_were_looked_at(
+    tmp_path, checked, certainty, status
+):
     (tmp_path / "f_problem.py").write_text(PROBLEM)
-    host, seen = Steps(checked), []
-    async for found in profile(
+    host, results = Steps(checked), []
+    async for result in profile(
         host, ProfileRequest(examine(tmp_path / "f.py", KERNEL), {"triton": "h100", "nki": "trn1"})
     ):
-        seen.append(found.kernels[0])
+        results.append(result.kernels[0])
     assert host.asked == ["profile", "time", "time.check"]
-    assert [k.latency.known for k in seen[:-1] if k.stage != "timed"] == [Known.ESTIMATED]
-    last = seen[-1]
-    assert (last.latency.known, last.correctness.status) == (known, status)
-    evidence = [r.body.get("timing") for r in found.receipts]
+    assert [k.latency.known for k in results[:-1] if k.stage != "timed"] == [Known.ESTIMATED]
+    last = results[-1]
+    assert (last.latency.known, last.correctness.status) == (certainty, status)
+    evidence = [r.body.get("timing") for r in result.receipts]
     assert [e and e["notes"] for e in evidence] == ([["n"]] if checked else [None])
-    assert [f.code for f in found.findings] == ([] if checked else ["host-failed"])
+    assert [f.code for f in result.findings] == ([] if checked else ["host-failed"])

@@ -62,8 +62,8 @@ class Pair(NamedTuple):
 
 def test_tensors_are_changed_wherever_they_lie_and_nothing_else_is():
     one, size = torch.ones(1), torch.Size([2, 3])
-    given = [one, {"b": (one, 3)}, Pair(one, "x"), size, None]
-    changed = each_tensor(given, lambda tensor: tensor + 1)
+    values = [one, {"b": (one, 3)}, Pair(one, "x"), size, None]
+    changed = each_tensor(values, lambda tensor: tensor + 1)
     assert [t.item() for t in tensors_in(changed)] == [2, 2, 2]
     assert isinstance(changed[2], Pair)
     assert changed[3] is size
@@ -73,31 +73,31 @@ def test_tensors_are_changed_wherever_they_lie_and_nothing_else_is():
 def test_which_runs_are_kept_is_left_to_chance(tmp_path):
     times = Counter()
     for seed in range(300):
-        kept = KeptOutputs(random.Random(seed))
+        outputs = KeptOutputs(random.Random(seed))
         for run in range(20):
-            kept.see(run, Given(run % 4, 0), torch.tensor([run]))
-        times.update(run for run, _, _ in kept.runs)
+            outputs.see(run, Given(run % 4, 0), torch.tensor([run]))
+        times.update(run for run, _, _ in outputs.runs)
     assert set(times) == set(range(20))
     assert min(times.values()) > 300 * KEPT / 20 / 2
-    assert kept.save(tmp_path) == KEPT
-    for run, given_, _ in kept.runs:
+    assert outputs.save(tmp_path) == KEPT
+    for run, given_, _ in outputs.runs:
         assert load_values(tmp_path / FOLDER / f"{run}-{given_.values}")[0].tolist() == [run]
 
 
 def test_outputs_are_kept_as_they_were(tmp_path):
-    kept, buffer = KeptOutputs(random.Random(0)), torch.zeros(2)
-    kept.see(0, Given(1, 0), (buffer, 7))
+    outputs, buffer = KeptOutputs(random.Random(0)), torch.zeros(2)
+    outputs.see(0, Given(1, 0), (buffer, 7))
     buffer.fill_(5)
-    assert kept.runs[0][2][0].tolist() == [0, 0]
-    kept.see(1, Given(0, 0), object())
-    assert kept.save(tmp_path) == 1, "an object cannot be compared"
+    assert outputs.runs[0][2][0].tolist() == [0, 0]
+    outputs.see(1, Given(0, 0), object())
+    assert outputs.save(tmp_path) == 1, "an object cannot be compared"
 
 
 def test_outputs_that_are_too_large_are_not_copied(monkeypatch):
     monkeypatch.setattr("accelopt_profiling.timing.kept_outputs.KEPT_BYTES", 16)
-    kept = KeptOutputs(random.Random(0))
-    kept.see(0, Given(0, 0), torch.zeros(9))
-    assert kept.runs == []
+    outputs = KeptOutputs(random.Random(0))
+    outputs.see(0, Given(0, 0), torch.zeros(9))
+    assert outputs.runs == []
 
 
 @pytest.mark.parametrize("sets", [[[]], [[], []]])

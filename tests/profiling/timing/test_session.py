@@ -67,8 +67,8 @@ def session(us, side=0.0, baseline=None, plan=SHORT, **around):
     variants = {CANDIDATE: candidate}
     if baseline is not None:
         variants[BASELINE] = Launched(device, baseline)
-    found = time_calls(device, variants, turns([1, 2, 3]), plan, surroundings(device, candidate, **around))
-    return found, candidate, device
+    timing = time_calls(device, variants, turns([1, 2, 3]), plan, surroundings(device, candidate, **around))
+    return timing, candidate, device
 
 
 def noisy(us, share=0.02, seed=1):
@@ -77,15 +77,15 @@ def noisy(us, share=0.02, seed=1):
 
 
 def test_a_quiet_kernel_is_timed_cold_by_both_clocks_and_per_kernel():
-    found, candidate, device = session(noisy(50))
-    assert found.call.us == pytest.approx(50, rel=0.02)
-    assert found.call.low_us <= found.call.us <= found.call.high_us
-    assert found.call.known is Known.MEASURED
-    assert found.wall.us > found.call.us
-    assert found.timings["k"].us == pytest.approx(50, rel=0.02)
+    timing, candidate, device = session(noisy(50))
+    assert timing.call.us == pytest.approx(50, rel=0.02)
+    assert timing.call.low_us <= timing.call.us <= timing.call.high_us
+    assert timing.call.known is Known.MEASURED
+    assert timing.wall.us > timing.call.us
+    assert timing.timings["k"].us == pytest.approx(50, rel=0.02)
     assert device.emptied >= candidate.calls - 3  # every timed run began with cold caches
-    assert found.runs == 20
-    assert found.notes == []
+    assert timing.runs == 20
+    assert timing.notes == []
 
 
 def test_inputs_take_turns():
@@ -94,34 +94,34 @@ def test_inputs_take_turns():
 
 
 def test_warm_up_lasts_until_the_time_has_settled():
-    found, _, _ = session(lambda call: 500 if call < 10 else 50.0 + call % 2)
-    assert 18 <= found.warm_runs < 60
-    assert found.call.us == pytest.approx(50.5, abs=1)
-    assert not any("settled" in note for note in found.notes)
+    timing, _, _ = session(lambda call: 500 if call < 10 else 50.0 + call % 2)
+    assert 18 <= timing.warm_runs < 60
+    assert timing.call.us == pytest.approx(50.5, abs=1)
+    assert not any("settled" in note for note in timing.notes)
 
 
 def test_warm_up_lasts_at_least_as_long_as_clocks_take_to_rise():
     plan = TimingPlan(least_warm=4, warm_seconds=0.02, most_warm=1000, most_rounds=20, seconds=0.0)
-    found, _, _ = session(lambda call: 500 if call < 18 else 50.0 + call % 2, plan=plan)
-    assert 100 < found.warm_runs < 400
-    assert found.call.us == pytest.approx(50.5, abs=1)
+    timing, _, _ = session(lambda call: 500 if call < 18 else 50.0 + call % 2, plan=plan)
+    assert 100 < timing.warm_runs < 400
+    assert timing.call.us == pytest.approx(50.5, abs=1)
 
 
 def test_a_time_that_never_settles_is_said():
-    found, _, _ = session(lambda call: 1.2**call)
-    assert any("had not settled after 60 runs" in note for note in found.notes)
+    timing, _, _ = session(lambda call: 1.2**call)
+    assert any("had not settled after 60 runs" in note for note in timing.notes)
 
 
 def test_work_on_another_stream_is_waited_for_and_said():
-    found, _, _ = session(noisy(5), side=400)
-    assert found.call.us > 380
-    assert any("until the device is idle" in note for note in found.notes)
+    timing, _, _ = session(noisy(5), side=400)
+    assert timing.call.us > 380
+    assert any("until the device is idle" in note for note in timing.notes)
 
 
 def test_a_time_that_never_varies_is_doubted():
     device = FakeDevice()
-    found = time_calls(device, {CANDIDATE: lambda given: None}, turns([1]), SHORT, surroundings(device))
-    assert any("very same time" in note for note in found.notes)
+    timing = time_calls(device, {CANDIDATE: lambda arguments: None}, turns([1]), SHORT, surroundings(device))
+    assert any("very same time" in note for note in timing.notes)
 
 
 def test_kernels_out_of_graphs_are_seen_by_the_tracer_only():
@@ -130,25 +130,25 @@ def test_kernels_out_of_graphs_are_seen_by_the_tracer_only():
         DeviceKernel("from_graph", 12.0, 9),
         DeviceKernel("from_graph", 13.0, 9),
     ]
-    found, _, _ = session(noisy(75), trace=lambda call: call() or trace)
-    assert found.timings["from_graph"].us == 25.0
-    assert found.timings["k"].us == pytest.approx(75, rel=0.02)  # events, not the tracer
-    assert found.names == ["from_graph", "k"]
+    timing, _, _ = session(noisy(75), trace=lambda call: call() or trace)
+    assert timing.timings["from_graph"].us == 25.0
+    assert timing.timings["k"].us == pytest.approx(75, rel=0.02)  # events, not the tracer
+    assert timing.names == ["from_graph", "k"]
 
 
 def test_runs_that_execute_other_kernels_are_said():
     turns = iter(range(100))
-    found, _, _ = session(noisy(9), trace=lambda call: [DeviceKernel(f"k{next(turns)}", 1.0, 0)])
-    assert any("same kernels" in note for note in found.notes)
+    timing, _, _ = session(noisy(9), trace=lambda call: [DeviceKernel(f"k{next(turns)}", 1.0, 0)])
+    assert any("same kernels" in note for note in timing.notes)
 
 
 def test_launches_during_the_capture_of_a_graph_are_not_timed():
     device = FakeDevice()
     device.graph = True
     candidate = Launched(device, 10)
-    found = time_calls(device, {CANDIDATE: candidate}, turns([1]), SHORT, surroundings(device, candidate))
-    assert found.timings == {}
-    assert found.call.us == pytest.approx(10)
+    timing = time_calls(device, {CANDIDATE: candidate}, turns([1]), SHORT, surroundings(device, candidate))
+    assert timing.timings == {}
+    assert timing.call.us == pytest.approx(10)
 
 
 @pytest.mark.parametrize(
@@ -161,16 +161,16 @@ def test_launches_during_the_capture_of_a_graph_are_not_timed():
     ],
 )
 def test_a_and_b_in_one_session(ours, theirs, answer):
-    found, _, _ = session(ours, baseline=theirs)
-    assert found.comparison.answer == answer
-    assert found.comparison.pairs == 20
+    timing, _, _ = session(ours, baseline=theirs)
+    assert timing.comparison.answer == answer
+    assert timing.comparison.pairs == 20
 
 
 def test_a_clock_that_moved_is_said():
     moved = iter([Conditions(1980, 2619, 40, 300), Conditions(1410, 2619, 83, 700, "power cap")])
-    found, _, _ = session(noisy(50), conditions=lambda: next(moved))
-    assert any("1980 to 1410 MHz" in note for note in found.notes)
-    assert any("power cap" in note for note in found.notes)
+    timing, _, _ = session(noisy(50), conditions=lambda: next(moved))
+    assert any("1980 to 1410 MHz" in note for note in timing.notes)
+    assert any("power cap" in note for note in timing.notes)
     assert notes(None, None) == ["Clocks, temperature and power are not known."]
 
 
@@ -273,8 +273,8 @@ EIGHT = json.dumps({
     [("0000:c3:00.0", 2002.0), ("0000:c8:00.0", 2007.0), ("0000:ff:00.0", None), (None, None), ("", None)],
 )
 def test_of_several_cards_the_one_that_is_meant_is_read(address, core):
-    found = parse_rocm(EIGHT, address)
-    assert (found.core_mhz if found else None) == core
+    conditions = parse_rocm(EIGHT, address)
+    assert (conditions.core_mhz if conditions else None) == core
 
 
 @given(st.text())

@@ -89,24 +89,24 @@ def run_job(job, folder, monkeypatch) -> TimingSession:
     assert [(one.name, one.device) for one in job.steps] == [("time", True), ("time.check", True)]
     params = from_plain(TimeParams, job.steps[0].params)
     assert asdict(params)["plan"] == asdict(SHORT)
-    found = from_plain(TimingSession, time_launches(context, params))
+    timing = from_plain(TimingSession, time_launches(context, params))
     checked = check_step.check_timed(context, from_plain(check_step.CheckTimedParams, job.steps[1].params))
-    return replace(found, checked=checked)
+    return replace(timing, checked=checked)
 
 
 @pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize(("ours", "theirs", "answer"), [(40.0, 80.0, "faster"), (80.0, 40.0, "slower")])
 def test_a_file_against_its_baseline(tmp_path, monkeypatch, ours, theirs, answer):
     job = timing_job(source(ours), kernels(), REF, source(theirs).files["k.py"], SHORT)
-    found = run_job(job, tmp_path, monkeypatch)
-    assert found.comparison.answer == answer
-    assert found.call.us == pytest.approx(ours, rel=0.02)
-    assert len(found.samples_us) == found.runs
-    assert found.device == FakeDevice.name
-    assert found.timings == {}  # nothing was launched through Triton
-    assert found.notes == ["Clocks, temperature and power are not known."]
-    assert found.checked.wrong == ""
-    assert 1 <= found.checked.runs <= kept_outputs.KEPT + 1
+    timing = run_job(job, tmp_path, monkeypatch)
+    assert timing.comparison.answer == answer
+    assert timing.call.us == pytest.approx(ours, rel=0.02)
+    assert len(timing.samples_us) == timing.runs
+    assert timing.device == FakeDevice.name
+    assert timing.timings == {}  # nothing was launched through Triton
+    assert timing.notes == ["Clocks, temperature and power are not known."]
+    assert timing.checked.wrong == ""
+    assert 1 <= timing.checked.runs <= kept_outputs.KEPT + 1
 
 
 #: What a file may do in timed runs that it would not be caught at by its time alone.
@@ -128,8 +128,8 @@ def test_outputs_of_timed_runs_are_compared_with_the_reference(tmp_path, monkeyp
     text = source(40.0).files["k.py"].replace("    return 2 * x", "    return work(x)")
     files = {"k.py": f"{text}\n{(CHEATS | HONEST)[name]}\n", "problem.py": PROBLEM}
     job = timing_job(Source("k.py", files, name="k.py"), kernels(), REF, plan=SHORT)
-    found = run_job(job, tmp_path, monkeypatch)
-    assert ("of the timing: output 0: the error of" in found.checked.wrong) == (name in CHEATS)
+    timing = run_job(job, tmp_path, monkeypatch)
+    assert ("of the timing: output 0: the error of" in timing.checked.wrong) == (name in CHEATS)
 
 
 @pytest.mark.usefixtures("stand_ins")

@@ -25,9 +25,9 @@ def host(tmp_path):
     return neuron_host(tmp_path)
 
 
-def failure(device, asked):
+def failure(device, device_request):
     with pytest.raises(DeviceError) as caught:
-        device.run(asked)
+        device.run(device_request)
     return caught.value
 
 
@@ -74,16 +74,16 @@ def test_without_a_profiler_there_is_a_time_and_no_profile(host):
 def test_a_device_run_becomes_the_same_measurement_as_everything_else(host):
     run = beta1(host).run(request(host, BETA1_KERNEL))
     kernel = find_kernels(BETA1_KERNEL).kernels[0]
-    found = device_measurement(kernel, run, "trn1", roofline_us=533.2)
-    assert found.latency.known is Known.MEASURED
-    assert found.latency.us == pytest.approx(1333)
-    assert found.percent_of_peak == pytest.approx(40, abs=0.1)
-    assert found.bound == "memory"
-    assert {q.known for q in found.quantities.values()} == {Known.MEASURED}
-    assert found.quantities["dma_read_bytes"].value == 117440512
-    assert found.quantities["ScalarE busy"].value == pytest.approx(0.6084 * 1333)
-    assert "TensorE busy" not in found.quantities  # the engine was not used: the profiler leaves it out
-    assert from_plain(KernelMeasurement, json.loads(json.dumps(to_plain(found)))) == found
+    measurement = device_measurement(kernel, run, "trn1", roofline_us=533.2)
+    assert measurement.latency.known is Known.MEASURED
+    assert measurement.latency.us == pytest.approx(1333)
+    assert measurement.percent_of_peak == pytest.approx(40, abs=0.1)
+    assert measurement.bound == "memory"
+    assert {q.known for q in measurement.quantities.values()} == {Known.MEASURED}
+    assert measurement.quantities["dma_read_bytes"].value == 117440512
+    assert measurement.quantities["ScalarE busy"].value == pytest.approx(0.6084 * 1333)
+    assert "TensorE busy" not in measurement.quantities  # the engine was not used: the profiler leaves it out
+    assert from_plain(KernelMeasurement, json.loads(json.dumps(to_plain(measurement)))) == measurement
 
 
 def test_rounds_are_measured_anew_until_one_is_steady_and_the_steadiest_counts():
@@ -131,46 +131,46 @@ def test_the_profiler_may_fail_in_any_way(host, name):
 
 
 def test_a_failing_profiler_ends_the_run(host):
-    found = failure(
+    error = failure(
         beta1(host, host.profiler("sys.exit('no')")), request(host, BETA1_KERNEL, runs=1, warmups=0)
     )
-    assert found.code == "tool-failed"
+    assert error.code == "tool-failed"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["changed schema", "device busy"])
 def test_current_says_how_the_profiler_failed_and_keeps_the_time(host, name):
     ending, code, words = ENDINGS[name]
-    asked = request(host, CURRENT_KERNEL)
-    found = failure(current(host, host.explorer(ending), nrtpy=False), asked)
-    assert found.code == code
-    run = current(host, host.explorer(ending)).run(asked)
+    device_request = request(host, CURRENT_KERNEL)
+    error = failure(current(host, host.explorer(ending), nrtpy=False), device_request)
+    assert error.code == code
+    run = current(host, host.explorer(ending)).run(device_request)
     assert run.samples.mean_ms == 1.5
     assert words in run.notes[0]
 
 
 @pytest.mark.slow
 def test_a_missing_tool_is_named(host):
-    found = failure(beta1(host, host.folder / "bin" / "neuron-profile"), request(host, BETA1_KERNEL))
-    assert found.code == "missing-tool"
-    assert "aws-neuronx-tools" in str(found)
-    found = failure(current(host, explorer=None, nrtpy=False), request(host, CURRENT_KERNEL))
-    assert found.code == "missing-tool"
-    assert "ACCELOPT_NRTPY_PYTHON" in str(found)
+    error = failure(beta1(host, host.folder / "bin" / "neuron-profile"), request(host, BETA1_KERNEL))
+    assert error.code == "missing-tool"
+    assert "aws-neuronx-tools" in str(error)
+    error = failure(current(host, explorer=None, nrtpy=False), request(host, CURRENT_KERNEL))
+    assert error.code == "missing-tool"
+    assert "ACCELOPT_NRTPY_PYTHON" in str(error)
 
 
 def test_a_kernel_that_raises_is_the_kernels_fault_with_its_own_words(host):
-    found = failure(beta1(host), request(host, BETA1_KERNEL.replace("x * scale", "x.nothing")))
-    assert found.code == "kernel-failed"
-    assert "AttributeError" in str(found)
-    assert "kernel.py" in found.detail
+    error = failure(beta1(host), request(host, BETA1_KERNEL.replace("x * scale", "x.nothing")))
+    assert error.code == "kernel-failed"
+    assert "AttributeError" in str(error)
+    assert "kernel.py" in error.detail
 
 
 def test_a_kernel_that_ends_the_process_leaves_no_answer(host):
     kernel = BETA1_KERNEL.replace("return x * scale", "import os; os._exit(0)")
-    found = failure(beta1(host), request(host, kernel))
-    assert found.code == "tool-failed"
-    assert "left no answer" in str(found)
+    error = failure(beta1(host), request(host, kernel))
+    assert error.code == "tool-failed"
+    assert "left no answer" in str(error)
 
 
 @pytest.mark.slow
@@ -180,7 +180,7 @@ def test_a_kernel_that_hangs_is_ended(host):
 
 
 @pytest.mark.parametrize(
-    ("said", "code"),
+    ("message", "code"),
     [
         (
             "NRT:nrt_allocate_neuron_cores Logical NeuronCore(s) not available - Requested:1 Available:0",
@@ -191,44 +191,44 @@ def test_a_kernel_that_hangs_is_ended(host):
         ("something nobody has seen", "tool-failed"),
     ],
 )
-def test_what_neurons_tools_say_of_a_device_is_explained(said, code):
-    found = explain_failure(f"2026-Nov-21 ERROR {said}\nmore", DeviceError("tool-failed", "it failed"))
-    assert found.code == code
-    assert (said in found.detail) == (code != "tool-failed")
+def test_what_neurons_tools_say_of_a_device_is_explained(message, code):
+    error = explain_failure(f"2026-Nov-21 ERROR {message}\nmore", DeviceError("tool-failed", "it failed"))
+    assert error.code == code
+    assert (message in error.detail) == (code != "tool-failed")
 
 
 def test_what_the_sdk_raises_is_explained_too(host):
     # raised inside nki.baremetal, before the kernel is entered
-    said = "TDRV:tdrv_get_dev_info No neuron device available"
-    found = failure(beta1(host, STAND_IN_SDK_SAYS=said), request(host, BETA1_KERNEL))
-    assert found.code == "driver-missing"
+    message = "TDRV:tdrv_get_dev_info No neuron device available"
+    error = failure(beta1(host, STAND_IN_SDK_SAYS=message), request(host, BETA1_KERNEL))
+    assert error.code == "driver-missing"
 
 
 @pytest.mark.slow
 def test_a_neff_that_was_not_kept_is_said(host):
-    found = failure(beta1(host, STAND_IN_NO_FILES="1"), request(host, BETA1_KERNEL))
-    assert "left no file.neff" in str(found)
-    found = failure(current(host, STAND_IN_NEFFS="2"), request(host, CURRENT_KERNEL))
-    assert "expected one NEFF" in str(found)
+    error = failure(beta1(host, STAND_IN_NO_FILES="1"), request(host, BETA1_KERNEL))
+    assert "left no file.neff" in str(error)
+    error = failure(current(host, STAND_IN_NEFFS="2"), request(host, CURRENT_KERNEL))
+    assert "expected one NEFF" in str(error)
 
 
 @pytest.mark.slow
 def test_nrtpy_may_refuse_names_or_the_target(host):
-    found = failure(current(host, STAND_IN_INPUTS="in0,in1"), request(host, CURRENT_KERNEL))
-    assert "the NEFF takes in0, in1, the kernel has x" in str(found)
-    found = failure(
+    error = failure(current(host, STAND_IN_INPUTS="in0,in1"), request(host, CURRENT_KERNEL))
+    assert "the NEFF takes in0, in1, the kernel has x" in str(error)
+    error = failure(
         current(host, STAND_IN_NRT_SAYS="NrtError: NRT_FAILURE(6)"), request(host, CURRENT_KERNEL)
     )
-    assert found.code == "wrong-target"
+    assert error.code == "wrong-target"
 
 
 @pytest.mark.parametrize("kind", ["bfloat16", "float8_e4m3fn", "int4"])
 def test_types_that_numpy_does_not_know_arrive_and_come_back(host, kind):
-    given = X.astype(getattr(ml_dtypes, kind))
+    values = X.astype(getattr(ml_dtypes, kind))
     kernel = BETA1_KERNEL.replace("x * scale", f"(x if x.dtype.name == {kind!r} else None)")
-    run = beta1(host).run(request(host, kernel, arguments=[given, 2.0], runs=1, warmups=0, rounds=1))
-    assert run.outputs[0].dtype == given.dtype
-    np.testing.assert_array_equal(run.outputs[0].astype(np.float32), given.astype(np.float32))
+    run = beta1(host).run(request(host, kernel, arguments=[values, 2.0], runs=1, warmups=0, rounds=1))
+    assert run.outputs[0].dtype == values.dtype
+    np.testing.assert_array_equal(run.outputs[0].astype(np.float32), values.astype(np.float32))
 
 
 def test_out_of_the_workers_archive_too(host):

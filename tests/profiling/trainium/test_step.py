@@ -49,19 +49,19 @@ def stepped(host, monkeypatch, tmp_path, kernel, answer="x * scale", packages=("
 
 def test_the_step_times_checks_and_profiles_on_the_device(host, monkeypatch, tmp_path):
     host.profiler()
-    found = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL)
-    kernel = from_plain(KernelMeasurement, found["measurement"])
+    answer = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL)
+    kernel = from_plain(KernelMeasurement, answer["measurement"])
     assert kernel.correctness.status == "passed"
     assert kernel.latency.known is Known.MEASURED
-    assert found["timings"]["kernel"]["us"] == pytest.approx(1333)
+    assert answer["timings"]["kernel"]["us"] == pytest.approx(1333)
     assert kernel.quantities["runs"].value == 10
 
 
 def test_zeros_of_a_mixed_environment_are_wrong_results(host, monkeypatch, tmp_path):
     """Where today's package is there and was overlooked, the comparison tells."""
     host.profiler()
-    found = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL, packages=("beta1", "current"))
-    assert found["correctness"]["kernel"]["status"] == "failed"
+    answer = stepped(host, monkeypatch, tmp_path, BETA1_KERNEL, packages=("beta1", "current"))
+    assert answer["correctness"]["kernel"]["status"] == "failed"
 
 
 @pytest.mark.slow
@@ -109,24 +109,24 @@ async def test_a_profile_on_a_host_with_a_device_ends_with_what_the_device_says(
     path = tmp_path / "kernel.py"
     path.write_text(BETA1_KERNEL + PROBLEM.format(answer="x * scale"))
     request = ProfileRequest(examine(path, path.read_text()), {"nki": "trn1", "triton": "h100"})
-    found = [m async for m in profile(DeviceHost(), request)][-1].kernels[0]
-    assert found.stage == "timed"
-    assert found.quantities["dma_read_bytes"].value == 7
-    assert found.quantities["sbuf_peak"].value == 5
+    measurement = [m async for m in profile(DeviceHost(), request)][-1].kernels[0]
+    assert measurement.stage == "timed"
+    assert measurement.quantities["dma_read_bytes"].value == 7
+    assert measurement.quantities["sbuf_peak"].value == 5
     if status == "failed":
-        assert (found.latency, found.percent_of_peak) == (Latency(), None)
+        assert (measurement.latency, measurement.percent_of_peak) == (Latency(), None)
     else:
-        assert found.latency == Latency(1333.0, 1330.0, 1340.0, Known.MEASURED)
-        assert found.percent_of_peak == pytest.approx(50 * 1000 / 1333)
-        assert found.quantities["estimated_time"].known is Known.ESTIMATED
-    assert (found.correctness.status, found.correctness.device) == (status, status)
-    assert ("wrong-result" in [f.code for f in found.findings]) == (status == "failed")
+        assert measurement.latency == Latency(1333.0, 1330.0, 1340.0, Known.MEASURED)
+        assert measurement.percent_of_peak == pytest.approx(50 * 1000 / 1333)
+        assert measurement.quantities["estimated_time"].known is Known.ESTIMATED
+    assert (measurement.correctness.status, measurement.correctness.device) == (status, status)
+    assert ("wrong-result" in [f.code for f in measurement.findings]) == (status == "failed")
 
 
 def test_the_settings_of_the_hosts_reach_the_step(tmp_path):
-    told = {
+    environment = {
         "ACCELOPT_NRTPY_PYTHON": "/nrtpy/bin/python",
         "NEURON_RT_LOG_LEVEL": "ERROR",
         "HF_TOKEN": "s3cret",
     }
-    assert set(told) - set(step_environment(tmp_path, told)) == {"HF_TOKEN"}
+    assert set(environment) - set(step_environment(tmp_path, environment)) == {"HF_TOKEN"}

@@ -56,8 +56,8 @@ def test_the_device_follows_from_what_is_installed(host, tmp_path):
     host.profiler()
     host.explorer()
     assert isinstance(open_device(found_on(host, {"neuronxcc.nki"}, tmp_path)), Beta1Device)
-    found = replace(found_on(host, {"nki.isa"}, host.folder / "bin"), nrtpy_python="/venv/bin/python")
-    device = open_device(found)
+    toolchain = replace(found_on(host, {"nki.isa"}, host.folder / "bin"), nrtpy_python="/venv/bin/python")
+    device = open_device(toolchain)
     assert isinstance(device, CurrentDevice)
     assert device.nrtpy_python == "/venv/bin/python"
 
@@ -76,12 +76,12 @@ def test_the_device_follows_from_what_is_installed(host, tmp_path):
 def test_the_device_follows_the_dialect_of_the_kernel(host, tmp_path, modules, generation, expected):
     host.profiler()
     host.explorer()
-    found = found_on(host, modules, tmp_path)
+    toolchain = found_on(host, modules, tmp_path)
     if isinstance(expected, type):
-        assert isinstance(open_device(found, generation), expected)
+        assert isinstance(open_device(toolchain, generation), expected)
     else:
         with pytest.raises(DeviceError) as caught:
-            open_device(found, generation)
+            open_device(toolchain, generation)
         assert caught.value.code == expected
         assert caught.value.fix
 
@@ -121,9 +121,9 @@ def test_the_bundle_holds_what_a_report_needs_and_no_secret(host, tmp_path, monk
         "AWS_SECRET_ACCESS_KEY": "s3cret",
         "ACCELOPT_MODEL_URL": "https://u:s3cret@h",
     }
-    found = found_on(host, {"nki.isa"}, tmp_path, NEURON_RT_NUM_CORES="2", **secrets)
+    toolchain = found_on(host, {"nki.isa"}, tmp_path, NEURON_RT_NUM_CORES="2", **secrets)
     path = tmp_path / "bundle.zip"
-    names = write_bundle(path, found, [{"name": "Python"}], tmp_path)
+    names = write_bundle(path, toolchain, [{"name": "Python"}], tmp_path)
     archive = zipfile.ZipFile(path)
     texts = {name: archive.read(name).decode() for name in archive.namelist()}
     assert set(names) == set(texts) >= {"about.json", "doctor.json", "environment.json", "neuron-ls.txt"}

@@ -35,8 +35,8 @@ def test_what_no_thread_can_hold_is_compiled_only_where_nothing_else_is(
 ) -> None:
     tried = [_tried(*configuration) for configuration in configurations]
     _stand_in(monkeypatch, tried)
-    made = autotune.try_all(tried, load_target("h100"), 1)
-    assert [c.execution.launch.constants["BLOCK"] for c in made] == compiled
+    choices = autotune.try_all(tried, load_target("h100"), 1)
+    assert [c.execution.launch.constants["BLOCK"] for c in choices] == compiled
 
 
 def test_on_a_rewrite_only_what_competed_on_the_original_and_what_is_new_is_tried(
@@ -44,12 +44,12 @@ def test_on_a_rewrite_only_what_competed_on_the_original_and_what_is_new_is_trie
 ) -> None:
     tried = [_tried(64, 2, 5.0), _tried(128, 4, 1.0), _tried(256, 4, 1.1), _tried(512, 8, 1.3)]
     _stand_in(monkeypatch, tried)
-    made = autotune.try_all(tried, load_target("h100"), 1)
-    slow = autotune.slow(tried, made)
+    choices = autotune.try_all(tried, load_target("h100"), 1)
+    slow = autotune.slow(tried, choices)
     assert slow == ("BLOCK=64, num_warps=2", "BLOCK=512, num_warps=8")
     new = _tried(1024, 8, 9.0)
-    left = autotune.without_slow([*tried, new], slow)
-    assert left == [tried[1], tried[2], new]
+    rest = autotune.without_slow([*tried, new], slow)
+    assert rest == [tried[1], tried[2], new]
     assert autotune.without_slow([tried[0]], slow) == [tried[0]]
 
 
@@ -57,9 +57,9 @@ def test_what_the_run_counted_is_not_counted_again(monkeypatch: pytest.MonkeyPat
     tried = [_tried(64, 2, 5.0), _tried(128, 4, 1.0)]
     ran = _tried(64, 2, 7.0)
     counted = _stand_in(monkeypatch, tried)
-    made = autotune.try_all(tried, load_target("h100"), 1, [ran])
+    choices = autotune.try_all(tried, load_target("h100"), 1, [ran])
     assert counted == [tried[1].launch]
-    assert [c.estimate.latency.us for c in made if c.estimate is not None] == [7.0, 1.0]
+    assert [c.estimate.latency.us for c in choices if c.estimate is not None] == [7.0, 1.0]
 
 
 def _stand_in(monkeypatch: pytest.MonkeyPatch, tried: list[Any]) -> list[Any]:

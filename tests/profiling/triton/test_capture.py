@@ -45,10 +45,10 @@ def test_a_launch_is_what_the_jit_would_have_sent(target):
 
 
 def test_the_systems_own_program_knows_the_same_gpu():
-    asked = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
+    command = ["nvidia-smi", "--query-gpu=name,compute_cap,driver_version", "--format=csv,noheader"]
     with emulated("h100"):
-        assert subprocess.check_output(asked, text=True).startswith("NVIDIA H100")
-        assert subprocess.check_output(asked, text=True).strip().endswith(", 9.0, [N/A]")
+        assert subprocess.check_output(command, text=True).startswith("NVIDIA H100")
+        assert subprocess.check_output(command, text=True).strip().endswith(", 9.0, [N/A]")
         assert subprocess.run(["nvidia-smi"], capture_output=True, check=True).stdout
         clock, memory = triton.testing.nvsmi(["clocks.max.sm", "memory.total"])
         assert 1000 < clock < 2500
@@ -70,9 +70,9 @@ def test_an_argument_of_one_is_a_constant_as_on_the_device():
     assert session.launches[0].constants == {"B": 256, "n": 1}
 
 
-@pytest.mark.parametrize("kept", [False, True])
-def test_autotuning_tries_every_configuration_and_runs_none(monkeypatch, kept):
-    monkeypatch.setattr(kernels.tuned, "cache_results", kept)
+@pytest.mark.parametrize("keeps_results", [False, True])
+def test_autotuning_tries_every_configuration_and_runs_none(monkeypatch, keeps_results):
+    monkeypatch.setattr(kernels.tuned, "cache_results", keeps_results)
     monkeypatch.setattr(subprocess, "check_output", None)  # no compiler is asked for its version
     with emulated("h100", "execute") as session:
         x = torch.randn(1000, device="cuda")
@@ -88,16 +88,16 @@ def test_the_preferred_configuration_wins_in_every_session():
     all the same, since a member of a package is imported once for the inference and the profile."""
     for block in (256, 512, 128):
         with emulated("h100", "execute") as session:
-            asked = set()
+            tuners = set()
 
-            def prefers(tuner, configuration, block=block, asked=asked):
-                asked.add(tuner)
+            def prefers(tuner, configuration, block=block, tuners=tuners):
+                tuners.add(tuner)
                 return configuration.kwargs["B"] == block
 
             session.driver.prefers = prefers
             x = torch.randn(1000, device="cuda")
             kernels.tuned[lambda meta: (triton.cdiv(1000, meta["B"]),)](x, torch.empty_like(x), 1000)
-            assert asked == {kernels.tuned}
+            assert tuners == {kernels.tuned}
         assert [launch.constants["B"] for launch in session.launches] == [block]
         assert len([e for e in session.executions if e.tuning]) == 3
 
@@ -152,14 +152,14 @@ def test_uninitialised_memory_is_poisoned():
 def test_only_what_the_sample_wrote_is_known():
     with emulated("h100", sample=4) as session:
         x, y, out = launch_add(100_000)
-        known = session.coverage.known(out)
-        assert torch.equal(out[known], (x + y)[known])
-        assert out[~known].isnan().all()
+        mask = session.coverage.known(out)
+        assert torch.equal(out[mask], (x + y)[mask])
+        assert out[~mask].isnan().all()
         again = torch.empty_like(out)
         kernels.add[(391,)](out, out, again, 100_000, B=256)
         both = session.coverage.known(again)
-    assert 4 * 256 <= int(known.sum()) <= 5 * 256
-    assert torch.equal(known, both)
+    assert 4 * 256 <= int(mask.sum()) <= 5 * 256
+    assert torch.equal(mask, both)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float8_e4m3fn, torch.float8_e5m2])
@@ -169,9 +169,9 @@ def test_what_the_sample_did_not_write_is_not_a_number_in_every_width(dtype):
         out = torch.empty(100_000, device="cuda", dtype=dtype)
         kernels.convert[(391,)](x, out, 100_000, B=256)
         session.coverage.poison([out])
-        known = session.coverage.known(out)
-    assert (out[known].float() == 1).all()
-    assert out[~known].float().isnan().all()
+        mask = session.coverage.known(out)
+    assert (out[mask].float() == 1).all()
+    assert out[~mask].float().isnan().all()
 
 
 def test_a_partly_known_input_makes_the_result_unknown():

@@ -64,11 +64,11 @@ def ptxas_verbose(ptx: str, architecture: str) -> dict[str, int]:
         done = subprocess.run(
             [*command, file.name, "-o", "/dev/null"], capture_output=True, text=True, check=True
         )
-    found = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", done.stderr)
+    stack_line = re.search(r"(\d+) bytes stack frame, (\d+) bytes spill stores", done.stderr)
     registers = re.search(r"Used (\d+) registers", done.stderr)
-    assert found
+    assert stack_line
     assert registers
-    return {"registers": int(registers[1]), "stack": int(found[1]), "spill_stores": int(found[2])}
+    return {"registers": int(registers[1]), "stack": int(stack_line[1]), "spill_stores": int(stack_line[2])}
 
 
 @pytest.mark.parametrize("name", NVIDIA)
@@ -78,10 +78,10 @@ def test_registers_and_stack_agree_with_ptxas(
 ) -> None:
     target, launch = load_gpu(name), kernel()
     facts = compile_launch(launch, target, cache)
-    said = ptxas_verbose(str(assembly(launch, target, cache)["ptx"]), target.architecture)
+    verbose = ptxas_verbose(str(assembly(launch, target, cache)["ptx"]), target.architecture)
     assert facts.problem is None
-    assert (facts.registers, facts.stack_bytes) == (said["registers"], said["stack"])
-    assert (facts.spill_bytes == 0) == (said["spill_stores"] == 0)
+    assert (facts.registers, facts.stack_bytes) == (verbose["registers"], verbose["stack"])
+    assert (facts.spill_bytes == 0) == (verbose["spill_stores"] == 0)
 
 
 @pytest.mark.slow
@@ -158,13 +158,13 @@ def test_every_number_is_known_as_compiled(cache: Path) -> None:
 
 
 def test_lines_say_what_the_compiler_made_of_them(cache: Path) -> None:
-    found = {line.line: line for line in with_code([], compile_launch(matmul(), load_gpu("h100"), cache))}
-    loop = found[line_of("the loop")]
+    lines = {line.line: line for line in with_code([], compile_launch(matmul(), load_gpu("h100"), cache))}
+    loop = lines[line_of("the loop")]
     assert "4 wgmma, 8 async copies" in loop.text
     assert loop.text.endswith("3-stage pipelined")
-    assert found[line_of("the left load")].text == "12x16 B async copies"
-    assert {q.known for line in found.values() for q in line.quantities.values()} == {Known.COMPILED}
-    assert 0 not in found
+    assert lines[line_of("the left load")].text == "12x16 B async copies"
+    assert {q.known for line in lines.values() for q in line.quantities.values()} == {Known.COMPILED}
+    assert 0 not in lines
 
 
 def test_a_kernel_that_does_not_compile_has_nothing_to_say_on_its_lines(cache: Path) -> None:
@@ -254,15 +254,15 @@ print(json.dumps([facts.cache_hit, sorted(facts.access_bytes)]))
 @pytest.mark.slow
 def test_a_cached_binary_keeps_the_right_lines(tmp_path: Path) -> None:
     """The trap: Triton's key has no path, so a.py's binary would be served for the same kernel in b.py."""
-    found = []
+    runs = []
     for folder, name in (("one", "a.py"), ("two", "b.py"), ("three", "a.py")):
         path = tmp_path / folder / name
         path.parent.mkdir()
         path.write_text(KERNEL, encoding="utf-8")
         command = [sys.executable, "-c", CHILD, str(path), str(tmp_path / "cache")]
         done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-        found.append(json.loads(done.stdout))
-    assert found == [[False, [7]], [False, [7]], [True, [7]]]
+        runs.append(json.loads(done.stdout))
+    assert runs == [[False, [7]], [False, [7]], [True, [7]]]
 
 
 def test_the_cache_folder_is_restored_and_blocks_nest(tmp_path: Path) -> None:

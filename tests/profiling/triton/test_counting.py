@@ -48,12 +48,12 @@ def add(n, block):
 def test_vector_add_moves_each_element_once(n, block):
     (execution,) = run(lambda: add(n, block))
     programs = -(-n // block)
-    found = totals(execution)
+    sums = totals(execution)
     assert execution.counts.programs == execution.counts.sampled == programs
-    assert found["load_bytes"] == 8 * n
-    assert found["store_bytes"] == 4 * n
-    assert found["lanes"] == 3 * programs * block
-    assert found["masked"] == 3 * (programs * block - n)
+    assert sums["load_bytes"] == 8 * n
+    assert sums["store_bytes"] == 4 * n
+    assert sums["lanes"] == 3 * programs * block
+    assert sums["masked"] == 3 * (programs * block - n)
     assert execution.counts.unique_load_sectors["x"] == n // 8
     assert execution.counts.tensor_bytes == {"x": 4 * n, "y": 4 * n, "out": 4 * n}
 
@@ -70,9 +70,9 @@ def test_a_sample_stands_for_the_whole_grid():
 def test_strided_access_touches_a_sector_per_element():
     x = torch.randn(64, 32)
     (execution,) = run(lambda: kernels.copy_columns[(32,)](x, torch.empty(32, 64), 64, 32, B=64))
-    found = totals(execution)
-    assert found["load_sectors"] == 32 * 64
-    assert found["store_sectors"] == 32 * 64 * 4 / 32
+    sums = totals(execution)
+    assert sums["load_sectors"] == 32 * 64
+    assert sums["store_sectors"] == 32 * 64 * 4 / 32
     assert execution.counts.unique_load_sectors["x"] == 64 * 32 * 4 / 32
 
 

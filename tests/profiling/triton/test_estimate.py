@@ -70,12 +70,14 @@ def facts(programs: int = 4, **fields: object) -> CompiledFacts:
 
 
 def test_a_streaming_kernel_takes_its_bytes_at_the_reachable_bandwidth() -> None:
-    found = estimate(streaming(400), None, H100)
+    time_estimate = estimate(streaming(400), None, H100)
     bytes_moved = 2 * 32 * int(400e6 / 32 / 8192) * 8192
-    assert found.bound == "memory"
-    assert found.latency.us == pytest.approx(5.7 + 1e6 * bytes_moved / (0.9 * 3352e9), rel=0.01)
-    assert found.percent_of_peak.value == pytest.approx(100 * (1e6 * bytes_moved / 3352e9) / found.latency.us)
-    assert found.quantities["dram_bytes"].value == pytest.approx(bytes_moved)
+    assert time_estimate.bound == "memory"
+    assert time_estimate.latency.us == pytest.approx(5.7 + 1e6 * bytes_moved / (0.9 * 3352e9), rel=0.01)
+    assert time_estimate.percent_of_peak.value == pytest.approx(
+        100 * (1e6 * bytes_moved / 3352e9) / time_estimate.latency.us
+    )
+    assert time_estimate.quantities["dram_bytes"].value == pytest.approx(bytes_moved)
 
 
 def test_what_a_program_loads_after_it_stored_it_comes_from_l2() -> None:
@@ -94,8 +96,8 @@ def test_what_l2_answers_beside_dram_adds_to_the_time() -> None:
 
 
 def test_a_tiny_kernel_is_bound_by_its_launch() -> None:
-    found = estimate(streaming(0.3, programs=16), None, H100)
-    assert found.bound == "launch"
+    time_estimate = estimate(streaming(0.3, programs=16), None, H100)
+    assert time_estimate.bound == "launch"
 
 
 def test_reading_again_costs_dram_only_where_the_working_set_leaves_l2() -> None:
@@ -125,22 +127,22 @@ def test_shared_data_larger_than_l2_lies_between_once_and_once_a_wave() -> None:
     moved = traffic(counts, H100, 132)
     assert moved.dram_low == pytest.approx(2 * 8192 * 8192 * 2)
     assert moved.dram_low < moved.dram < moved.dram_high
-    found = estimate(counts, facts(matrix_unit="wgmma", pipeline_depth=3), H100)
-    assert found.bound == "tensor core"
-    assert found.times_us["tensor core"] == pytest.approx(
+    time_estimate = estimate(counts, facts(matrix_unit="wgmma", pipeline_depth=3), H100)
+    assert time_estimate.bound == "tensor core"
+    assert time_estimate.times_us["tensor core"] == pytest.approx(
         1e6 * 2 * 8192**3 / (0.9 * 989.4e12) / (1024 / (8 * 132))
     )
-    assert found.percent_of_peak.value is not None
-    assert 40 < found.percent_of_peak.value <= 90
+    assert time_estimate.percent_of_peak.value is not None
+    assert 40 < time_estimate.percent_of_peak.value <= 90
 
 
 def test_dependent_arithmetic_lies_between_its_longest_part_and_its_sum() -> None:
     counts = streaming(1, programs=8448, mma_flops={"fp16": 10**9}, float_ops=2 * 10**7, special=2 * 10**6)
-    found = estimate(counts, facts(matrix_unit="wgmma", pipeline_depth=3), H100)
-    parts = [found.times_us[name] for name in ("tensor core", "fp32", "special functions")]
+    time_estimate = estimate(counts, facts(matrix_unit="wgmma", pipeline_depth=3), H100)
+    parts = [time_estimate.times_us[name] for name in ("tensor core", "fp32", "special functions")]
     assert min(parts) > 0.1 * max(parts)
-    assert found.latency.us is not None
-    assert max(parts) < found.latency.us - 5.7 < sum(parts)
+    assert time_estimate.latency.us is not None
+    assert max(parts) < time_estimate.latency.us - 5.7 < sum(parts)
 
 
 @pytest.mark.parametrize(
@@ -211,9 +213,9 @@ def any_counts(draw: st.DrawFn) -> LaunchCounts:
     """Each sector of a tensor was asked for in a line."""
     programs = draw(st.integers(1, 10**6))
     loads, stores = draw(SECTORS), draw(SECTORS)
-    asked = {name: sectors * draw(st.integers(1, 4)) for name, sectors in loads.items()}
+    requests = {name: sectors * draw(st.integers(1, 4)) for name, sectors in loads.items()}
     lines = draw(st.dictionaries(st.integers(1, 99), LINES, max_size=4))
-    lines[100] = LineCounts(load_sectors=sum(asked.values()), store_sectors=sum(stores.values()))
+    lines[100] = LineCounts(load_sectors=sum(requests.values()), store_sectors=sum(stores.values()))
     return LaunchCounts(
         programs,
         draw(st.integers(1, min(programs, 64))),
@@ -221,7 +223,7 @@ def any_counts(draw: st.DrawFn) -> LaunchCounts:
         loads,
         stores,
         draw(st.dictionaries(st.sampled_from("abc"), st.integers(1, 10**11))),
-        asked,
+        requests,
         stores,
     )
 
@@ -236,20 +238,20 @@ def test_any_launch_gets_a_finite_estimate_inside_its_interval(
     counts: LaunchCounts, target: str, compiled: CompiledFacts | None
 ) -> None:
     gpu = load_gpu(target)
-    found = estimate(counts, compiled, gpu)
-    latency = found.latency
+    time_estimate = estimate(counts, compiled, gpu)
+    latency = time_estimate.latency
     assert latency.known is Known.ESTIMATED
     assert latency.us is not None
     assert latency.low_us is not None
     assert latency.high_us is not None
     assert 0 < latency.low_us <= latency.us <= latency.high_us < math.inf
     assert latency.us >= gpu["model.launch_floor"]
-    peak = found.percent_of_peak
+    peak = time_estimate.percent_of_peak
     assert peak.low is not None
     assert peak.value is not None
     assert peak.high is not None
     assert 0 <= peak.low <= peak.value <= peak.high <= 100
-    assert found.bound in {*found.times_us, "launch"}
+    assert time_estimate.bound in {*time_estimate.times_us, "launch"}
     moved = traffic(counts, gpu, 132)
     assert moved.dram_low <= moved.dram * (1 + 1e-9)
     assert moved.dram <= moved.dram_high * (1 + 1e-9)
@@ -286,5 +288,5 @@ def test_more_work_never_takes_less_time(counts: LaunchCounts, more: int) -> Non
     ],
 )
 def test_occupancy(target: str, warps: int, registers: int, shared: int, programs: int, limit: str) -> None:
-    found = occupancy(load_gpu(target), warps=warps, registers=registers, shared_bytes=shared)
-    assert (found.programs, found.limit) == (programs, limit)
+    result = occupancy(load_gpu(target), warps=warps, registers=registers, shared_bytes=shared)
+    assert (result.programs, result.limit) == (programs, limit)

@@ -29,8 +29,12 @@ def profiled(name, *arguments, target="h100", **options):
     assert execution.error is None
     compiled = compile_launch(execution.launch, gpu)
     assert compiled.problem is None
-    made = estimate(execution.counts, compiled, gpu)
-    return made, cost_findings(execution.counts, made, gpu, execution.launch.line), compiled
+    launch_estimate = estimate(execution.counts, compiled, gpu)
+    return (
+        launch_estimate,
+        cost_findings(execution.counts, launch_estimate, gpu, execution.launch.line),
+        compiled,
+    )
 
 
 def us(*arguments, **options):
@@ -44,14 +48,14 @@ def line_of(comment):
 
 @pytest.mark.parametrize("target", ["h100", "rtx4090"])
 def test_no_interval_begins_below_what_must_cross_dram_at_the_datasheets_bandwidth(target):
-    made, _, _ = profiled("add", 1024, target=target)
-    assert made.latency.low_us >= 1e6 * 3 * 4 * (1 << 25) / load_gpu(target)["dram_bandwidth"]
+    launch_estimate, _, _ = profiled("add", 1024, target=target)
+    assert launch_estimate.latency.low_us >= 1e6 * 3 * 4 * (1 << 25) / load_gpu(target)["dram_bandwidth"]
 
 
 def test_a_million_programs_of_32_lanes_wait_for_their_starts_and_loads():
-    made, findings, _ = profiled("add", 32)
-    assert 400 < made.latency.us < 900
-    assert made.latency.us > 3 * us("add", 1024)
+    launch_estimate, findings, _ = profiled("add", 32)
+    assert 400 < launch_estimate.latency.us < 900
+    assert launch_estimate.latency.us > 3 * us("add", 1024)
     assert "small-programs" in [f.code for f in findings]
 
 
@@ -64,37 +68,37 @@ def test_fp64_costs_what_the_target_takes_for_it():
     assert us("polynomial", tl.float32) < 0.9 * fast
     rates = load_gpu("h100")["peak.fp64"] / load_gpu("rtx4090")["peak.fp64"]
     assert 0.5 * rates < slow / fast < 1.5 * rates
-    made, findings, _ = profiled("polynomial", tl.float64, target="rtx4090")
-    assert made.bound == "fp64"
+    launch_estimate, findings, _ = profiled("polynomial", tl.float64, target="rtx4090")
+    assert launch_estimate.bound == "fp64"
     assert [(f.code, f.line) for f in findings] == [("slow-type", line_of("the arithmetic"))]
     assert "1/64" in findings[0].message
 
 
 def test_atomics_on_one_address_come_one_after_the_other():
-    made, findings, _ = profiled("count", False)
-    assert made.bound == "atomics"
-    assert made.latency.us >= (1 << 22) / 1.98e3
-    assert made.latency.us > 20 * us("count", True)
+    launch_estimate, findings, _ = profiled("count", False)
+    assert launch_estimate.bound == "atomics"
+    assert launch_estimate.latency.us >= (1 << 22) / 1.98e3
+    assert launch_estimate.latency.us > 20 * us("count", True)
     assert [(f.code, f.line) for f in findings] == [("contended-atomics", line_of("the update"))]
     assert profiled("count", True)[1] == []
 
 
 def test_weights_that_all_programs_share_do_not_make_a_kernel_bound_by_l2():
-    made, findings, _ = profiled("scale_rows")
-    assert made.bound == "memory"
-    assert made.times_us["L2"] < 0.8 * made.times_us["memory"]
+    launch_estimate, findings, _ = profiled("scale_rows")
+    assert launch_estimate.bound == "memory"
+    assert launch_estimate.times_us["L2"] < 0.8 * launch_estimate.times_us["memory"]
     assert findings == []
 
 
 def test_random_numbers_cost_their_integer_operations():
-    made, findings, _ = profiled("noise", True)
+    launch_estimate, findings, _ = profiled("noise", True)
     additions = 60 * (1 << 26)  # machine code of sm_90 has 18 LOP3, 16 IMAD.HI and 14 IMAD an element
     rate = 64 * 132 * 1.98e9
-    assert 1e6 * additions / rate < made.times_us["integer"] < 1.5e6 * additions / rate
-    assert made.bound == "integer"
+    assert 1e6 * additions / rate < launch_estimate.times_us["integer"] < 1.5e6 * additions / rate
+    assert launch_estimate.bound == "integer"
     assert [(f.code, f.line) for f in findings] == [("integer-arithmetic", line_of("the numbers"))]
     plain, findings, _ = profiled("noise", False)
-    assert made.latency.us > 1.3 * plain.latency.us
+    assert launch_estimate.latency.us > 1.3 * plain.latency.us
     assert findings == []
 
 
@@ -111,13 +115,13 @@ def test_divisions_of_each_element_cost_time_and_offsets_do_not():
     assert plain.times_us["integer"] < 0.1 * plain.times_us["memory"]
     assert divided.times_us["integer"] > 5 * plain.times_us["integer"]
     for name, arguments in (("add", (1024,)), ("scale_rows", ())):
-        found = profiled(name, *arguments)[0].times_us
-        assert found["integer"] < 0.15 * found["memory"]
+        times = profiled(name, *arguments)[0].times_us
+        assert times["integer"] < 0.15 * times["memory"]
 
 
 def test_offsets_that_the_compiler_moves_out_of_a_loop_are_not_counted_each_time():
-    found = profiled("product", 128, 128, 64)[0].times_us
-    assert found["integer"] < 0.1 * found["tensor core"]
+    times = profiled("product", 128, 128, 64)[0].times_us
+    assert times["integer"] < 0.1 * times["tensor core"]
 
 
 @pytest.mark.slow

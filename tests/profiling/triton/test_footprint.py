@@ -67,37 +67,37 @@ def footprint(kernel: Any, grid: tuple[int, ...], *arguments: Any, **constants: 
         kernel[grid](*arguments, **constants)
     launch = session.launches[0]
     memory = LaunchMemory(regions_of(named_arguments(launch)))
-    found = FootprintFinder().find(launch, memory, SampleCoverage())
+    writes = FootprintFinder().find(launch, memory, SampleCoverage())
     assert not memory.faults
-    return found
+    return writes
 
 
-def written(found: Footprint | None, tensor: torch.Tensor) -> np.ndarray[Any, Any]:
-    assert found is not None
-    return found.written[tensor.untyped_storage().data_ptr()].touched.reshape(tensor.shape)
+def written(writes: Footprint | None, tensor: torch.Tensor) -> np.ndarray[Any, Any]:
+    assert writes is not None
+    return writes.written[tensor.untyped_storage().data_ptr()].touched.reshape(tensor.shape)
 
 
 def test_tiles_are_found_without_their_values() -> None:
     x, out = torch.zeros(40, 48), torch.zeros(40, 48)
-    found = footprint(tiles, (3, 3), x, out, 40, 48, B=16)
-    assert written(found, out).all()
-    assert found is not None
-    assert not found.reads
-    found = footprint(tiles, (3, 2), x, out, 40, 48, B=16)
-    assert written(found, out)[:, :32].all()
-    assert not written(found, out)[:, 32:].any()
+    writes = footprint(tiles, (3, 3), x, out, 40, 48, B=16)
+    assert written(writes, out).all()
+    assert writes is not None
+    assert not writes.reads
+    writes = footprint(tiles, (3, 2), x, out, 40, 48, B=16)
+    assert written(writes, out)[:, :32].all()
+    assert not written(writes, out)[:, 32:].any()
 
 
 def test_addresses_that_are_data_are_loaded() -> None:
     places, out = torch.arange(64, dtype=torch.int32).flip(0) * 2, torch.zeros(128, dtype=torch.int32)
-    found = footprint(scattered, (8,), places, out, B=8)
-    assert written(found, out).tolist() == [n % 2 == 0 for n in range(128)]
+    writes = footprint(scattered, (8,), places, out, B=8)
+    assert written(writes, out).tolist() == [n % 2 == 0 for n in range(128)]
 
 
 def test_programs_whose_loops_differ() -> None:
     out = torch.zeros(1000)
-    found = footprint(strided, (7,), out, 1000, B=16)
-    assert written(found, out).tolist() == [n // 16 % 3 != 1 for n in range(1000)]
+    writes = footprint(strided, (7,), out, 1000, B=16)
+    assert written(writes, out).tolist() == [n // 16 % 3 != 1 for n in range(1000)]
 
 
 @pytest.mark.parametrize("kernel", [queue, in_place])
@@ -113,10 +113,10 @@ def test_elements_that_no_program_writes_stay_known() -> None:
         out = torch.full((512, 64), -1.0)
         with emulated("h100", count=False, plan=plan) as session:
             tiles[grid](x, out, 512, 64, B=16)
-        known = known_elements(session.coverage, [out])[0]
-        untouched = known & (out.numpy() == -1.0)
+        mask = known_elements(session.coverage, [out])[0]
+        untouched = mask & (out.numpy() == -1.0)
         assert untouched.mean() == 1.0 - share
-        assert 0.1 < (known & ~untouched).mean() < 0.3
+        assert 0.1 < (mask & ~untouched).mean() < 0.3
 
 
 @triton.jit
@@ -132,9 +132,9 @@ def test_elements_that_several_programs_write_are_not_known() -> None:
     x, out = torch.rand(4096), torch.zeros(4096)
     with emulated("h100", count=False, plan=InterpretationPlan(ProgramDraw(0.2, seed=3))) as session:
         overwritten[(512,)](x, out, 4096, B=8)
-    known = known_elements(session.coverage, [out])[0]
-    assert not known[:512].any()
-    assert 0.15 < known[512:].mean() < 0.3
+    mask = known_elements(session.coverage, [out])[0]
+    assert not mask[:512].any()
+    assert 0.15 < mask[512:].mean() < 0.3
 
 
 def test_a_write_out_of_bounds_in_a_program_that_was_not_run() -> None:
@@ -152,13 +152,13 @@ def strided_without_mask(out, odd, B: tl.constexpr):
 
 
 def test_a_few_turns_draw_all_programs() -> None:
-    seen: set[tuple[int, int, int]] = set()
+    union: set[tuple[int, int, int]] = set()
     for turn in range(13):
         drawn = ProgramDraw(0.125, seed=5, turn=turn).programs((16, 16, 1))
         assert {(0, 0, 0), (15, 0, 0), (0, 15, 0), (15, 15, 0)} <= set(drawn)
         assert len(drawn) <= 36
-        seen |= set(drawn)
-    assert len(seen) == 256
+        union |= set(drawn)
+    assert len(union) == 256
 
 
 @triton.jit

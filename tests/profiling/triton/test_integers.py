@@ -30,6 +30,6 @@ def test_those_in_loops_are_counted_apart_and_those_without_a_line_not_at_all() 
         return AssemblyInstruction(opcode, "other", line, loops)
 
     listing = Listing((at("add.s32", 3), at("mul.hi.u32", 3, "1"), at("add.f32", 3), at("add.s32", 0)))
-    found = integer_instructions(listing, ptx_cost)
-    assert list(found) == [3]
-    assert (found[3].once, found[3].looped, found[3].cost) == (1, 1, 1.5)
+    instructions = integer_instructions(listing, ptx_cost)
+    assert list(instructions) == [3]
+    assert (instructions[3].once, instructions[3].looped, instructions[3].cost) == (1, 1, 1.5)

@@ -54,7 +54,7 @@ N = np.array([0, 1, 40, -1, 1 << 30], np.int32)
 
 
 @pytest.mark.parametrize(
-    ("name", "given", "expected"),
+    ("name", "arguments", "expected"),
     [
         ("powi", (X, np.full(5, 3, np.int32)), X**3),
         ("popc", (N,), [0, 1, 2, 32, 1]),
@@ -71,8 +71,8 @@ N = np.array([0, 1, 40, -1, 1 << 30], np.int32)
         ("float_as_int", (X[3:4],), [0x40400000]),
     ],
 )
-def test_device_library_functions(name, given, expected):
-    assert np.array_equal(FUNCTIONS[name](*given), expected)
+def test_device_library_functions(name, arguments, expected):
+    assert np.array_equal(FUNCTIONS[name](*arguments), expected)
 
 
 @given(st.floats(2**-10, 2**10, width=32), st.floats(2**-10, 2**10, width=32))

@@ -67,8 +67,8 @@ def reductions(x, out, places, B: tl.constexpr):
     tl.store(out + pid * 8 * B + 2 * B + line, best)
     tl.store(places + pid * 4 * B + line, where)
     tl.store(places + pid * 4 * B + B + line, tl.argmin(block, axis=0))
-    kept = tl.min(block, axis=1, keep_dims=True)
-    tl.store(out + pid * 8 * B + 3 * B + line[:, None], kept)
+    smallest = tl.min(block, axis=1, keep_dims=True)
+    tl.store(out + pid * 8 * B + 3 * B + line[:, None], smallest)
     tl.store(out + pid * 8 * B + 4 * B, tl.sum(block))
     tl.store(out + pid * 8 * B + 4 * B + 1, tl.max(tl.abs(block)))
     running = tl.cumsum(block, axis=1)
@@ -263,15 +263,15 @@ def _counted():
 @pytest.fixture
 def left_over(monkeypatch):
     """Count the programs of each launch that were run one by one."""
-    found, run = [], batches.Batches.run
+    counts, run = [], batches.Batches.run
 
     def spy(self, programs):
-        left = run(self, programs)
-        found.append(len(left))
-        return left
+        rest = run(self, programs)
+        counts.append(len(rest))
+        return rest
 
     monkeypatch.setattr(batches.Batches, "run", spy)
-    return found
+    return counts
 
 
 def _memory(case, monkeypatch, together: bool) -> list[torch.Tensor]:
@@ -299,9 +299,9 @@ def _memory(case, monkeypatch, together: bool) -> list[torch.Tensor]:
 def test_leaves_the_same_bits(case, alone, monkeypatch, left_over):
     expected = _memory(case, monkeypatch, together=False)
     left_over.clear()
-    found = _memory(case, monkeypatch, together=True)
+    memory = _memory(case, monkeypatch, together=True)
     assert sum(left_over) == alone
-    for one, other in zip(found, expected, strict=True):
+    for one, other in zip(memory, expected, strict=True):
         assert torch.equal(one.reshape(-1).view(torch.uint8), other.reshape(-1).view(torch.uint8))
 
 
@@ -309,8 +309,8 @@ def test_leaves_the_same_bits(case, alone, monkeypatch, left_over):
 def test_programs_that_go_other_ways_are_divided(monkeypatch, left_over):
     expected = _memory(_causal, monkeypatch, together=False)
     left_over.clear()
-    found = _memory(_causal, monkeypatch, together=True)
-    assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+    memory = _memory(_causal, monkeypatch, together=True)
+    assert all(torch.equal(a, b) for a, b in zip(memory, expected, strict=True))
     assert sum(left_over) <= 64
 
 
@@ -345,21 +345,21 @@ def test_another_result_than_one_by_one_is_not_taken(monkeypatch, left_over):
     right = LockstepBuilder.create_splat
 
     def first_of_all(self, ret_ty, arg):
-        made = right(self, ret_ty, arg)
-        made.data = made.data if self.lanes is None else made.data[:1]
-        return made
+        value = right(self, ret_ty, arg)
+        value.data = value.data if self.lanes is None else value.data[:1]
+        return value
 
     expected = _memory(_in_place, monkeypatch, together=False)
     monkeypatch.setattr(LockstepBuilder, "create_splat", first_of_all)
     left_over.clear()
-    found = _memory(_in_place, monkeypatch, together=True)
-    assert torch.equal(found[0], expected[0])
+    memory = _memory(_in_place, monkeypatch, together=True)
+    assert torch.equal(memory[0], expected[0])
     assert left_over == [24]
 
 
 def test_a_large_grid_runs_in_batches(monkeypatch, left_over):
     monkeypatch.setattr(batches, "LANES", 1024)
     expected = _memory(_softmax, monkeypatch, together=False)
-    found = _memory(_softmax, monkeypatch, together=True)
-    assert torch.equal(found[1], expected[1])
+    memory = _memory(_softmax, monkeypatch, together=True)
+    assert torch.equal(memory[1], expected[1])
     assert left_over[-1] <= 4  # the last batch is smaller than is worth it

@@ -51,8 +51,8 @@ def test_a_sample_of_iterations_counts_as_all_of_them():
     sampled, *_ = counted(hollow=True)
     assert sampled.loops_sampled
     for name in ("unique_load_sectors", "load_sectors", "unique_store_sectors"):
-        known = getattr(exact, name)
-        assert getattr(sampled, name) == {n: pytest.approx(v, rel=0.01) for n, v in known.items()}
+        totals = getattr(exact, name)
+        assert getattr(sampled, name) == {n: pytest.approx(v, rel=0.01) for n, v in totals.items()}
     for line, costs in exact.lines.items():
         assert sampled.lines[line].load_bytes == pytest.approx(costs.load_bytes, rel=0.01)
 

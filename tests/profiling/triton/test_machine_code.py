@@ -160,14 +160,14 @@ def test_amd_opcodes_have_their_class(opcode: str, kind: str) -> None:
 
 
 def _reaches(successors: list[list[int]], start: int, goal: int, without: int | None) -> bool:
-    waiting, seen = [start], {start}
+    waiting, visited = [start], {start}
     while waiting:
         block = waiting.pop()
         if block == goal:
             return True
         for other in successors[block]:
-            if other not in seen and other != without:
-                seen.add(other)
+            if other not in visited and other != without:
+                visited.add(other)
                 waiting.append(other)
     return False
 

@@ -187,8 +187,8 @@ def test_a_kernel_that_writes_in_place(profiles, op, status):
 
 def test_an_error_while_interpreting_is_on_its_line(profiles):
     kernel = only(profile(profiles, 'tl.static_assert(B < 4, "B is too large")'))
-    found = [(f["code"], f["line"]) for f in kernel["findings"] if f["code"] == "kernel-raised"]
-    assert ("kernel-raised", kernel["line"] + 2) in found
+    errors = [(f["code"], f["line"]) for f in kernel["findings"] if f["code"] == "kernel-raised"]
+    assert ("kernel-raised", kernel["line"] + 2) in errors
 
 
 def test_a_launch_of_no_programs_is_told(profiles):
@@ -301,7 +301,7 @@ twice[(16,)](x, y, 4096, B=256)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("ending", "severity", "said"),
+    ("ending", "severity", "message"),
     [
         (
             "assert torch.allclose(y, x * 3)\n",
@@ -312,18 +312,18 @@ twice[(16,)](x, y, 4096, B=256)
         ("x.nothing()\n", "warning", "The file's own run broke off after these launches: AttributeError"),
     ],
 )
-def test_a_file_that_runs_itself_and_fails_says_so(profiles, ending, severity, said):
+def test_a_file_that_runs_itself_and_fails_says_so(profiles, ending, severity, message):
     answer = profiles.profile(
         {"m.py": OWN_RUN + ending}, "m.py", {"kind": "selfrun", "options": {"module": True}}
     )
     kernel = only(answer)
     assert kernel["latency"]["known"] == ("not measured" if severity == "error" else "estimated")
     ends = [f for f in kernel["findings"] if f["code"] == "kernel-raised"]
-    if said is None:
+    if message is None:
         assert ends == []
     else:
         assert [(f["severity"], f["line"]) for f in ends] == [(severity, 13)]
-        assert ends[0]["message"].startswith(said)
+        assert ends[0]["message"].startswith(message)
 
 
 ONLY_NAMES_ITS_LAUNCHER = (
@@ -425,11 +425,11 @@ def test_a_large_tensor_of_a_hollow_run_keeps_that_it_wants_a_gradient():
         x = torch.zeros(4096, 8192, device="cuda").requires_grad_()
         drawn = torch.rand_like(x, requires_grad=True)
         turned = torch.zeros(4096, 8192, device="cuda").t_()
-        left = torch.zeros(4096, 8192, device="cuda").add_(1)
+        tensor = torch.zeros(4096, 8192, device="cuda").add_(1)
     assert x.requires_grad
     assert drawn.requires_grad
     assert turned.shape == (8192, 4096)
-    assert left.sum() == 0
+    assert tensor.sum() == 0
 
 
 @pytest.mark.slow

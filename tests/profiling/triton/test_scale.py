@@ -48,12 +48,12 @@ def test_twice_the_programs_are_twice_the_share() -> None:
 
 
 def test_it_is_an_estimate_with_an_interval() -> None:
-    found = time_at_scale(small(), None, H100)
-    assert found.known is Known.ESTIMATED
-    assert found.low is not None
-    assert found.high is not None
-    assert found.value is not None
-    assert found.low <= found.value <= found.high
+    time = time_at_scale(small(), None, H100)
+    assert time.known is Known.ESTIMATED
+    assert time.low is not None
+    assert time.high is not None
+    assert time.value is not None
+    assert time.low <= time.value <= time.high
 
 
 def test_nothing_is_known_without_a_sample() -> None:

@@ -195,10 +195,10 @@ def test_what_an_emulation_replaces_is_there() -> None:
 
 
 def test_stages_are_wrapped_inside_of_the_block_alone() -> None:
-    seen: list[object] = []
+    calls: list[object] = []
 
     def wrap(stage: object, options: object) -> object:
-        seen.append(options)
+        calls.append(options)
         return stage
 
     target = load_gpu("h100").triton_target()
@@ -209,7 +209,7 @@ def test_stages_are_wrapped_inside_of_the_block_alone() -> None:
     with compiler.after_own_passes(wrap):
         backend.add_stages(*arguments)
     backend.add_stages(*arguments)
-    assert len(seen) == 1
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("arch", [80, 90, 100])

@@ -76,8 +76,8 @@ async def test_a_step_without_the_device_does_not_wait_for_it(two):
     )
     await until(lambda: held_by(holds))
     for host in two:
-        found = await answer(host, job("x = 1"))
-        assert "x" in found["names"]
+        result = await answer(host, job("x = 1"))
+        assert "x" in result["names"]
     assert not holding.done()
     holding.cancel()
     with contextlib.suppress(asyncio.CancelledError):
@@ -105,8 +105,8 @@ async def test_a_job_that_waits_for_the_device_can_be_cancelled(two):
     await until(lambda: held_by(holds))
     waiting = asyncio.create_task(answer(two[1], job("x = 1", device=True, name=waits)))
     await shows(two[1], lambda running: any(job.device == "waits" for job in running))
-    seen = {(job.kernel, job.step, job.device) for job in await jobs(two[0])}
-    assert {(holds, "load", "holds"), (waits, "load", "waits")} <= seen
+    states = {(job.kernel, job.step, job.device) for job in await jobs(two[0])}
+    assert {(holds, "load", "holds"), (waits, "load", "waits")} <= states
     assert (await two[0].activity()).device == holds
     for task in (waiting, holding):
         task.cancel()

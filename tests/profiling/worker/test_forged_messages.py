@@ -130,9 +130,9 @@ FRAMES = [encode({"type": "partial", "value": "é\ud800"}), b"@accelopt/1 ", b"1
 def test_any_bytes_are_decoded_alike_however_they_arrive(parts, size):
     data = b"".join(parts)
     whole, pieces = Decoder(), Decoder()
-    found = whole.feed(data)
-    assert found == [m for at in range(0, len(data), size) for m in pieces.feed(data[at : at + size])]
-    assert all(isinstance(message, dict) for message in found)
+    messages = whole.feed(data)
+    assert messages == [m for at in range(0, len(data), size) for m in pieces.feed(data[at : at + size])]
+    assert all(isinstance(message, dict) for message in messages)
 
 
 TYPES_INTO_TERMINAL = """
@@ -160,12 +160,12 @@ def test_a_step_has_no_terminal_to_type_into():
     pid, terminal = pty.fork()
     if pid == 0:
         os.execv(sys.executable, [sys.executable, "-c", TYPES_INTO_TERMINAL])
-    said = b""
+    output = b""
     with contextlib.suppress(OSError):  # how a terminal ends whose last program has ended
         while more := os.read(terminal, 4096):
-            said += more
+            output += more
     os.waitpid(pid, 0)
     os.close(terminal)
     assert re.search(
-        rb"(No such device or address|No such file or directory|Permission denied): '/dev/tty'", said
+        rb"(No such device or address|No such file or directory|Permission denied): '/dev/tty'", output
     )

@@ -46,10 +46,10 @@ def tools(tmp_path, monkeypatch):
 
 
 def test_a_machine_without_devices(tools):
-    said = hello(Isolation())
-    assert (said["devices"], said["resources"], said["protocol"]) == ([], {}, PROTOCOL)
-    assert said["memory_bytes"] >= said["memory_free_bytes"] > 0
-    json.dumps(said, allow_nan=False)
+    facts = hello(Isolation())
+    assert (facts["devices"], facts["resources"], facts["protocol"]) == ([], {}, PROTOCOL)
+    assert facts["memory_bytes"] >= facts["memory_free_bytes"] > 0
+    json.dumps(facts, allow_nan=False)
 
 
 def test_nvidia(tools):
@@ -73,8 +73,8 @@ def test_cudas_device_file_is_made_ahead_of_steps_that_cannot(tools, tmp_path, m
     if there:
         file.touch()
     assert len(gpus()) == 2
-    asked = tmp_path / "asked"
-    assert (asked.read_text() if asked.exists() else "") == ("" if there else "-u -c=0\n")
+    log = tmp_path / "asked"
+    assert (log.read_text() if log.exists() else "") == ("" if there else "-u -c=0\n")
 
 
 def test_amd(tools):

@@ -148,13 +148,13 @@ async def test_where_the_kernel_forbids_some_the_rest_is_used_and_the_note_says_
     for path in (inside, outside):
         path.chmod(0o755)
     async with local_host(str(outside)) as host:
-        found = (await host.facts()).isolation
-        assert (found.processes, found.watched) == (processes, watched)
-        assert found.network
-        assert found.calls
-        assert found.files
-        assert note in found.note
-        assert "steps run as root" in found.note
+        isolation = (await host.facts()).isolation
+        assert (isolation.processes, isolation.watched) == (processes, watched)
+        assert isolation.network
+        assert isolation.calls
+        assert isolation.files
+        assert note in isolation.note
+        assert "steps run as root" in isolation.note
         with pytest.raises(JobFailedError, match=r"unreachable|Permission denied"):
             await answer(host, job("import socket\nsocket.create_connection(('192.0.2.1', 80), 5)"))
         with pytest.raises(JobFailedError, match=r"No such file|Permission denied"):
@@ -289,12 +289,12 @@ async def test_a_killed_worker_leaves_no_files(host):
     await answer(host, job("x = 1"))
     task = asyncio.create_task(answer(host, job("open('file', 'w').write('x')\n" + SLEEPS)))
     await running(host)
-    left = list(Path(tempfile.gettempdir()).glob(f"accelopt-{host.process}-*"))
-    assert left
+    files = list(Path(tempfile.gettempdir()).glob(f"accelopt-{host.process}-*"))
+    assert files
     os.kill(host.process, 9)
     with pytest.raises(HostUnreachableError):
         await task
-    await until(lambda: not [f for f in left if f.exists()])
+    await until(lambda: not [f for f in files if f.exists()])
 
 
 async def test_what_is_left_of_workers_that_are_gone_is_removed(tmp_path, monkeypatch):
@@ -311,8 +311,8 @@ async def test_what_is_left_of_workers_that_are_gone_is_removed(tmp_path, monkey
     ):
         (tmp_path / name).mkdir()
     remove_stale_folders()
-    kept = {f"accelopt-{os.getpid()}-c", "accelopt-x-d", f"accelopt-{ended.pid}-{pid_namespace() + 1}-f"}
-    assert {f.name for f in tmp_path.iterdir()} == kept
+    names = {f"accelopt-{os.getpid()}-c", "accelopt-x-d", f"accelopt-{ended.pid}-{pid_namespace() + 1}-f"}
+    assert {f.name for f in tmp_path.iterdir()} == names
 
 
 @pytest.mark.slow
@@ -417,8 +417,8 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), HOSTILE.values(), ids=HOSTILE)
-async def test_a_hostile_job_gets_nowhere(sandboxed, text, said):
+@pytest.mark.parametrize(("text", "message"), HOSTILE.values(), ids=HOSTILE)
+async def test_a_hostile_job_gets_nowhere(sandboxed, text, message):
     host = sandboxed
     limits = {
         "memory_bytes": 512 << 20,
@@ -429,7 +429,7 @@ async def test_a_hostile_job_gets_nowhere(sandboxed, text, said):
     }
     with pytest.raises(JobFailedError) as failed:
         await answer(host, job(text, **limits))
-    assert re.search(said, failed.value.error.message)
+    assert re.search(message, failed.value.error.message)
     await gone(host)
     assert "x" in (await answer(host, job("x = 1")))["names"]
 
@@ -446,12 +446,12 @@ SLEEPS = "import time\ntime.sleep(60)"
 def steps_of(host: LocalHost) -> list[int]:
     """The processes of this worker's steps: those that stand in a folder of one of its jobs."""
     mark = f"/accelopt-{host._connection._process.pid}-" if host._connection else "/accelopt-none-"
-    found = []
+    pids = []
     for place in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
             if mark in os.readlink(place):
-                found.append(int(place.parent.name))
-    return found
+                pids.append(int(place.parent.name))
+    return pids
 
 
 async def running(host: LocalHost, least: int = 1) -> list[int]:

@@ -92,8 +92,10 @@ async def test_the_next_worker_starts_beside_the_folder_of_one_that_is_gone(plac
     for part in ("work", "home", "tmp"):
         (stale / "job-a" / part).mkdir(parents=True)
     program = f"import os\n{LEAVES[leaves]}"
-    left = await asyncio.create_subprocess_exec(sys.executable, "-c", program, cwd=stale / "job-a" / "work")
-    assert await left.wait() == 0
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", program, cwd=stale / "job-a" / "work"
+    )
+    assert await process.wait() == 0
     async with local_host() as host:
         assert "x" in (await answer(host, job("x = 1")))["names"]
         await until(lambda: not stale.exists())
@@ -113,17 +115,19 @@ def test_what_the_system_does_not_let_go_stays_and_the_rest_goes(tmp_path, plant
     """What is mounted in a leftover folder is somebody's: nothing of it is touched."""
     if os.getuid() != 0:
         pytest.fail("only root can mount and set attributes: run the tests as root", pytrace=False)
-    stale, kept = tmp_path / "stale", tmp_path / "kept"
+    stale, outside = tmp_path / "stale", tmp_path / "kept"
     (stale / "a" / "deep" / "er").mkdir(parents=True)
     program = "import sys, pathlib\nfrom accelopt_profiling.folder_tree import remove_tree\n"
     removal = f'{sys.executable} -c "{program}remove_tree(pathlib.Path(sys.argv[1]))" {stale}'
-    script = f"set -e; {plants.format(stale=stale, kept=kept)}; {removal}; find {stale} -mindepth 1 || true"
+    script = (
+        f"set -e; {plants.format(stale=stale, kept=outside)}; {removal}; find {stale} -mindepth 1 || true"
+    )
     listed = subprocess.run(
         ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=True
     ).stdout.split()
     subprocess.run(["chattr", "-R", "-i", str(stale)], capture_output=True, check=False)
     assert not any(name.endswith("er") for name in listed)
-    assert not kept.exists() or [f.name for f in kept.iterdir()] == ["f"]
+    assert not outside.exists() or [f.name for f in outside.iterdir()] == ["f"]
     assert bool(listed) == (plants != KEPT["a folder that is written to"])
 
 

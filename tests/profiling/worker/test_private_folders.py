@@ -41,7 +41,7 @@ async def test_a_kernel_in_a_private_folder_is_run(tmp_path: Path, private: str)
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("private", "text", "code", "said"),
+    ("private", "text", "code", "message"),
     [
         ("lib", "from lib.sizes import N", "no-access", "{}/lib may not be read by the user that kernels run as"),
         ("lib/sizes.py", "from lib.sizes import N", "user-error", "Permission denied: '{}/lib/sizes.py'"),
@@ -49,7 +49,7 @@ async def test_a_kernel_in_a_private_folder_is_run(tmp_path: Path, private: str)
     ],
 )  # fmt: skip
 async def test_what_a_step_may_not_read_is_named(
-    tmp_path: Path, private: str, text: str, code: str, said: str
+    tmp_path: Path, private: str, text: str, code: str, message: str
 ) -> None:
     if os.getuid() != 0:
         pytest.fail("only as root steps run as another user: run the tests as root", pytrace=False)
@@ -60,4 +60,4 @@ async def test_what_a_step_may_not_read_is_named(
         "a/one/k.py",
         1,
     )
-    assert said.format(tmp_path) in failed.value.error.message
+    assert message.format(tmp_path) in failed.value.error.message

@@ -86,7 +86,7 @@ def test_what_a_module_of_the_project_lacks_is_not_to_be_installed(load: Load, r
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         (
             "import pytest\npytest.skip('needs a GPU', allow_module_level=True)",
@@ -96,9 +96,9 @@ def test_what_a_module_of_the_project_lacks_is_not_to_be_installed(load: Load, r
         ("import unittest\nraise unittest.SkipTest", "The file skips itself."),
     ],
 )
-def test_a_file_that_skips_itself_says_why(load: Load, text: str, said: str) -> None:
+def test_a_file_that_skips_itself_says_why(load: Load, text: str, message: str) -> None:
     error = error_of(load, text)
-    assert (error.code, error.message, error.line) == ("exited", said, 2)
+    assert (error.code, error.message, error.line) == ("exited", message, 2)
 
 
 def test_a_repository_is_the_folder_with_its_marks(repository: Path, tmp_path: Path) -> None:
@@ -187,12 +187,12 @@ def _reporting(names: Iterable[str]) -> str:
     """Return a program that imports each name, and raises with what it took."""
     lines = ["said = {}"]
     for name in names:
-        taken = f"said[{name!r}] = 'file' if getattr({name}, 'FILE', 0) else 'package'"
+        statement = f"said[{name!r}] = 'file' if getattr({name}, 'FILE', 0) else 'package'"
         missing = f"said[{name!r}] = 'nothing'"
         lines += [
             "try:",
             f"    import {name}",
-            f"    {taken}",
+            f"    {statement}",
             "except ModuleNotFoundError:",
             f"    {missing}",
         ]

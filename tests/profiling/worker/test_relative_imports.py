@@ -67,18 +67,18 @@ def test_a_file_without_relative_imports_is_in_no_package(load):
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "message"),
     [
         ("from .gone import N", "missing-package", "gone"),
         ("from ..above import N", "user-error", "beyond top-level package"),
         ("from .broken import N", "user-error", "ZeroDivisionError"),
     ],
 )
-def test_what_goes_wrong_is_said_of_the_users_file(load, text, code, said):
+def test_what_goes_wrong_is_said_of_the_users_file(load, text, code, message):
     with pytest.raises(StepFailedError) as failed:
         load("k.py", {"k.py": text, "broken.py": "N = 1\nN / 0\n"})
     assert failed.value.error.code == code
-    assert said in failed.value.error.message
+    assert message in failed.value.error.message
     assert failed.value.error.file in ("k.py", "broken.py")
 
 
@@ -132,10 +132,10 @@ def test_without_a_project_the_root_is_above_what_the_file_imports(tmp_path, pac
     files = {"a/b/k.py": text, "a/b/k_problem.py": PROBLEM, "a/sizes.py": "N = 3", "apart/x.py": ""}
     write_sources(tmp_path, {**files, **{f"{folder}/__init__.py": "" for folder in packages}})
     path = tmp_path / "a/b/k.py"
-    found = examine(path, text).problem
+    problem = examine(path, text).problem
     source = examine(path, text).source(ship_imports=True)
-    assert found.root == (tmp_path if packages else tmp_path / "a")
-    brought = {found.root / name for name in source.files}
+    assert problem.root == (tmp_path if packages else tmp_path / "a")
+    brought = {problem.root / name for name in source.files}
     assert {tmp_path / name for name in ("a/b/k.py", "a/b/k_problem.py", "a/sizes.py")} <= brought
     assert tmp_path / "apart/x.py" not in brought
 
@@ -145,8 +145,8 @@ def test_a_package_that_is_imported_by_its_own_name_is_found_without_a_project(t
     files = {"mine/__init__.py": "", "mine/ops/__init__.py": "", "mine/sizes.py": "N = 3"}
     write_sources(tmp_path, {**files, "mine/ops/k.py": text, "mine/ops/k_problem.py": PROBLEM})
     path = tmp_path / "mine/ops/k.py"
-    found = examine(path, text).problem
-    assert found.root == tmp_path
+    problem = examine(path, text).problem
+    assert problem.root == tmp_path
     assert "mine/sizes.py" in examine(path, text).source(ship_imports=True).files
     assert str(tmp_path) in examine(path, text).source(ship_imports=False).import_paths
 
@@ -154,5 +154,5 @@ def test_a_package_that_is_imported_by_its_own_name_is_found_without_a_project(t
 def test_a_file_that_imports_nothing_relatively_needs_its_own_folder_only(tmp_path):
     text = "import nki\n@nki.jit\ndef k(x): return x\n"
     write_sources(tmp_path, {"a/__init__.py": "", "a/k.py": text, "a/k_problem.py": PROBLEM})
-    found = examine(tmp_path / "a/k.py", text).problem
-    assert found.root == tmp_path / "a"
+    problem = examine(tmp_path / "a/k.py", text).problem
+    assert problem.root == tmp_path / "a"

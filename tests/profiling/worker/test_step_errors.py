@@ -25,13 +25,13 @@ ERRORS = {
     ("code", "error"), [(code, error) for code, errors in ERRORS.items() for error in errors], ids=repr
 )
 def test_an_error_of_a_step_is_a_sentence(code: str, error: BaseException) -> None:
-    told = step_error("profile", error, "trace")
-    assert told.code == code
-    assert told.code in finding_codes() or told.code == "memory"  # the finding "out-of-memory"
-    assert told.message[0].isupper()
-    assert told.message.endswith((".", ")"))
-    assert "internal" not in told.message
-    assert str(getattr(error, "filename", None) or "") in told.message
+    sentence = step_error("profile", error, "trace")
+    assert sentence.code == code
+    assert sentence.code in finding_codes() or sentence.code == "memory"  # the finding "out-of-memory"
+    assert sentence.message[0].isupper()
+    assert sentence.message.endswith((".", ")"))
+    assert "internal" not in sentence.message
+    assert str(getattr(error, "filename", None) or "") in sentence.message
 
 
 @pytest.mark.parametrize("code", sorted(HOST_FAULTS))

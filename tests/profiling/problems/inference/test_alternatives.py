@@ -18,9 +18,9 @@ def call() -> InferredCall:
 
 def test_a_number_of_the_message_comes_first_for_the_argument_of_the_statement() -> None:
     first = call()
-    made, other = next(alternatives(first, "The pattern reaches element 255", [first.arguments[1]]))
-    assert made == "bias.shape[0] is 255"
-    assert [made for made, _ in islice(alternatives(first, "reaches 255", [first.arguments[1]]), 2)][
+    change, other = next(alternatives(first, "The pattern reaches element 255", [first.arguments[1]]))
+    assert change == "bias.shape[0] is 255"
+    assert [change for change, _ in islice(alternatives(first, "reaches 255", [first.arguments[1]]), 2)][
         1
     ].endswith("256")
     assert other.shape(other.arguments[0]) == [64, 32]  # the others stay
@@ -28,17 +28,17 @@ def test_a_number_of_the_message_comes_first_for_the_argument_of_the_statement()
 
 
 def test_flags_sizes_and_ranks_are_tried() -> None:
-    made = [made for made, _ in alternatives(call(), "", call().tensors)]
+    changes = [change for change, _ in alternatives(call(), "", call().tensors)]
     assert {"causal is True", "rows is 128", "columns is 96", "x has 3 dimensions", "bias is int32"} <= set(
-        made
+        changes
     )
 
 
 def test_smaller_calls_change_one_size_wherever_it_stands() -> None:
     first = call()
     first.arguments[1].dims = ["64"]
-    made, other = next(smaller_calls(first))
-    assert made == "64 became 8"
+    change, other = next(smaller_calls(first))
+    assert change == "64 became 8"
     assert (other.shape(other.arguments[0]), other.shape(other.arguments[1])) == ([8, 32], [8])
 
 

@@ -20,15 +20,15 @@ def raised(file: Path, text: str) -> BaseException:
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "message"),
     [
         ("assert shape == (\n  2, 1)", "AssertionError: shape == (2, 1) does not hold"),
         ("assert not shape, 'no shape'", "AssertionError: no shape"),
         ("raise KeyError", "KeyError"),
     ],
 )
-def test_an_assertion_without_a_message_is_its_own_message(tmp_path: Path, text: str, said: str) -> None:
-    assert error_text(raised(tmp_path / "k.py", text)) == said
+def test_an_assertion_without_a_message_is_its_own_message(tmp_path: Path, text: str, message: str) -> None:
+    assert error_text(raised(tmp_path / "k.py", text)) == message
 
 
 def test_statements_of_a_users_package_called_triton_are_the_users(tmp_path: Path) -> None:

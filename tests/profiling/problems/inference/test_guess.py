@@ -125,9 +125,9 @@ GUESSED = {
 
 @pytest.mark.parametrize("case", GUESSED)
 def test_arguments_follow_from_the_source(case: str) -> None:
-    host, wanted = GUESSED[case]
+    host, expected = GUESSED[case]
     call = guessed(host if "def k(" in host else KERNEL + host)
-    assert {a.name: a.dims if a.kind == "tensor" else a.value for a in call.arguments} == wanted
+    assert {a.name: a.dims if a.kind == "tensor" else a.value for a in call.arguments} == expected
 
 
 def test_a_kernel_without_a_caller_gets_a_grid() -> None:
@@ -180,7 +180,7 @@ def test_integers_of_a_kernel_are_those_that_offsets_meet() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "wanted"),
+    ("body", "expected"),
     [
         ("v = tl.load(q + at)\n low = v & 0xF\n high = v >> 4", {"q": "uint8"}),
         ("v = tl.load(q + at)\n part = (v >> shifts) & 0xF", {"q": "int32"}),
@@ -191,14 +191,14 @@ def test_integers_of_a_kernel_are_those_that_offsets_meet() -> None:
     ],
 )
 def test_values_that_are_taken_apart_are_bytes_where_no_bit_beyond_is_looked_at(
-    body: str, wanted: dict[str, str]
+    body: str, expected: dict[str, str]
 ) -> None:
     helper, kernel = ast.parse(
         f"def unpack(word, scale):\n return (word & 15) * scale\ndef k(q, at):\n {body}"
     ).body
     assert isinstance(helper, ast.FunctionDef)
     assert isinstance(kernel, ast.FunctionDef)
-    assert packed_pointers(kernel, {"unpack": helper}) == wanted
+    assert packed_pointers(kernel, {"unpack": helper}) == expected
 
 
 def test_equal_names_have_equal_sizes_and_different_ones_different_sizes() -> None:

@@ -78,8 +78,8 @@ def test_a_documented_vector_of_all_elements_is_as_large_as_a_matrix() -> None:
         " at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
         " tl.store(x_ptr + at, 2 * tl.load(x_ptr + at, mask=at < size), mask=at < size)\n"
     )
-    found = values(guessed(text))
-    assert (found["x_ptr"], found["size"]) == (["rows", "columns"], "rows * columns")
+    arguments = values(guessed(text))
+    assert (arguments["x_ptr"], arguments["size"]) == (["rows", "columns"], "rows * columns")
 
 
 def test_strides_name_the_dimensions_of_tensors() -> None:
