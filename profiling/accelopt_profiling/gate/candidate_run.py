@@ -134,11 +134,11 @@ class CandidateRun:
         """
         most = None if order is None else _PATIENCE * (self.cases[index].work or 0)
         with (
-            self.candidate.emulated(index, order=order, runs_tries=runs_tries, most=most) as seen,
+            self.candidate.emulated(index, order=order, runs_tries=runs_tries, most=most) as observation,
             poisoned_memory(),
             poisoned_tensors(),
         ):
-            yield seen
+            yield observation
 
     @contextlib.contextmanager
     def elsewhere(self, index: int, device: GpuTarget) -> Iterator[Seen]:
@@ -146,12 +146,12 @@ class CandidateRun:
         plan = replace(self.candidate.interpretation(index), shares={})
         turns = AutotuneTurns()
         with (
-            emulation(self.params.dialect, device, plan, prefers=turns.prefers) as seen,
+            emulation(self.params.dialect, device, plan, prefers=turns.prefers) as observation,
             poisoned_memory(),
             poisoned_tensors(),
             self.candidate.loaded_anew(),
         ):
-            yield seen
+            yield observation
 
     @property
     def alike(self) -> int | None:
@@ -174,9 +174,11 @@ class CandidateRun:
         the number of its elements.
         """
         self.allow()
-        with self.calling(index) as seen:
+        with self.calling(index) as observation:
             arguments = self.candidate.arguments(index)
-            outputs = self.candidate.perform(index, turned(arguments) if new else arguments, seen, self.built)
+            outputs = self.candidate.perform(
+                index, turned(arguments) if new else arguments, observation, self.built
+            )
             elements = sum(math.prod(a.shape) for _, a in arrays_of(outputs))
             return [fingerprint(o) for o in outputs], elements
 

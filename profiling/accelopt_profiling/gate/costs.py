@@ -18,8 +18,8 @@ def costs(evidence: Evidence) -> dict[str, float]:
     for case in [*evidence.drawn, *(run.cases if run else ()), *(reference.cases if reference else ())]:
         seconds[probes.get(case.index, "")] += case.busy
     for busy in [run.busy if run else {}, *(verdict.busy for verdict in evidence.verdicts)]:
-        for name, taken in busy.items():
-            seconds[name] += taken
+        for name, spent in busy.items():
+            seconds[name] += spent
     if evidence.launch is not None:
         seconds[LaunchOnTarget.name] += evidence.launch.busy
-    return {name: round(taken, 6) for name, taken in seconds.items() if name and taken}
+    return {name: round(spent, 6) for name, spent in seconds.items() if name and spent}

@@ -340,13 +340,13 @@ def _notes(check: AnsweredCheck, cases: _Cases) -> list[Reason]:
     if len({str(d.shapes) for d in evidence.drawn if d.shapes and not d.left_out}) == 1:
         message = "It was checked at one size alone; list others in the problem's `shapes`."
         notes.append(Reason("one-size", message))
-    told = [
+    remarks = [
         Reason(f.code, f"{f.message} (line {f.line})", line=f.line)
         for f in evidence.findings
         if not f.certain
     ]
     full = full_precision(evidence.drawn)
-    return [*notes, *(n for n in told if n.code in _NOTED and (full or n.code != "low-precision"))]
+    return [*notes, *(n for n in remarks if n.code in _NOTED and (full or n.code != "low-precision"))]
 
 
 def _first_cause_first(reasons: list[Reason]) -> list[Reason]:

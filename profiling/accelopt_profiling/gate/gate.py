@@ -339,8 +339,8 @@ def _kernels(request: GateRequest) -> CandidateKernels:
 
 def _launchable(request: GateRequest) -> list[str]:
     """Return the plain names of the candidate's kernels that host code launches."""
-    found = find_kernels(request.candidate.files[request.candidate.kernel]).kernels
-    return sorted({_plain(k.name) for k in found if not k.device_function and k.dialect == request.dialect})
+    kernels = find_kernels(request.candidate.files[request.candidate.kernel]).kernels
+    return sorted({_plain(k.name) for k in kernels if not k.device_function and k.dialect == request.dialect})
 
 
 def _plain(name: str) -> str:

@@ -172,39 +172,39 @@ class LoadedCandidate:
         """
         before = [fingerprint(with_gaps(a)) for a in arguments]
         movement = name == "again"
-        with self.emulated(index, movement) as seen, poisoned_memory(), poisoned_tensors():
+        with self.emulated(index, movement) as observation, poisoned_memory(), poisoned_tensors():
             shared = SharedObjects()
             started = time.perf_counter()
-            outputs = self.perform(index, arguments, seen, built)
+            outputs = self.perform(index, arguments, observation, built)
             seconds = time.perf_counter() - started
             self.patched += shared.changes()
             self.configurations.chosen()
-            self.may_reorder = self.may_reorder or seen.may_reorder()
-            self.asks_device = self.asks_device or seen.asks_device()
-            work = seen.work()
+            self.may_reorder = self.may_reorder or observation.may_reorder()
+            self.asks_device = self.asks_device or observation.asks_device()
+            work = observation.work()
             if initial := bool(built.get("initial")):
                 (case_folder(self.context, index) / INITIAL_FILE).touch()
             planned = ENOUGH * planned_share(self.plan, index)
-            if name == "outputs" and index not in self.whole and known_share(outputs, seen) < planned:
+            if name == "outputs" and index not in self.whole and known_share(outputs, observation) < planned:
                 raise TooLittleKnownError
-            self.save(index, name, outputs, seen)
-            if movement and seen.movement is not None:
-                self.moved_only = seen.movement.only
-                self.made_elsewhere = seen.movement.made_elsewhere(outputs)
-                self.races, self.lanes = seen.races(), seen.lanes()
+            self.save(index, name, outputs, observation)
+            if movement and observation.movement is not None:
+                self.moved_only = observation.movement.only
+                self.made_elsewhere = observation.movement.made_elsewhere(outputs)
+                self.races, self.lanes = observation.races(), observation.lanes()
         changed = sorted(changed_inputs(before, arguments, self.case_call(index).written))
         aliases = overlapping(arguments, outputs)
         outputs = [copied(v) if overlapping(arguments, [v]) else v for v in outputs]
         return outputs, RunCase(
-            index, seconds, changed, aliases, launched=seen.launched(), complete=seen.complete(), work=work,
-            initial=initial,
+            index, seconds, changed, aliases, launched=observation.launched(), complete=observation.complete(),
+            work=work, initial=initial,
         )  # fmt: skip
 
     def perform(
         self,
         index: int,
         arguments: list[Any],
-        seen: Seen,
+        observation: Seen,
         built: dict[str, Any] | None = None,
         turned: bool = False,
     ) -> list[Any]:
@@ -226,7 +226,7 @@ class LoadedCandidate:
                 return listed(returned)
 
             outputs = with_inplace_outputs(call, arguments, case_call.written)
-            seen.raise_faults()
+            observation.raise_faults()
         return outputs
 
     def call_often(self, index: int, arguments: list[Any], built: dict[str, Any], most: int) -> None:
@@ -247,7 +247,7 @@ class LoadedCandidate:
                 if time.process_time() > ends:
                     break
 
-    def save(self, index: int, name: str, outputs: list[Any], seen: Seen, about: str = "") -> None:
+    def save(self, index: int, name: str, outputs: list[Any], observation: Seen, about: str = "") -> None:
         """Save outputs and send their digest before any more of the candidate's code runs. ``about`` is saved too. What
         is the same as the first outputs takes no further room."""
         self.attributes += [
@@ -266,14 +266,14 @@ class LoadedCandidate:
             ) from error
         if about:
             (folder / ABOUT).write_text(about, encoding="utf-8")
-        for output, mask in seen.known(outputs).items():
+        for output, mask in observation.known(outputs).items():
             np.save(folder / f"known-{output}.npy", mask, allow_pickle=False)
-        made = digest(folder)
+        checksum = digest(folder)
         if name == "outputs":
-            self._digests[index] = made
-        elif made == self._digests.get(index):
+            self._digests[index] = checksum
+        elif checksum == self._digests.get(index):
             link_values(folder, folder.parent / "outputs")
-        self.context.emit({"saved": [index, name, made]})
+        self.context.emit({"saved": [index, name, checksum]})
 
 
 def _refuse(name: str) -> Callable[..., Any]:

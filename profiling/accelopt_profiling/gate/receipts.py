@@ -123,16 +123,16 @@ def _case(body: dict[str, Any]) -> Case:
 
 def differences(then: Receipt, now: Receipt) -> list[tuple[str, Any, Any]]:
     """Return the differences in outcome: a name, and its value in each receipt. Times are no difference."""
-    found: list[tuple[str, Any, Any]] = []
+    changes: list[tuple[str, Any, Any]] = []
     for name, read in (("accepted", _accepted), ("reasons", _codes), ("inputs", _inputs)):
         before, after = read(then), read(now)
         if before != after:
-            found.append((name, before, after))
+            changes.append((name, before, after))
     outcomes = [{check["case"]: _told(check) for check in r.body["checks"]} for r in (then, now)]
     for case in outcomes[0].keys() | outcomes[1].keys():
         if outcomes[0].get(case) != outcomes[1].get(case):
-            found.append((f"the case {case!r}", outcomes[0].get(case), outcomes[1].get(case)))
-    return found
+            changes.append((f"the case {case!r}", outcomes[0].get(case), outcomes[1].get(case)))
+    return changes
 
 
 def _told(check: dict[str, Any]) -> str:

@@ -44,12 +44,12 @@ def run(tmp_path, monkeypatch, kernel, installed, function="kernel"):
         save_values(case / "inputs", [x, 2.0])
         save_values(case / "call", [to_plain(CaseCall(Call(function), derived=index == 1))])
         save_values(case / "outputs", [2 * x])
-    told = []
-    context = context_of(folder, {"kernel.py": kernel}, "kernel.py", told.append)
+    messages = []
+    context = context_of(folder, {"kernel.py": kernel}, "kernel.py", messages.append)
     result = run_on_device(
         context, DeviceRunParams("nki", "trn1", CASES, GateBudget(), 30.0), tmp_path / "dev"
     )
-    return result, folder, told
+    return result, folder, messages
 
 
 @pytest.mark.slow
@@ -58,12 +58,12 @@ def run(tmp_path, monkeypatch, kernel, installed, function="kernel"):
     [(BETA1_KERNEL, ["beta1"]), (CURRENT_KERNEL, ["current"]), (CURRENT_KERNEL, ["beta1", "current"])],
 )
 def test_a_candidate_runs_on_the_draws_of_the_gate(tmp_path, monkeypatch, kernel, installed):
-    result, folder, told = run(tmp_path, monkeypatch, kernel, installed)
+    result, folder, messages = run(tmp_path, monkeypatch, kernel, installed)
     assert result == DeviceRunResult([0, 2, 3, 4, 5, 6])  # six of them, none at a shape of the gate's own
     for index in result.ran:
         (output,) = load_values(folder / "gate" / str(index) / "device")
         np.testing.assert_array_equal(output, np.full((2, 2), 2.0 * (index + 1), dtype=np.float32))
-    assert [message["saved"][:2] for message in told] == [[index, "device"] for index in result.ran]
+    assert [message["saved"][:2] for message in messages] == [[index, "device"] for index in result.ran]
 
 
 def test_a_kernel_of_the_older_dialect_is_not_run_beside_the_newer_package(tmp_path, monkeypatch):

@@ -73,19 +73,19 @@ def _drawn(folder: Path, problem: str, cases: Sequence[Case], large: int) -> dic
     )
     context = StepContext(folder, params.source, lambda value: None)
 
-    def content(found: DrawnCase) -> tuple[Any, ...]:
-        values = found.digests[:-1]  # the last is of the call, of which `twice` is a part
+    def content(drawn_case: DrawnCase) -> tuple[Any, ...]:
+        values = drawn_case.digests[:-1]  # the last is of the call, of which `twice` is a part
         return (
             *values,
-            found.left_out,
-            str(found.shape),
-            found.notes,
-            found.shapes,
-            found.aliases,
-            str(found.call),
+            drawn_case.left_out,
+            str(drawn_case.shape),
+            drawn_case.notes,
+            drawn_case.shapes,
+            drawn_case.aliases,
+            str(drawn_case.call),
         )
 
-    return {cases[found.index]: content(found) for found in draw(context, params)}
+    return {cases[drawn_case.index]: content(drawn_case) for drawn_case in draw(context, params)}
 
 
 def _plan() -> list[Case]:
@@ -121,8 +121,8 @@ def test_any_cases_in_any_order_are_drawn_as_in_the_whole_list(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     expected = whole[problem, large]
-    found = _drawn(tmp_path_factory.mktemp("some"), PROBLEMS[problem], some, large)
-    assert found == {case: expected[case] for case in some if case in expected}
+    actual = _drawn(tmp_path_factory.mktemp("some"), PROBLEMS[problem], some, large)
+    assert actual == {case: expected[case] for case in some if case in expected}
 
 
 @pytest.mark.parametrize("large", [1 << 20, LARGE], ids=["small", "large"])
@@ -132,8 +132,8 @@ def test_each_case_is_drawn_alone_as_in_the_whole_list(
 ) -> None:
     expected = whole[problem, large]
     for n, case in enumerate(PLAN):
-        found = _drawn(tmp_path / str(n), PROBLEMS[problem], [case], large)
-        assert found == ({case: expected[case]} if case in expected else {}), case.name
+        actual = _drawn(tmp_path / str(n), PROBLEMS[problem], [case], large)
+        assert actual == ({case: expected[case]} if case in expected else {}), case.name
 
 
 def test_a_case_that_is_drawn_again_has_other_values(

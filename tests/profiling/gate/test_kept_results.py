@@ -32,10 +32,10 @@ KEEPING = {
 
 @pytest.fixture
 def module(tmp_path: Path) -> Iterator[ModuleType]:
-    made = ModuleType("keeping")
-    made.__file__ = str(tmp_path / "keeping.py")
-    sys.modules["keeping"] = made
-    yield made
+    keeping_module = ModuleType("keeping")
+    keeping_module.__file__ = str(tmp_path / "keeping.py")
+    sys.modules["keeping"] = keeping_module
+    yield keeping_module
     del sys.modules["keeping"]
 
 

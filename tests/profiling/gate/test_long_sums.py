@@ -37,8 +37,8 @@ def test_a_long_sum_in_few_bits_is_far_off(name: str, width: int, lanes: bool) -
     assert LongRows().is_exact(expected, blocked_sum(rows, np.float32, width, lanes))
     for output in ("float32", name):
         limit = allowed([name, output], Tolerance())
-        kept = blocked_sum(rows, np.float32, width, lanes).astype(LOW.get(output, np.float32))
-        assert not compare(kept.astype(np.float32), expected, None, limit).fault
+        total = blocked_sum(rows, np.float32, width, lanes).astype(LOW.get(output, np.float32))
+        assert not compare(total.astype(np.float32), expected, None, limit).fault
         assert compare(blocked_sum(rows, LOW[name], width, lanes), expected, None, limit).row > 1.4
 
 
@@ -50,9 +50,9 @@ def test_a_compensated_sum_in_few_bits_is_right() -> None:
         term = column - lost
         added = total + term
         total, lost = added, (added - total) - term
-    found = total.astype(np.float32) - lost.astype(np.float32)
+    result = total.astype(np.float32) - lost.astype(np.float32)
     expected = rows.astype(np.float64).sum(axis=1)
-    assert not compare(found, expected, None, allowed(["bfloat16", "float32"], Tolerance())).fault
+    assert not compare(result, expected, None, allowed(["bfloat16", "float32"], Tolerance())).fault
 
 
 def test_only_inputs_with_fewer_bits_than_float32_are_changed() -> None:
@@ -86,12 +86,12 @@ def finite(inputs: list[Any]) -> bool:
 @pytest.mark.parametrize(("shape", "products"), [((64, 512), False), ((5, 48, 80), False), ((40, 33), True)])
 def test_partial_sums_pass_what_half_precision_holds(shape: tuple[int, ...], products: bool) -> None:
     drawn = np.ones(shape, np.float16)
-    (made, *ones), changed = values_of(
+    (sums, *ones), changed = values_of(
         "half range", [drawn, *([] if products else [drawn[0]])], usable=finite
     )
     assert changed
     assert all((a == 1).all() for a in ones)
-    wide = made.astype(np.float32)
+    wide = sums.astype(np.float32)
     assert np.abs(wide.sum(axis=-1)).max() == np.abs(wide.sum(axis=-2)).max() == 0
     assert (wide**2).sum(axis=-1).min() > 65504
     if not products:

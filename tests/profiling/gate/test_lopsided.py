@@ -122,19 +122,21 @@ def test_rows_far_from_the_others_unless_they_are_multiplied() -> None:
      ({"variance"}, np.float16, False)],
 )  # fmt: skip
 def test_a_mean_far_from_zero(work: set[str], dtype: Any, moved: bool) -> None:
-    (made, weight), changed = values_of("offset", [NORMAL.astype(dtype), NORMAL[0].astype(dtype)], work=work)
+    (offset, weight), changed = values_of(
+        "offset", [NORMAL.astype(dtype), NORMAL[0].astype(dtype)], work=work
+    )
     assert changed is moved
     assert np.array_equal(weight, NORMAL[0].astype(dtype))
-    assert bool(made.mean() > 900) is moved
+    assert bool(offset.mean() > 900) is moved
 
 
 @pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
 def test_whole_numbers_that_were_drawn_are_crowded(convert: Any) -> None:
     drawn = RNG.integers(0, 40, 3000)
-    (made,), changed = values_of("skewed", [convert(drawn)], 1)
+    (skewed,), changed = values_of("skewed", [convert(drawn)], 1)
     assert changed
-    assert np.bincount(np.asarray(made)).max() > 0.97 * drawn.size
-    assert set(np.asarray(made).tolist()) <= set(drawn.tolist())
-    for kept in (np.sort(drawn), RNG.permutation(3000), drawn[:30], drawn.astype(np.int8)):
-        assert values_of("skewed", [convert(kept)], 1)[1] is False
+    assert np.bincount(np.asarray(skewed)).max() > 0.97 * drawn.size
+    assert set(np.asarray(skewed).tolist()) <= set(drawn.tolist())
+    for other in (np.sort(drawn), RNG.permutation(3000), drawn[:30], drawn.astype(np.int8)):
+        assert values_of("skewed", [convert(other)], 1)[1] is False
     assert values_of("skewed", [convert(drawn), convert(drawn)], 1)[1] is False

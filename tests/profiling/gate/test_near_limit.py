@@ -72,10 +72,10 @@ def verdict_of(checker: Checker, cases: list[Case], least: float, problem: str =
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_draw_beyond_the_limit_is_weighed_against_three_more(at: int, checker: Checker) -> None:
     cases, least = cases_one_of_which_stands_out(at)
-    kept = verdict_of(checker, cases, least)
-    assert kept.accepted, kept.reasons
-    assert codes(kept) == ["near-limit", "one-size"]
-    assert repr(cases[at].name) in kept.reasons[0].message
+    verdict = verdict_of(checker, cases, least)
+    assert verdict.accepted, verdict.reasons
+    assert codes(verdict) == ["near-limit", "one-size"]
+    assert repr(cases[at].name) in verdict.reasons[0].message
     refused = verdict_of(checker, cases, -100.0)
     assert not refused.accepted
     assert set(codes(refused)) == {"wrong-result"}

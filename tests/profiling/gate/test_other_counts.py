@@ -63,8 +63,8 @@ def test_one_group_takes_an_axis_that_is_longer(
     assert is_changed
     assert tuple(rows.shape) == (80, 3)
     assert counts.tolist() == changed
-    for kept in ([3, 900, 7], list(range(21)), [7, 20]):
-        assert values_of("one group", [convert(ROWS), convert(np.asarray(kept))])[1] is False
+    for lengths in ([3, 900, 7], list(range(21)), [7, 20]):
+        assert values_of("one group", [convert(ROWS), convert(np.asarray(lengths))])[1] is False
 
 
 def test_places_count_upwards_but_for_two_of_four() -> None:
@@ -72,8 +72,8 @@ def test_places_count_upwards_but_for_two_of_four() -> None:
     (places,), changed = values_of("places out of order", [drawn])
     assert changed
     assert places.tolist() == [2, 4, 3, 5, 6, 8, 7, 9, 2, 3]
-    for kept in (np.sort(drawn), drawn - 3, drawn % 3, drawn.astype(float)):
-        assert values_of("places out of order", [kept])[1] is False
+    for other in (np.sort(drawn), drawn - 3, drawn % 3, drawn.astype(float)):
+        assert values_of("places out of order", [other])[1] is False
     assert values_of("places out of order", [np.ones((48, 2)), drawn])[1] is False  # they are counts
 
 

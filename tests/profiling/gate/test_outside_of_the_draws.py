@@ -105,9 +105,9 @@ def test_the_largest_tensor_lies_the_other_way_in_memory() -> None:
 
 def test_arrays_of_one_shape_lose_half_of_their_columns() -> None:
     x, cos, sin = np.ones((6, 20)), np.ones((6, 8)), np.ones((6, 8))
-    (kept, *halves), changed = values_of("unequal axes", [x, cos, sin])
+    (first, *halves), changed = values_of("unequal axes", [x, cos, sin])
     assert changed
-    assert kept is x
+    assert first is x
     assert [half.shape for half in halves] == [(6, 4), (6, 4)]
 
 
@@ -115,16 +115,16 @@ def test_arrays_of_one_shape_lose_half_of_their_columns() -> None:
 def test_one_array_alone_is_cut_or_longer(convert: Callable[[Any], Any]) -> None:
     queries, keys, ends = convert(np.ones((2, 12, 4))), convert(np.ones((1, 12, 4))), convert(np.arange(7))
 
-    def lengths(*taken: tuple[int, ...]) -> list[list[tuple[int, ...]]]:
+    def lengths(*shapes: tuple[int, ...]) -> list[list[tuple[int, ...]]]:
         """Return the shapes of each case, where the reference takes arrays of any of these shapes alone."""
-        found = [
+        results = [
             values_of(
                 "one length", [queries, keys, ends], own_reference=True, number=number,
-                usable=lambda inputs: not taken or any(tuple(a.shape) in taken for a in inputs),
+                usable=lambda inputs: not shapes or any(tuple(a.shape) in shapes for a in inputs),
             )
             for number in range(3)
         ]  # fmt: skip
-        return [[tuple(a.shape) for a in values] for values, changed in found if changed]
+        return [[tuple(a.shape) for a in values] for values, changed in results if changed]
 
     whole = [tuple(a.shape) for a in (queries, keys, ends)]
     assert lengths((2, 6, 4), (11,)) == [[(2, 6, 4), *whole[1:]], [*whole[:2], (11,)]]
@@ -183,8 +183,8 @@ def test_a_length_is_not_taken_from_another_array(
     candidate = TAKES.replace("CHECK", lines).replace("SUM", total)
     verdict, _ = checker.numpy(candidate, PAIR, original)
     assert (not verdict.accepted) is refused, verdict.reasons
-    told = [note.message for note in verdict.reasons if note.code == "not-general"]
-    assert ("assert" not in lines) or any("one length" in message for message in told), verdict.reasons
+    notes = [note.message for note in verdict.reasons if note.code == "not-general"]
+    assert ("assert" not in lines) or any("one length" in message for message in notes), verdict.reasons
 
 
 def test_tensors_of_float32_come_in_16_bits_with_sums_that_these_lose() -> None:

@@ -44,13 +44,13 @@ PROBLEMS = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_a_broken_problem_is_not_the_candidates_fault(checker: Checker, name: str) -> None:
-    text, code, said = PROBLEMS[name]
+    text, code, message = PROBLEMS[name]
     seconds = 2.0 if code == "problem-timeout" else 60.0
     options = CaseOptions(budget=GateBudget(problem_seconds=seconds, all_cases=1))
     verdict, _ = checker.numpy(ORIGINAL, text, ORIGINAL, options, Limits(seconds=seconds))
     assert not verdict.accepted
     assert [r.code for r in verdict.reasons] == [code], verdict.reasons
-    assert said in verdict.reasons[0].message
+    assert message in verdict.reasons[0].message
 
 
 @pytest.mark.slow

@@ -30,8 +30,8 @@ def kernel(x, n):
     ],
 )
 def test_a_kernel_that_waits_for_a_value_names_it(condition: str, value: float) -> None:
-    found = named_values(FILE.replace("HERE", condition))
-    assert np.abs(np.abs(found) - abs(value)).min() < 1e-6
+    values = named_values(FILE.replace("HERE", condition))
+    assert np.abs(np.abs(values) - abs(value)).min() < 1e-6
 
 
 @pytest.mark.parametrize("condition", ["value > 0", "value == 0", "at < 32", "value < 2"])
@@ -57,9 +57,9 @@ def test_named_values_keep_the_signs_of_an_array() -> None:
 def test_single_elements_are_nearer_where_the_reference_is_infinite() -> None:
     array = np.random.default_rng(0).normal(size=(10, 50))
     for most in (1e5, 2e3):
-        (made,), changed = values_of(
+        (draw,), changed = values_of(
             "single elements", [array], usable=lambda inputs, most=most: np.abs(inputs[0]).max() < most
         )
         assert changed
-        assert 0.05 * most <= np.abs(made).max() < most
-        assert np.abs(made[3]).max() < 1e-3 < np.abs(array[3]).max()
+        assert 0.05 * most <= np.abs(draw).max() < most
+        assert np.abs(draw[3]).max() < 1e-3 < np.abs(array[3]).max()

@@ -100,7 +100,7 @@ def test_findings_about_one_subject_say_the_same() -> None:
     for line in ALIKE:
         for finding in read(KERNEL.replace("HERE", line)):
             messages.setdefault((finding.code, finding.subject), set()).add(finding.message)
-    assert {key: said for key, said in messages.items() if len(said) > 1} == {}
+    assert {key: texts for key, texts in messages.items() if len(texts) > 1} == {}
 
 
 def test_looking_at_all_modules_is_held_against_a_rewrite_of_what_looks_at_one() -> None:
@@ -164,8 +164,8 @@ def test_a_rule_covers_a_name_and_what_is_below_it(rest: str) -> None:
     ],
 )
 def test_asking_whether_kernels_are_interpreted(line: str) -> None:
-    found = read(f"import os\nimport triton\n{line}\n")
-    assert any(f.certain and f.code == "reads-the-gate" for f in found), found
+    findings = read(f"import os\nimport triton\n{line}\n")
+    assert any(f.certain and f.code == "reads-the-gate" for f in findings), findings
 
 
 @pytest.mark.parametrize(
@@ -187,8 +187,8 @@ def kernel(a, b, c):
 
 
 def test_products_in_fewer_bits_than_the_original_takes() -> None:
-    full, default, asked = (product(p) for p in (', input_precision="ieee"', "", ", allow_tf32=True"))
-    for lowered in (default, asked):
+    full, default, tf32 = (product(p) for p in (', input_precision="ieee"', "", ", allow_tf32=True"))
+    for lowered in (default, tf32):
         assert any(f.code == "lowered-products" for f in read(lowered, full))
         assert not any(f.code == "lowered-products" for f in read(lowered, product(", None")))
         assert not any(f.code == "lowered-products" for f in read(full, lowered))

@@ -47,8 +47,8 @@ LOOKS = {
 
 @pytest.mark.parametrize("line", LOOKS)
 def test_addresses_of_a_models_own_weights(line: str) -> None:
-    found = {f.code for f in read(MODEL.replace("HERE", line)) if f.certain}
-    assert bool(found & {"mode-branch", "cached-result"}) is LOOKS[line]
+    sorts = {f.code for f in read(MODEL.replace("HERE", line)) if f.certain}
+    assert bool(sorts & {"mode-branch", "cached-result"}) is LOOKS[line]
 
 
 FINALISERS = {
@@ -105,5 +105,5 @@ BESIDE = {
 
 @pytest.mark.parametrize("beside", BESIDE)
 def test_what_lies_beside_a_kernel(beside: str) -> None:
-    found = {f.code for f in read(ALONE.replace("HERE", beside)) if f.certain}
-    assert found == ({BESIDE[beside]} if BESIDE[beside] else set())
+    sorts = {f.code for f in read(ALONE.replace("HERE", beside)) if f.certain}
+    assert sorts == ({BESIDE[beside]} if BESIDE[beside] else set())

@@ -33,9 +33,9 @@ def run(function: Callable[..., Any], *inputs: Any) -> list[Any]:
 @pytest.mark.parametrize("convert", [np.asarray, torch.from_numpy])
 def test_a_number_that_counts_changes(convert: Callable[[Any], Any]) -> None:
     x = convert(X)
-    found = run(lambda x, a, b: x * a + b, x, 0.5, 1e-3)
-    assert found[0] is x
-    assert found[1:] == [0.375, 0.00075]
+    numbers = run(lambda x, a, b: x * a + b, x, 0.5, 1e-3)
+    assert numbers[0] is x
+    assert numbers[1:] == [0.375, 0.00075]
 
 
 @pytest.mark.parametrize(

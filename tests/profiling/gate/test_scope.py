@@ -24,17 +24,17 @@ PARTLY = Verdict(
 
 
 def test_draws_kinds_and_sizes_are_counted() -> None:
-    said = scope(WHOLE, "triton")
-    assert said[0] == "3 draws of inputs, of 2 kinds (original, large), agree with the reference."
-    assert said[1] == "Checked at 2 sizes: 8x4; 17x4."
-    assert "Every element of the output was compared in each." in said
+    sentences = scope(WHOLE, "triton")
+    assert sentences[0] == "3 draws of inputs, of 2 kinds (original, large), agree with the reference."
+    assert sentences[1] == "Checked at 2 sizes: 8x4; 17x4."
+    assert "Every element of the output was compared in each." in sentences
     assert scope_line(WHOLE) == "3 draws of inputs at 2 sizes, all of the output"
 
 
 def test_what_was_compared_in_part_or_left_out_is_said() -> None:
-    said = scope(PARTLY, "nki")
-    assert any("In 1 of them not every element" in s and "at the fewest 8 of 32" in s for s in said)
-    assert "Not checked: 1 draw (too large)." in said
+    sentences = scope(PARTLY, "nki")
+    assert any("In 1 of them not every element" in s and "at the fewest 8 of 32" in s for s in sentences)
+    assert "Not checked: 1 draw (too large)." in sentences
     assert scope_line(PARTLY) == "2 draws of inputs at 1 size, 8 of 32 elements or more"
 
 
@@ -54,7 +54,7 @@ def test_what_was_compared_in_part_or_left_out_is_said() -> None:
 def test_a_sentence_stands_where_it_is_true(
     verdict: Verdict, dialect: str, sentence: str, present: bool
 ) -> None:
-    assert any(sentence in said for said in scope(verdict, dialect)) is present
+    assert any(sentence in line for line in scope(verdict, dialect)) is present
 
 
 @pytest.mark.parametrize("verdict", [Verdict(True), Verdict(False, [], [case(outcome="failed")])])

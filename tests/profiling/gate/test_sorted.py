@@ -16,22 +16,22 @@ FOR_ALL = [name for name, probe in VALUES.items() if not probe.fits_some and nam
 @pytest.mark.parametrize("distribution", [name for name in FOR_ALL if name != "same rest"])
 @pytest.mark.parametrize("bounds", [BOUNDS, np.stack([BOUNDS, BOUNDS * 2])], ids=["one row", "two rows"])
 def test_ascending_rows_stay_so(distribution: str, bounds: np.ndarray) -> None:
-    [found], changed = values_of(distribution, [bounds])
+    [rows], changed = values_of(distribution, [bounds])
     assert changed
-    assert (np.diff(found, axis=-1) >= 0).all()
-    assert not np.array_equal(found, bounds)
+    assert (np.diff(rows, axis=-1) >= 0).all()
+    assert not np.array_equal(rows, bounds)
 
 
 def test_rows_that_are_all_the_same_are_not_in_order() -> None:
-    [found], _ = values_of("integers", [np.ones(200, np.float32)])
-    assert (np.diff(found) < 0).any()
+    [row], _ = values_of("integers", [np.ones(200, np.float32)])
+    assert (np.diff(row) < 0).any()
 
 
 @pytest.mark.parametrize("distribution", ["rows", "integers"])
 def test_divisors_get_no_zeros(distribution: str) -> None:
     scales = (2.0 ** np.random.default_rng(0).integers(-3, 2, size=(40, 20))).astype(np.float32)
-    [found], _ = values_of(distribution, [scales])
-    assert (found > 0).all()
+    [divisors], _ = values_of(distribution, [scales])
+    assert (divisors > 0).all()
     [of_any], _ = values_of(distribution, [np.abs(np.random.default_rng(0).normal(size=(40, 20)))])
     assert (of_any == 0).any()
 

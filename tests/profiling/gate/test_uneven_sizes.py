@@ -85,7 +85,7 @@ def test_wide_launches_have_one_long_axis() -> None:
 
 
 @pytest.mark.parametrize(
-    ("grid", "warps", "said"),
+    ("grid", "warps", "message"),
     [
         ((65536, 65535, 1), 32, ""),
         ((1, 65536, 1), 4, "65,536 programs on axis 1"),
@@ -94,12 +94,12 @@ def test_wide_launches_have_one_long_axis() -> None:
     ],
 )
 def test_grids_and_warps_that_a_target_does_not_take(
-    grid: tuple[int, int, int], warps: int | None, said: str
+    grid: tuple[int, int, int], warps: int | None, message: str
 ) -> None:
     launch = SimpleNamespace(grid=grid, options={"num_warps": warps})
     problem = launch_problem(cast(Any, launch), load_gpu("h100"))
-    assert said in (problem.message if problem else "")
-    assert bool(problem) == bool(said)
+    assert message in (problem.message if problem else "")
+    assert bool(problem) == bool(message)
 
 
 def test_a_square_matrix_loses_half_of_its_columns() -> None:

@@ -110,8 +110,8 @@ def test_a_rewrite_does_no_more_on_the_host_than_the_original(checker: Checker, 
     assert not refused.accepted
     assert set(codes(refused)) <= {"background-work", "reads-environment", "reads-files", "reads-the-gate"}
     assert all("The original does not." in reason.message for reason in refused.reasons)
-    kept, _ = checker.numpy(busy + "# changed\n", PROBLEM, busy, options)
-    assert kept.accepted, kept.reasons
+    verdict, _ = checker.numpy(busy + "# changed\n", PROBLEM, busy, options)
+    assert verdict.accepted, verdict.reasons
 
 
 RUNS_A_PROGRAM = "import subprocess\n\ndef run():\n    subprocess.run(['true'])\n"
@@ -154,9 +154,9 @@ def test_without_an_original_sizes_that_the_problem_leaves_open_have_to_be_right
     assert set(codes(verdict)) == {"wrong-result"}
     assert "leaves its sizes open" in verdict.reasons[0].message
     listed = PROBLEM + '\nshapes = [{"rows": 5}]\n'
-    told, _ = checker.numpy(silent, listed, silent, QUICK)
-    assert told.accepted, told.reasons
-    assert codes(told) == ["not-general"]
+    second, _ = checker.numpy(silent, listed, silent, QUICK)
+    assert second.accepted, second.reasons
+    assert codes(second) == ["not-general"]
 
 
 def test_sizes_that_the_problem_states_as_numbers_are_varied_too(checker: Checker) -> None:
@@ -188,8 +188,8 @@ def test_a_receipt_is_a_question_again(checker: Checker) -> None:
     assert receipt.body["inputs"] == again.body["inputs"]
     receipt.body["candidate"]["files"]["k.py"] = text.replace("(2)", "(3)")
     _, changed = checker.wait(check(checker.host, request_of(receipt)))
-    found = {name for name, _, _ in differences(receipt, changed)}
-    assert {"accepted", "reasons"} <= found
+    names = {name for name, _, _ in differences(receipt, changed)}
+    assert {"accepted", "reasons"} <= names
     del receipt.body["candidate"]["files"]["k.py"]
     with pytest.raises(ValueError, match="missing"):
         request_of(receipt)

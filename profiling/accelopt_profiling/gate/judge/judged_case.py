@@ -33,9 +33,9 @@ class JudgedCase:
 
     def masks(self, folder: str) -> dict[int, Array]:
         """Return masks of the elements of each output of ``folder`` that are known and asked for, where not all are."""
-        known = self.answers.masks(folder)
-        both = {n: known[n] & a for n, a in self.asked.items() if n in known and known[n].shape == a.shape}
-        return {**self.asked, **known, **both}
+        masks = self.answers.masks(folder)
+        both = {n: masks[n] & a for n, a in self.asked.items() if n in masks and masks[n].shape == a.shape}
+        return {**self.asked, **masks, **both}
 
     def has_form(self, probe: str, actual: list[Leaf]) -> bool:
         """Compare count, types, shapes, dtypes and layouts of the outputs; each difference is a reason of ``probe``."""
@@ -126,11 +126,11 @@ class JudgedCase:
         theirs = leaves[number]
         if theirs.shape != expected[number].shape:
             return comparison
-        limit, known = self.answers.allowed(theirs, number), self.asked.get(number)
-        own = self.answers.compare(theirs.values, number, limit, known)
+        limit, mask = self.answers.allowed(theirs, number), self.asked.get(number)
+        own = self.answers.compare(theirs.values, number, limit, mask)
         as_far = own.fault in ("", "wrong-result") and comparison.worst <= AS_FAR * min(own.worst, 1.0)
         if not (as_far or promised) and mine.floating and theirs.floating:
-            as_far = not compare(mine.values, theirs.values, None, limit, valid=known).fault
+            as_far = not compare(mine.values, theirs.values, None, limit, valid=mask).fault
         return replace(comparison, fault="", detail="") if as_far else comparison
 
     def original_right(self) -> bool | None:

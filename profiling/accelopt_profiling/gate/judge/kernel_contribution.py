@@ -13,9 +13,9 @@ _FEW = 1024
 
 
 def right_without_kernels(
-    answers: SavedOutputs, actual: list[Leaf], known: dict[int, Array] | None = None
+    answers: SavedOutputs, actual: list[Leaf], masks: dict[int, Array] | None = None
 ) -> float | None:
-    """Return the share of elements (of those ``known``) that were right although all that kernels wrote was poisoned.
+    """Return the share of elements (of those in ``masks``) that were right although all that kernels wrote was poisoned.
     Zeros, NaN, integers with all bits set and elements of an input that stayed need no kernel; None where no others are
     left, or nobody tried.
     """
@@ -36,7 +36,7 @@ def right_without_kernels(
             matters = matters & ~np.isnan(full.values)  # without kernels everything is NaN
         elif full.values.dtype.kind in "iu":
             matters = matters & (full.values != np.array(-1).astype(full.values.dtype))  # or has all bits set
-        mask = (known or {}).get(number)
+        mask = (masks or {}).get(number)
         if mask is not None and mask.shape == full.shape:
             matters = matters & mask
         for leaf in answers.inputs:

@@ -43,35 +43,35 @@ class AutotuneTurns:
     def next_case(self, case: int) -> None:
         """Have the next configuration chosen from here on: drop what the tuners remember of earlier choices."""
         self._case = case
-        for known in self._tuners.values():
-            known.preferred = known.next(case)
-            known.tuner.cache.clear()
+        for state in self._tuners.values():
+            state.preferred = state.next(case)
+            state.tuner.cache.clear()
 
     def repeat_case(self, case: int) -> None:
         """Have the configuration of a case's first call chosen from here on: another may give other bits."""
         self._case = case
-        for known in self._tuners.values():
-            known.preferred = known.first.get(case, known.preferred)
-            known.tuner.cache.clear()
+        for state in self._tuners.values():
+            state.preferred = state.first.get(case, state.preferred)
+            state.tuner.cache.clear()
 
     def prefers(self, tuner: Any, configuration: Any) -> bool | None:
         """Say whether ``tuner`` shall choose the configuration that it tries now; None where it does not compile."""
-        known = self._tuners.setdefault(id(tuner), _Tuner(tuner))
+        state = self._tuners.setdefault(id(tuner), _Tuner(tuner))
         name = str(configuration)
-        if name in known.refused:
+        if name in state.refused:
             return None
-        known.possible.setdefault(name, set())
-        if known.preferred is None:
-            known.preferred = name
-        return name == known.preferred
+        state.possible.setdefault(name, set())
+        if state.preferred is None:
+            state.preferred = name
+        return name == state.preferred
 
     def chosen(self) -> None:
         """Record that a call with the preferred configurations has ended."""
-        for known in self._tuners.values():
-            best = str(getattr(known.tuner, "best_config", None))
-            if best in known.possible:
-                known.possible[best].add(self._case)
-                known.first.setdefault(self._case, best)
+        for state in self._tuners.values():
+            best = str(getattr(state.tuner, "best_config", None))
+            if best in state.possible:
+                state.possible[best].add(self._case)
+                state.first.setdefault(self._case, best)
 
     def refuse(self, failed: BaseException) -> bool:
         """Take what a call failed of: True where it is an assertion at compile time of a configuration beside which
@@ -80,13 +80,13 @@ class AutotuneTurns:
         cause: BaseException | None = failed
         while cause is not None and not isinstance(cause, StaticAssertionError):
             cause = cause.__cause__
-        for known in self._tuners.values():
-            if cause is None or getattr(known.tuner, "base_fn", None) is not cause.kernel:
+        for state in self._tuners.values():
+            if cause is None or getattr(state.tuner, "base_fn", None) is not cause.kernel:
                 continue
-            name = known.preferred
-            if name in known.possible and len(known.possible) > 1:
-                del known.possible[name]
-                known.refused.append(name)
+            name = state.preferred
+            if name in state.possible and len(state.possible) > 1:
+                del state.possible[name]
+                state.refused.append(name)
                 return True
         return False
 
@@ -98,15 +98,15 @@ class AutotuneTurns:
 
     def refused(self) -> dict[str, list[str]]:
         """Return the configurations that do not compile, by kernel."""
-        return {_name(known.tuner): known.refused for known in self._tuners.values() if known.refused}
+        return {_name(state.tuner): state.refused for state in self._tuners.values() if state.refused}
 
     def left(self) -> dict[str, list[str]]:
         """By kernel: the configurations that have not run; kernels of which all have run are left out."""
-        return {_name(known.tuner): known.left for known in self._tuners.values() if known.left}
+        return {_name(state.tuner): state.left for state in self._tuners.values() if state.left}
 
     def left_in(self, case: int) -> int:
         """Return how many configurations have not run in a case, of the tuner with most."""
-        counts = [sum(case not in c for c in known.possible.values()) for known in self._tuners.values()]
+        counts = [sum(case not in c for c in state.possible.values()) for state in self._tuners.values()]
         return max(counts, default=0)
 
     def describe(self) -> str:

@@ -159,8 +159,8 @@ _RUN_BY_PYTHON = ("cycle", "map", "filter", "zip", "enumerate", "starmap", "accu
 def _is_iterator(value: Any) -> bool:
     """Generators, and iterators of Python itself that run no code of the candidate for the next item."""
     kind = type(value)
-    known = kind.__module__ in ("itertools", "builtins") and kind.__name__ not in _RUN_BY_PYTHON
-    return known and hasattr(kind, "__next__")
+    is_builtin = kind.__module__ in ("itertools", "builtins") and kind.__name__ not in _RUN_BY_PYTHON
+    return is_builtin and hasattr(kind, "__next__")
 
 
 def _use_up(place: Place) -> None:

@@ -52,9 +52,11 @@ class DeviceAnswers:
 
     def statistics(self, *_: Any, **__: Any) -> dict[str, int]:
         allocated, reserved = self.allocated(), self.reserved()
-        found = {f"allocated_bytes.all.{when}": allocated for when in ("current", "peak", "allocated")}
+        bytes_by_name = {
+            f"allocated_bytes.all.{when}": allocated for when in ("current", "peak", "allocated")
+        }
         return {
-            **found,
+            **bytes_by_name,
             **{f"reserved_bytes.all.{when}": reserved for when in ("current", "peak", "allocated")},
         }
 

@@ -45,8 +45,8 @@ def _mode_class() -> Any:
             return False  # else its first use imports torch's compiler, which takes seconds
 
         def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-            given = kwargs or {}
-            return self._handler(func, args, given, lambda: func(*args, **given))
+            keywords = kwargs or {}
+            return self._handler(func, args, keywords, lambda: func(*args, **keywords))
 
     return Mode
 
@@ -88,15 +88,17 @@ def _poisoning(
     name = base_name(operator)
     if name == "aten::resize_":
         return _resized(args[0], perform)
-    made = perform()
-    return poison(made) if name in _UNINITIALISED and made.layout == sys.modules["torch"].strided else made
+    result = perform()
+    return (
+        poison(result) if name in _UNINITIALISED and result.layout == sys.modules["torch"].strided else result
+    )
 
 
 def _resized(tensor: Any, perform: Callable[[], Any]) -> Any:
     """Run a ``resize_`` and poison what it added to the storage."""
     torch = sys.modules["torch"]
     before = tensor.untyped_storage().nbytes()
-    made = perform()
+    result = perform()
     memory = torch.empty(0, dtype=torch.uint8).set_(tensor.untyped_storage())
     memory[before:].fill_(0xFF)  # NaN in every float format
-    return made
+    return result

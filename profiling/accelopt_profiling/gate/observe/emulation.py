@@ -184,9 +184,9 @@ def emulation(
                 races = RaceCoverage()
                 session.coverage = races
                 session.driver.record = watched.around(session.driver.record, lambda: not races.sampled)
-            seen = TritonSeen(session, watched)
-            with noting_questions(session.driver, seen.note_question):
-                yield seen
+            observation = TritonSeen(session, watched)
+            with noting_questions(session.driver, observation.note_question):
+                yield observation
     else:
         yield Seen()
 
@@ -198,16 +198,16 @@ def neutralised(
     plan: InterpretationPlan,
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     marked: Callable[[Any], Any] | None = None,
-    given: Callable[[Any], None] = lambda array: None,
+    take: Callable[[Any], None] = lambda array: None,
 ) -> Iterator[Seen]:
     """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in spite of
     that came from elsewhere. Triton kernels run first, as ``plan`` says, to see what they write; ``around``
-    is entered for each launch, and ``given`` called with each array that it gets. What NKI kernels return is passed
+    is entered for each launch, and ``take`` called with each array that it gets. What NKI kernels return is passed
     through ``marked``.
     """
     if dialect == "nki":
         with _nki("trace", target) as emulator:
-            _empty_outputs(emulator, marked or (lambda array: array), given)
+            _empty_outputs(emulator, marked or (lambda array: array), take)
             yield _NkiSeen(emulator, None)
     elif dialect == "triton":
         from accelopt_profiling.gate.observe.launch_coverage import SpoilingCoverage
@@ -224,7 +224,7 @@ def neutralised(
                 with around():
                     for value in launch[-1]:
                         if hasattr(value, "untyped_storage"):
-                            given(value)
+                            take(value)
                     record(*launch)
 
             session.driver.record = spoiled
@@ -238,10 +238,10 @@ def empty_launches(dialect: GateDialect, target: str, most: int) -> Iterator[Non
     """As ``emulation``, but launches compute and write nothing, so that a call takes what its host code takes. A launch
     after ``most`` others raises: host code may wait for a result that never comes.
     """
-    left = iter(range(most))
+    rest = iter(range(most))
 
     def launch(*_: Any) -> None:
-        if next(left, None) is None:
+        if next(rest, None) is None:
             raise RuntimeError("more launches than any call made before")
 
     if dialect == "nki":
@@ -337,7 +337,7 @@ def _watch_machines(emulator: Any, movement: Movement) -> None:
     emulator.launch = watched
 
 
-def _empty_outputs(emulator: Any, marked: Callable[[Any], Any], given: Callable[[Any], None]) -> None:
+def _empty_outputs(emulator: Any, marked: Callable[[Any], Any], take: Callable[[Any], None]) -> None:
     launch = emulator.launch
 
     def emptied(kernel: str) -> Any:
@@ -347,7 +347,7 @@ def _empty_outputs(emulator: Any, marked: Callable[[Any], Any], given: Callable[
         argument, output = machine.argument, machine.output
 
         def took(array: Any, writable: bool = False) -> Any:
-            given(array)
+            take(array)
             return argument(array, writable)
 
         machine.argument = took

@@ -120,9 +120,11 @@ class HostWork:
 
         @functools.wraps(real)
         def make(*args: Any, **kwargs: Any) -> Any:
-            made = real(*args, **kwargs)
+            result = real(*args, **kwargs)
             counts = args and (isinstance(args[0], _Counted) or self.of_tensor(args[0]))
-            return self.marked(made) if counts and frame(1).f_code.co_filename.startswith(source) else made
+            return (
+                self.marked(result) if counts and frame(1).f_code.co_filename.startswith(source) else result
+            )
 
         return make
 
@@ -140,12 +142,14 @@ class HostWork:
         result = perform()
         library, _, name = base_name(operator).partition("::")
         if library in ("aten", "prims") or self._launches == launches:
-            made = result if isinstance(result, (tuple, list)) else [result]
-            sizes = [v.numel() for v in [*args, *kwargs.values(), *made] if hasattr(v, "numel")]
+            outputs = result if isinstance(result, (tuple, list)) else [result]
+            sizes = [v.numel() for v in [*args, *kwargs.values(), *outputs] if hasattr(v, "numel")]
             sizes += [
                 v.numel() for a in args if isinstance(a, (list, tuple)) for v in a if hasattr(v, "numel")
             ]
-            self.add(_scattering(operator, name, args, kwargs), max(sizes, default=0), next(iter(made), None))
+            self.add(
+                _scattering(operator, name, args, kwargs), max(sizes, default=0), next(iter(outputs), None)
+            )
         return result
 
     @contextmanager
@@ -223,11 +227,11 @@ def _light_values() -> frozenset[str]:
 def _kind(name: str) -> str | None:
     """Return the kind of work of an operation; None for what only makes, moves or compares data."""
     plain = name.strip("_")
-    known = (name, plain, plain[1:] if plain[:1] in "ri" else plain, plain.removeprefix("foreach_"))
-    kind = next((_KIND_OF[spelling] for spelling in known if spelling in _KIND_OF), None)
+    spellings = (name, plain, plain[1:] if plain[:1] in "ri" else plain, plain.removeprefix("foreach_"))
+    kind = next((_KIND_OF[spelling] for spelling in spellings if spelling in _KIND_OF), None)
     if kind is not None or not name:
         return kind
-    return None if any(spelling in _light() for spelling in known) else f"{UNKNOWN}{name}"
+    return None if any(spelling in _light() for spelling in spellings) else f"{UNKNOWN}{name}"
 
 
 def is_heavy(kind: str) -> bool:
@@ -279,10 +283,10 @@ class _Counted(np.ndarray[Any, Any]):
         return super().__iter__()
 
     def __getitem__(self, key: Any) -> Any:
-        found = super().__getitem__(key)
-        if not isinstance(found, np.ndarray):
+        item = super().__getitem__(key)
+        if not isinstance(item, np.ndarray):
             self._tell("tolist", 1)
-        return found
+        return item
 
     def _tell(self, name: str, size: int, result: Any = None) -> None:
         if self.work is not None:
@@ -309,8 +313,8 @@ def _torch_mode(work: HostWork) -> Any:
             name = getattr(func, "__name__", "").split(".")[0]
             if _KIND_OF.get(name) == "Python":
                 work.add(name, max((t.numel() for t in args if isinstance(t, torch.Tensor)), default=0))
-            taken = name in ("numpy", "__array__") and work.of_tensor(args[0])
-            return work.marked(result) if taken else result
+            leaves_torch = name in ("numpy", "__array__") and work.of_tensor(args[0])
+            return work.marked(result) if leaves_torch else result
 
     return Counting()
 

@@ -39,8 +39,8 @@ def planned_share(plan: PlanResult | None, index: int) -> float:
     return next((case.share for case in plan.cases if case.index == index), 1.0)
 
 
-def known_share(outputs: list[Any], seen: Seen) -> float:
+def known_share(outputs: list[Any], observation: Seen) -> float:
     """Return the share of the elements of ``outputs`` that are known."""
     sizes = [int(np.prod(a.shape)) for _, a in arrays_of(outputs)]
-    unknown = sum(int(np.count_nonzero(~mask)) for mask in seen.known(outputs).values())
+    unknown = sum(int(np.count_nonzero(~mask)) for mask in observation.known(outputs).values())
     return 1.0 - unknown / sum(sizes) if sum(sizes) else 1.0

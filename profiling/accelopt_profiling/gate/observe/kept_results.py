@@ -35,21 +35,21 @@ class KeptResults:
         other = [path for path, _, value in held if self._before.get(path) != _content(value)]
         grown = {path[:-1] for path in other if path not in self._before and len(path) > 2}
         changed = set(other)
-        found = []
+        names = []
         for path, place, value in held:
             if (path in changed or path[:-1] in grown) and path not in self._counts and _size(value) >= least:
                 with suppress(Exception):  # a place that cannot be written stays as it is
                     _spoil(place, value)
-                    found.append(".".join(map(str, path)))
-        return found
+                    names.append(".".join(map(str, path)))
+        return names
 
     def _held(self) -> list[tuple[Path, Place, Any]]:
-        found = []
+        results = []
         for path, place in self._state.places():
             value = place.read()
             if _is_data(value):
-                found.append((path, place, value))
-        return found
+                results.append((path, place, value))
+        return results
 
 
 def turned(value: Any) -> Any:

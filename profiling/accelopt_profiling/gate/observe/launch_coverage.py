@@ -213,8 +213,8 @@ class _LastAccesses:
     def recent(self, kind: str, items: Array, program: int, since: int) -> Array:
         """Return which of the ``items`` that ``program`` loads it stored after ``since``, or the other way round."""
         programs, times = self._others(kind)
-        found: Array = (programs[items] == program) & (times[items] > since)
-        return found
+        recent: Array = (programs[items] == program) & (times[items] > since)
+        return recent
 
     def _others(self, kind: str) -> tuple[Array, Array]:
         """Return the accesses that one of ``kind`` conflicts with."""
@@ -298,34 +298,34 @@ class _Order:
         """An atomic operation: a program that ``acquires`` learns what the places know, one that ``releases`` leaves
         there what it knows."""
         places = [int(a) for a in addresses.reshape(-1)] if addresses.size <= _PLACES else [region.base]
-        known = self._programs.setdefault(program, {})
+        clock = self._programs.setdefault(program, {})
         for place in places if acquires else ():
-            _learn(known, self._places.get(place, {}))
-        known[program] = self.now
+            _learn(clock, self._places.get(place, {}))
+        clock[program] = self.now
         for place in places:
-            left = self._places.setdefault(place, {})
+            place_clock = self._places.setdefault(place, {})
             if releases:
-                _learn(left, known)
+                _learn(place_clock, clock)
 
     def acquire(self, program: int, addresses: Array) -> None:
         """A plain load: of a place of atomic operations, as of a flag that one waits for, it lets the program know."""
         if self._places and addresses.size == 1:
-            left = self._places.get(int(addresses.reshape(-1)[0]))
-            if left is not None:
-                _learn(self._programs.setdefault(program, {}), left)
+            place_clock = self._places.get(int(addresses.reshape(-1)[0]))
+            if place_clock is not None:
+                _learn(self._programs.setdefault(program, {}), place_clock)
 
     def knows(self, program: int, writers: Array, times: Array) -> bool:
         """Check whether a program may know all these stores."""
-        known = self._programs.get(program, {})
+        clock = self._programs.get(program, {})
         return all(
-            known.get(int(writer), -1) >= int(times[writers == writer].max()) for writer in np.unique(writers)
+            clock.get(int(writer), -1) >= int(times[writers == writer].max()) for writer in np.unique(writers)
         )
 
 
-def _learn(known: dict[int, int], other: dict[int, int]) -> None:
+def _learn(clock: dict[int, int], other: dict[int, int]) -> None:
     for program, time in other.items():
-        if known.get(program, -1) < time:
-            known[program] = time
+        if clock.get(program, -1) < time:
+            clock[program] = time
 
 
 #: All bits set: NaN in every float format, -1 or the largest value in integers.

@@ -90,15 +90,15 @@ def _numbers(tensor: Any) -> Any:
     return tensor.detach().double().contiguous().reshape(-1).numpy().copy()
 
 
-def _among(values: Any, given: list[Any]) -> bool:
-    """Check whether a sample of ``values`` occurs in ``given``; integers and empty arrays say nothing."""
+def _among(values: Any, arrays: list[Any]) -> bool:
+    """Check whether a sample of ``values`` occurs in ``arrays``; integers and empty arrays say nothing."""
     if not values.size:
         return True
-    if np.dtype(values.dtype).kind in "iub" or sum(g.size for g in given) > _ELEMENTS:
+    if np.dtype(values.dtype).kind in "iub" or sum(g.size for g in arrays) > _ELEMENTS:
         return False
     flat = values.reshape(-1).astype(np.float64)
     probes = flat[:: max(1, flat.size // _PROBES)]
-    pool = [g.reshape(-1).astype(np.float64) for g in given if np.dtype(g.dtype).kind not in "iub"]
+    pool = [g.reshape(-1).astype(np.float64) for g in arrays if np.dtype(g.dtype).kind not in "iub"]
     if not pool:
         return False
     return bool(np.isin(probes[~np.isnan(probes)], np.concatenate(pool)).all())

@@ -47,20 +47,20 @@ class OwnState:
         return itertools.islice(self._walk(), PLACES)
 
     def _walk(self) -> Iterator[tuple[Path, Place]]:
-        known: set[int] = set()
+        visited: set[int] = set()
         waiting: list[tuple[Path, Any]] = [((m.__name__,), m) for m in self._modules]
         waiting += [((n,), held) for n, held in enumerate(self._objects)]
         while waiting:
             path, holder = waiting.pop()
-            if id(holder) in known or len(path) > _DEEPEST:
+            if id(holder) in visited or len(path) > _DEEPEST:
                 continue
-            known.add(id(holder))
+            visited.add(id(holder))
             for key, place in _places_in(holder):
-                found = (*path, key)
-                yield found, place
+                place_path = (*path, key)
+                yield place_path, place
                 value = place.read()
                 if self._opens(value):
-                    waiting.append((found, value))
+                    waiting.append((place_path, value))
 
     def _opens(self, value: Any) -> bool:
         """Check whether to look inside a value: containers, and the candidate's own functions, classes and objects."""

@@ -36,7 +36,7 @@ class SharedObjects:
         self._held = {name: dict(vars(owner)) for name, owner in self._before.items()}
 
     def changes(self) -> list[str]:
-        found: list[str] = []
+        changes: list[str] = []
         for name, owner in self._before.items():
             now, held = vars(owner), self._held[name]
             same = all(map(is_, held.values(), map(now.get, held, repeat(_ABSENT))))
@@ -47,15 +47,15 @@ class SharedObjects:
                     continue
                 if key in _STATE or not _shared(value) or _of_the_same_library(name, key, now.get(key)):
                     continue
-                found.append(f"{name}.{key}")
+                changes.append(f"{name}.{key}")
             if isinstance(owner, type):
-                found += [f"{name}.{key}" for key in now.keys() - held.keys() if _shared(now[key])]
-        found += [
+                changes += [f"{name}.{key}" for key in now.keys() - held.keys() if _shared(now[key])]
+        changes += [
             n
             for n, owner in self._before.items()
             if isinstance(owner, ModuleType) and sys.modules.get(n) is not owner
         ]
-        return sorted(set(found))
+        return sorted(set(changes))
 
 
 def _of_the_same_library(owner: str, key: str, value: Any) -> bool:

@@ -68,10 +68,10 @@ class Provenance:
         return max((b.size for a, b in pairs if _differ(a, b) and _is_foreign(b, self._given[-1])), default=0)
 
 
-def foreign(values: Any, given: list[Numbers]) -> int:
-    """Return the size of the largest array of floats inside ``values`` that holds what was not ``given``."""
+def foreign(values: Any, arguments: list[Numbers]) -> int:
+    """Return the size of the largest array of floats inside ``values`` with numbers of none of the ``arguments``."""
     samples = [_sample(array) for _, array in arrays_of(values)]
-    return max((s.size for s in samples if s is not None and _is_foreign(s, given)), default=0)
+    return max((s.size for s in samples if s is not None and _is_foreign(s, arguments)), default=0)
 
 
 def _sample(array: Any) -> _Sample | None:
@@ -81,12 +81,12 @@ def _sample(array: Any) -> _Sample | None:
     return _Sample(numbers.size, numbers[:: max(1, numbers.size // _PROBES)].copy(), _rounding(array))
 
 
-def _is_foreign(sample: _Sample, given: list[Numbers]) -> bool:
+def _is_foreign(sample: _Sample, arguments: list[Numbers]) -> bool:
     values = np.abs(sample.values[np.isfinite(sample.values) & (sample.values != 0)])
-    if not values.size or not given or sum(g.size for g in given) > _MOST:
+    if not values.size or not arguments or sum(g.size for g in arguments) > _MOST:
         return False
-    known = np.abs(sample.rounded(np.concatenate(given)))
-    return bool((~np.isin(values, known)).mean() > _COMPUTED)
+    magnitudes = np.abs(sample.rounded(np.concatenate(arguments)))
+    return bool((~np.isin(values, magnitudes)).mean() > _COMPUTED)
 
 
 def _differ(one: _Sample, other: _Sample) -> bool:

@@ -122,10 +122,10 @@ class Watch:
             return
         self._busy = True
         try:
-            found = self._judge(event, arguments)
-            if found is not None:
+            fault = self._judge(event, arguments)
+            if fault is not None:
                 try:
-                    self._report(*found)
+                    self._report(*fault)
                 finally:  # whether or not anybody hears of it
                     self._exit(_ENDED_HERE)
         finally:

@@ -42,15 +42,15 @@ class FurtherCalls(Probe):
         run.watch_own_state()
         for number in range(repeats):
             arguments = candidate.arguments(result.index)
-            with run.calling(result.index) as seen:
-                outputs = candidate.perform(result.index, arguments, seen, run.built)
+            with run.calling(result.index) as observation:
+                outputs = candidate.perform(result.index, arguments, observation, run.built)
                 if number < budget.least_repeats:
                     run.counts.look()
                 reused = reused or any(overlapping(held, outputs) for held, _ in run.kept)
                 if sum(byte_count(held) for held, _ in run.kept) < budget.kept_bytes:
                     run.kept.append((outputs, [fingerprint(o) for o in outputs]))
                 if number + 1 == repeats:
-                    candidate.save(result.index, "late", outputs, seen)
+                    candidate.save(result.index, "late", outputs, observation)
         run.cases[run.repeated] = replace(result, reused=reused)
 
     def judge(self, case: JudgedCase, actual: list[Leaf]) -> None:
@@ -132,11 +132,11 @@ class Later(Probe):
                 elif folder == "calls":
                     run.counts.advance()
                 arguments = run.candidate.arguments(index)
-                with contextlib.suppress(StepFailedError), run.calling(index) as seen:
+                with contextlib.suppress(StepFailedError), run.calling(index) as observation:
                     turned = folder == "gradients"
-                    outputs = run.candidate.perform(index, arguments, seen, run.built, turned)
-                    run.candidate.save(index, folder, outputs, seen)
-                    names = seen.launched()
+                    outputs = run.candidate.perform(index, arguments, observation, run.built, turned)
+                    run.candidate.save(index, folder, outputs, observation)
+                    names = observation.launched()
                     if names is not None:
                         launched[folder] = names
             run.cases[index] = replace(run.cases[index], later=launched)
@@ -175,21 +175,21 @@ class Interleaved(Probe):
         own: Callable[..., Any] = getattr(module, call.function)
         others = candidate.arguments(run.alike)
         positional = len(others) - len(call.keywords)
-        named = dict(zip(call.keywords, others[positional:], strict=True))
+        by_keyword = dict(zip(call.keywords, others[positional:], strict=True))
         following = ModuleType(module.__name__)
 
         def followed(*arguments: Any, **keywords: Any) -> Any:
             outputs = own(*arguments, **keywords)
-            own(*others[:positional], **named)
+            own(*others[:positional], **by_keyword)
             return outputs
 
         setattr(following, call.function, followed)
         run.allow()
         candidate.module = following
         try:
-            with contextlib.suppress(StepFailedError), run.calling(index) as seen:
-                outputs = candidate.perform(index, candidate.arguments(index), seen, run.built)
-                candidate.save(index, self.folders[0], outputs, seen)
+            with contextlib.suppress(StepFailedError), run.calling(index) as observation:
+                outputs = candidate.perform(index, candidate.arguments(index), observation, run.built)
+                candidate.save(index, self.folders[0], outputs, observation)
         finally:
             candidate.module = module
 
@@ -240,9 +240,9 @@ class Kept(Probe):
                 elements // 2,
                 0,
             ):  # results without the keys that they are found by, then everything
-                kept = results.overwrite(least)
-                if kept and (run.bits(index, new=True)[0] != new or run.bits(index)[0] != old):
-                    run.keeps = kept
+                names = results.overwrite(least)
+                if names and (run.bits(index, new=True)[0] != new or run.bits(index)[0] != old):
+                    run.keeps = names
                     break
 
     def of_run(self, check: AnsweredCheck) -> Iterator[Reason]:
@@ -253,9 +253,9 @@ class Kept(Probe):
             yield Reason("cached-result", message)
 
 
-def equal_bits(one: Array, other: Array, *known: Array | None) -> bool:
+def equal_bits(one: Array, other: Array, *masks: Array | None) -> bool:
     """Check whether two outputs agree bit for bit where both are known."""
-    for mask in known:
+    for mask in masks:
         if mask is not None and mask.shape == one.shape:
             one, other = np.where(mask, one, 0), np.where(mask, other, 0)
     return np.array_equal(one, other, equal_nan=one.dtype.kind == "f")

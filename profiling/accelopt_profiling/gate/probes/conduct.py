@@ -69,8 +69,8 @@ class Inputs(Probe):
         original, reference = check.evidence.original, check.evidence.reference
         if original is not None and check.run.cases:
             written = {n for case in check.run.cases for n in case.inputs_changed}
-            if left := sorted(set(original.inputs_changed) - written):
-                listed = ", ".join(map(str, left))
+            if unwritten := sorted(set(original.inputs_changed) - written):
+                listed = ", ".join(map(str, unwritten))
                 message = f"It leaves what it was given as argument {listed}, which the original writes to."
                 yield Reason("not-written", message)
         forms = {r.returns_one for r in (original, reference) if r is not None and r.returns_one is not None}

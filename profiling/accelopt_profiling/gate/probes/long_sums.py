@@ -177,14 +177,14 @@ class _HalfRange(Rewriting):
         if self.placed or array.shape != self.largest:
             return np.ones(array.shape)
         self.placed = True
-        made = self.size * np.ones(array.shape)
+        values = self.size * np.ones(array.shape)
         for axis in range(max(array.ndim - 2, 0), array.ndim):
             signs = np.where(np.arange(array.shape[axis]) < array.shape[axis] // 2, 1.0, -1.0)
             if array.shape[axis] % 2:
                 signs[-1] = 0.0
             if array.shape[axis] >= _SHORTEST:
-                made = made * signs.reshape([-1 if n == axis else 1 for n in range(array.ndim)])
-        return made
+                values = values * signs.reshape([-1 if n == axis else 1 for n in range(array.ndim)])
+        return values
 
 
 class _LongSums(Rewriting):

@@ -112,14 +112,16 @@ class _LateSinks(Rewriting):
 def _drawn_integers(inputs: list[Any]) -> tuple[int, ...] | None:
     """Return the shape of the only array of int32 or int64 where there is one, of many numbers that repeat in
     no order: what says how long something is, or where it begins, does not."""
-    found = [a for _, a in arrays_of(inputs) if dtype_of(a).startswith(("int", "uint"))]
-    if len(found) != 1 or dtype_of(found[0]) not in ("int32", "int64"):
+    whole_numbers = [a for _, a in arrays_of(inputs) if dtype_of(a).startswith(("int", "uint"))]
+    if len(whole_numbers) != 1 or dtype_of(whole_numbers[0]) not in ("int32", "int64"):
         return None
-    flat = np.asarray(found[0].detach().cpu() if hasattr(found[0], "detach") else found[0]).reshape(-1)
+    flat = np.asarray(
+        whole_numbers[0].detach().cpu() if hasattr(whole_numbers[0], "detach") else whole_numbers[0]
+    ).reshape(-1)
     steps = np.diff(flat)
     kinds = len(np.unique(flat))
     drawn = flat.size >= _MANY and 2 < kinds < flat.size and bool((steps < 0).any() and (steps > 0).any())
-    return tuple(found[0].shape) if drawn else None
+    return tuple(whole_numbers[0].shape) if drawn else None
 
 
 class _Skewed(Rewriting):

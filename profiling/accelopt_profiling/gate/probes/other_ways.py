@@ -52,9 +52,9 @@ class Reordered(Probe):
             return
         run.allow()
         try:
-            with run.calling(index, order=run.params.loop_order) as seen:
-                outputs = candidate.perform(index, candidate.arguments(index), seen, run.built)
-                candidate.save(index, "reordered", outputs, seen)
+            with run.calling(index, order=run.params.loop_order) as observation:
+                outputs = candidate.perform(index, candidate.arguments(index), observation, run.built)
+                candidate.save(index, "reordered", outputs, observation)
         except StepFailedError as failed:
             if failed.error.code != "not-judged":
                 raise
@@ -89,9 +89,9 @@ class OtherDevices(Probe):
             return
         for name, device in other_devices(run.params.target).items():
             run.allow()
-            with contextlib.suppress(StepFailedError), run.elsewhere(index, device) as seen:
-                outputs = candidate.perform(index, candidate.arguments(index), seen)
-                candidate.save(index, name, outputs, seen)
+            with contextlib.suppress(StepFailedError), run.elsewhere(index, device) as observation:
+                outputs = candidate.perform(index, candidate.arguments(index), observation)
+                candidate.save(index, name, outputs, observation)
 
     def judge(self, case: JudgedCase, actual: list[Leaf]) -> None:
         for name in self.folders:
@@ -148,9 +148,9 @@ class Configurations(Probe):
         plain = [n for n in answered if not run.calls[n].altered]
         sizes = {n: byte_count(run.candidate.arguments(n)) for n in (plain if configurations.left() else [])}
         for index in sorted(sizes, key=lambda n: sizes[n]):
-            while left := configurations.left():
+            while untried := configurations.left():
                 self._one(run, index, next(numbers))
-                if configurations.left() == left:
+                if configurations.left() == untried:
                     break  # this case does not get to them
         for index in (n for n in answered if run.calls[n].altered):
             while left_here := configurations.left_in(index):
@@ -170,10 +170,10 @@ class Configurations(Probe):
         configurations.next_case(index)
         arguments, first = candidate.arguments(index), not number
         try:
-            with run.calling(index, runs_tries=first) as seen:
-                outputs = candidate.perform(index, arguments, seen)
+            with run.calling(index, runs_tries=first) as observation:
+                outputs = candidate.perform(index, arguments, observation)
                 about = configurations.describe() + (", after a run that times it" if first else "")
-                candidate.save(index, f"{CONFIGURATION} {number}", outputs, seen, about)
+                candidate.save(index, f"{CONFIGURATION} {number}", outputs, observation, about)
                 configurations.chosen()
         except StepFailedError as failed:
             if configurations.refuse(failed):
@@ -190,9 +190,9 @@ class Configurations(Probe):
                 case.fail(self.name, wrong.fault, f"{which} is wrong: {wrong.detail}.")
 
     def of_run(self, check: AnsweredCheck) -> Iterator[Reason]:
-        for name, left in sorted(check.run.untried.items()):
-            listed = "; ".join(left[:3]) + ("; ..." if len(left) > 3 else "")
-            count = "A configuration" if len(left) == 1 else f"{len(left)} configurations"
+        for name, untried in sorted(check.run.untried.items()):
+            listed = "; ".join(untried[:3]) + ("; ..." if len(untried) > 3 else "")
+            count = "A configuration" if len(untried) == 1 else f"{len(untried)} configurations"
             message = f"{count} of {name} that a device may choose could not be run here ({listed}): leave them out."
             yield Reason("not-run", message)
 
@@ -234,7 +234,7 @@ class WithoutKernels(Probe):
         arguments, plan = candidate.arguments(index), candidate.interpretation(index)
         outputs: list[Any] | None = None
         built: dict[str, Any] = {}
-        for given, mark in ((run.work.marked(arguments), run.work.marked), (arguments, None)):
+        for inputs, mark in ((run.work.marked(arguments), run.work.marked), (arguments, None)):
             run.work.marking = mark is not None
             provenance.begin()
             if run.repeated is not None and run.calls[index].call.style in _FOLLOWED:
@@ -243,13 +243,13 @@ class WithoutKernels(Probe):
             with (
                 neutralised(
                     params.dialect, params.target, plan, run.work.pausing, mark, provenance.launch
-                ) as seen,
+                ) as observation,
                 poisoned_memory(),
                 poisoned_tensors(),
                 run.work.counting(),
             ):
                 try:
-                    outputs = candidate.perform(index, given, seen, built)
+                    outputs = candidate.perform(index, inputs, observation, built)
                     break
                 except StepFailedError:
                     provenance.forget()

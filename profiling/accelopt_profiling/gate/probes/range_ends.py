@@ -124,12 +124,12 @@ class _Offset(Rewriting):
         self.largest, self.apart, self.by = largest, apart, 0.0
 
     def rule(self, array: Array) -> Array | None:
-        wanted = (
+        applies = (
             array.ndim > 1 and array.shape[-1:] == self.largest[-1:]
             if self.apart
             else array.shape == self.largest and not self.by
         )  # fmt: skip
-        if not wanted or not both_signs(array):
+        if not applies or not both_signs(array):
             return None
         self.by = self.by or _MEAN * float(np.sqrt(np.mean(np.square(array[np.isfinite(array)]))))
         moved: Array = array + self.by

@@ -85,8 +85,10 @@ class Rewriting(Writing):
         if changed is None:
             return None
         self.changed = True
-        kept: Array = np.where(np.isfinite(array) & np.logical_not(_outside_triangle(array)), changed, array)
-        return np.sort(kept, axis=-1) if _ascending(array) else kept
+        result: Array = np.where(
+            np.isfinite(array) & np.logical_not(_outside_triangle(array)), changed, array
+        )
+        return np.sort(result, axis=-1) if _ascending(array) else result
 
 
 def _symmetric(array: Array) -> bool:
@@ -141,9 +143,9 @@ class WholeNumbers(Writing):
 class Shuffled(Rewriting):
     """All elements moved about, except for ``kept`` at the start and as many at the end, a share of them."""
 
-    def __init__(self, seed: int, kept: float = 0.0) -> None:
+    def __init__(self, seed: int, share: float = 0.0) -> None:
         super().__init__()
-        self.generator, self.kept = np.random.default_rng(seed), kept
+        self.generator, self.kept = np.random.default_rng(seed), share
 
     def rule(self, array: Array) -> Array | None:
         flat = array.reshape(-1).copy()

@@ -257,8 +257,8 @@ def _prime(number: int, step: int) -> int:
     return max(candidate, 1)
 
 
-def fit(sizes: ProblemSizes, target: str, most: int, wanted: int) -> None:
-    """Make ``sizes`` smaller until the inputs take ``wanted`` bytes, if they take more than ``most`` as they are. They
+def fit(sizes: ProblemSizes, target: str, most: int, budget: int) -> None:
+    """Make ``sizes`` smaller until the inputs take ``budget`` bytes, if they take more than ``most`` as they are. They
     are drawn from the smallest on, so that none is drawn which does not fit.
     """
     from accelopt_profiling.gate.observe.emulation import hollow_draws
@@ -277,5 +277,5 @@ def fit(sizes: ProblemSizes, target: str, most: int, wanted: int) -> None:
                 size = byte_count(sizes.inputs(0))
             if size > most:
                 break
-            chosen = number if 0 < size <= wanted or number == 0 else chosen
+            chosen = number if 0 < size <= budget or number == 0 else chosen
     sizes.at(steps[chosen])

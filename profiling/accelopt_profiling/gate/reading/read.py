@@ -119,15 +119,15 @@ def _of_kernels(tree: ast.Module) -> list[ast.stmt]:
         and node.name.startswith(WORDS["not_kernel"])
         and node.name != "ModelNew"
     }
-    kept = [n for n in tree.body if n not in aside.values() and not _runs_as_main(n)]
-    waiting = list(kept)
+    statements = [n for n in tree.body if n not in aside.values() and not _runs_as_main(n)]
+    waiting = list(statements)
     while waiting:
         for inner in ast.walk(waiting.pop()):
             if isinstance(inner, ast.Name) and inner.id in aside:
                 node = aside.pop(inner.id)
-                kept.append(node)
+                statements.append(node)
                 waiting.append(node)
-    return kept
+    return statements
 
 
 def _runs_as_main(node: ast.stmt) -> bool:

@@ -43,9 +43,9 @@ def judge(context: StepContext, params: JudgeParams) -> list[CaseVerdict]:
         folder = case_folder(context, index)
         if not (folder / "expected").is_dir():
             continue
-        known = params.alone or params.replaces or (folder / "original").is_dir()
+        has_reference = params.alone or params.replaces or (folder / "original").is_dir()
         probe = VALUES[distribution]
-        answers = SavedOutputs(folder, stated, probe.is_exact, rule.settled and known)
+        answers = SavedOutputs(folder, stated, probe.is_exact, rule.settled and has_reference)
         finite = answers.finite()
         if first:
             ordinary_is_finite = finite
@@ -101,12 +101,12 @@ def _output(
     notes: list[Reason],
     number: int,
     mine: Leaf,
-    known: Array | None,
+    mask: Array | None,
 ) -> OutputVerdict:
-    """Judge one output, of which ``known`` marks the elements that count; None for all."""
+    """Judge one output, of which ``mask`` marks the elements that count; None for all."""
     answers = case.answers
     limit = answers.allowed(mine, number)
-    comparison = answers.compare(mine.values, number, limit, known)
+    comparison = answers.compare(mine.values, number, limit, mask)
     comparison = case.beside_the_original(mine, number, comparison, probe.name == "original")
     if comparison.fault:
         note = probe.excuse(case, mine, comparison)
@@ -116,12 +116,12 @@ def _output(
             wrong = Reason(comparison.fault, difference(mine, comparison))
             reason = probe.cause(mine, comparison) or _unwritten(mine) or wrong
             case.fail(probe.name, reason.code, reason.message)
-    elif known is None and (overlooked := probe.overlooked(case, mine, number)):
+    elif mask is None and (overlooked := probe.overlooked(case, mine, number)):
         case.fail(probe.name, overlooked.code, overlooked.message)
     own = comparison
     if limit.stated:
         strict = answers.allowed(mine, number, Tolerance())
-        own = answers.compare(mine.values, number, strict, known)
+        own = answers.compare(mine.values, number, strict, mask)
     return OutputVerdict(
         mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, own.worst
     )

@@ -60,10 +60,12 @@ def _processor_seconds() -> float:
 def _triton(params: StepParams, call: _Call) -> LaunchResult:
     # all programs in their order, since one of a sample may wait for another one without end
     plan = replace(whole(params.budget), most=params.budget.interpret_work)
-    with emulation(params.dialect, params.target, plan) as seen:
-        assert isinstance(seen, TritonSeen)
+    with emulation(params.dialect, params.target, plan) as observation:
+        assert isinstance(observation, TritonSeen)
         failed = call()
-        return _compiled(seen.session.executions, seen.session.target, params.budget.compiled, failed)
+        return _compiled(
+            observation.session.executions, observation.session.target, params.budget.compiled, failed
+        )
 
 
 def _compiled(
@@ -113,13 +115,13 @@ def _nki(params: StepParams, call: _Call) -> LaunchResult:
     from accelopt_profiling.nki.time_model.schedule import prepare
 
     machine = hardware(params.target)
-    with emulated(limits=machine.limits, sdk=False) as seen:  # with values: host code may look at them
+    with emulated(limits=machine.limits, sdk=False) as observation:  # with values: host code may look at them
         failed = call()
     findings = []
     cause = failed and failed.__cause__
     if isinstance(cause, KernelFaultError) and cause.code == "capacity":
         findings.append(Finding("capacity", cause.line, "error", cause.message))
-    traces = [m.trace for m in seen.machines if m.trace.instructions]
+    traces = [m.trace for m in observation.machines if m.trace.instructions]
     for trace in traces:
         program = prepare(trace.instructions, machine, machine.compiler_of(trace.dialect))
         findings += crowded_banks(program.residency)
@@ -128,11 +130,11 @@ def _nki(params: StepParams, call: _Call) -> LaunchResult:
 
 
 def _answer(
-    findings: list[Finding], known: Known, unknown: str, failed: StepFailedError | None
+    findings: list[Finding], certainty: Known, unknown: str, failed: StepFailedError | None
 ) -> LaunchResult:
     if findings:
         reasons = [Reason(f.code, f"{f.message} (line {f.line})") for f in dict.fromkeys(findings)]
-        return LaunchResult(Launchability("no", known), reasons)
+        return LaunchResult(Launchability("no", certainty), reasons)
     if failed is not None:
         unknown = f"its call did not come to its end there ({failed.error.message.removesuffix('.')})"
-    return LaunchResult(Launchability(detail=unknown) if unknown else Launchability("yes", known))
+    return LaunchResult(Launchability(detail=unknown) if unknown else Launchability("yes", certainty))

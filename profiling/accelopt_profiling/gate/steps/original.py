@@ -77,7 +77,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                     )
                 with (
                     contextlib.suppress(StepFailedError, NotCarriedError),
-                    emulation(params.dialect, params.target, whole(params.budget)) as seen,
+                    emulation(params.dialect, params.target, whole(params.budget)) as observation,
                     poisoned_memory(),
                     user_errors(own),
                 ):
@@ -87,7 +87,7 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                         arguments,
                         case_call.written,
                     )
-                    seen.raise_faults()
+                    observation.raise_faults()
                     save_values(folder / "original", outputs)
                     observe(before, arguments, outputs, case_call)
             elif case_call.twice and params.dialect != "numpy":
@@ -133,7 +133,9 @@ def _in_other_ways(own: StepContext, params: OriginalParams, case_call: CaseCall
             continue
         with (
             contextlib.suppress(StepFailedError, NotCarriedError),
-            emulation(params.dialect, device, replace(whole(params.budget), most=most), order=order) as seen,
+            emulation(
+                params.dialect, device, replace(whole(params.budget), most=most), order=order
+            ) as observation,
             poisoned_memory(),
             user_errors(own),
         ):
@@ -143,7 +145,7 @@ def _in_other_ways(own: StepContext, params: OriginalParams, case_call: CaseCall
                 arguments,
                 case_call.written,
             )
-            seen.raise_faults()
+            observation.raise_faults()
             save_values(folder / beside(name), outputs)
 
 
@@ -161,13 +163,13 @@ def _repeatable(
     with contextlib.suppress(StepFailedError):
         for _ in range(2):
             with (
-                emulation(params.dialect, params.target, whole(params.budget)) as seen,
+                emulation(params.dialect, params.target, whole(params.budget)) as observation,
                 poisoned_memory(),
                 user_errors(own),
             ):
                 arguments = saved_arguments(folder)
                 outputs = perform(module, case_call.call, arguments, own.source.kernel, built)
-                seen.raise_faults()
+                observation.raise_faults()
                 runs.append([fingerprint(v) for v in [*outputs, *arguments]])
         return runs[0] == runs[1]
     return None

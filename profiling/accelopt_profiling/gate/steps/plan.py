@@ -96,12 +96,12 @@ def _work(
     if not ended:
         return work, lanes
     plan = replace(whole(params.budget), most=most)
-    with emulation(params.dialect, params.target, plan) as seen:
-        assert isinstance(seen, TritonSeen)
+    with emulation(params.dialect, params.target, plan) as observation:
+        assert isinstance(observation, TritonSeen)
         with suppress(StepFailedError), user_errors(own):
             call()
-        if not seen.exceeds_work():
-            return seen.work(), lanes
+        if not observation.exceeds_work():
+            return observation.work(), lanes
     if optional:
         return None, lanes
     return _estimated(params, own, call, params.budget.most_work)[:2]
@@ -111,13 +111,13 @@ def _estimated(
     params: PlanParams, own: StepContext, call: Callable[[], Any], most: int
 ) -> tuple[int, list[str], bool]:
     """Return work and lanes of a call from one program of each launch, and whether these took more than ``most``."""
-    with estimated_work(params.target, most) as (work, seen):
+    with estimated_work(params.target, most) as (work, observation):
         try:
             with user_errors(own):
                 call()
         except StepFailedError:  # then it is no measure; the candidate is interpreted whole
             work.clear()
-        return sum(work), seen.lanes(), seen.exceeds_work()
+        return sum(work), observation.lanes(), observation.exceeds_work()
 
 
 def _stand_ins(context: StepContext, params: PlanParams) -> list[int]:
@@ -136,10 +136,10 @@ def _too_little_known(
         arguments = saved_arguments(folder)
     try:
         with (
-            emulation(params.dialect, params.target, of_case(result, 0, params.budget)) as seen,
+            emulation(params.dialect, params.target, of_case(result, 0, params.budget)) as observation,
             user_errors(own),
         ):
             outputs = perform(module, case_call.call, arguments, own.source.kernel)
-            return known_share(outputs, seen) < ENOUGH * planned_share(result, 0)
+            return known_share(outputs, observation) < ENOUGH * planned_share(result, 0)
     except StepFailedError:  # it says more where the original runs to be compared
         return False

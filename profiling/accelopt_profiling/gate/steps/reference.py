@@ -101,8 +101,8 @@ class _Precision:
         if expected.precision in ("float64", "exact") or expected.note:
             return expected
         if expected.precision not in self._computed:
-            found = computing_dtype(self._problem, runs.widened(), self._observer)
-            self._computed[expected.precision] = found
+            dtype = computing_dtype(self._problem, runs.widened(), self._observer)
+            self._computed[expected.precision] = dtype
         computed = self._computed[expected.precision]
         if computed == "float64":
             return replace(expected, precision=f"float64, rounded to {expected.precision}")
@@ -137,8 +137,8 @@ def _at_its_sizes(
     digests: list[str],
 ) -> ReferenceCase:
     folder = case_folder(context, index)
-    given = case_call.call.parameters and not (folder / INITIAL_FILE).exists()
-    problem.redrawn = case_call.call if given else None
+    has_parameters = case_call.call.parameters and not (folder / INITIAL_FILE).exists()
+    problem.redrawn = case_call.call if has_parameters else None
     runs = ReferenceRuns(problem, lambda: load_values(folder / "inputs"), case_call.written)
     try:
         with problem_errors(own, "the reference: "):

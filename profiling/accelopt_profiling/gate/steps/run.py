@@ -56,11 +56,11 @@ def run(context: StepContext, params: RunParams) -> RunResult:
         params.uses_files,
     ).start()
     allow(params.case_seconds)
-    with emulation(params.dialect, params.target) as seen:
+    with emulation(params.dialect, params.target) as observation:
         before = SharedObjects()
         candidate = LoadedCandidate(context, params, load_module(context, own_check=own_check), plan)
         candidate.patched += before.changes()
-    candidate.asks_device = seen.asks_device()
+    candidate.asks_device = observation.asks_device()
     calls = CandidateRun(candidate, clock, work)
     calls.first_calls()
     for probe in probes:
