@@ -118,16 +118,16 @@ async def test_one_clear_diagnostic_and_the_next_save_works(session: Editor, cas
     path.write_text(text)
     uri = session.open(path)
     session.save(uri)
-    wanted = (expected,) if isinstance(expected, str) else expected
+    any_of = (expected,) if isinstance(expected, str) else expected
     await until(
-        lambda: set(codes(session, uri)) & set(wanted) != set(),
+        lambda: set(codes(session, uri)) & set(any_of) != set(),
         lambda: session.diagnostics.get(uri),
         PATIENCE,
     )
-    found = [d for d in session.diagnostics[uri] if d.code in wanted]
-    assert len(found) == 1
-    assert words in found[0].message
-    assert "Traceback" not in found[0].message
+    matches = [d for d in session.diagnostics[uri] if d.code in any_of]
+    assert len(matches) == 1
+    assert words in matches[0].message
+    assert "Traceback" not in matches[0].message
     await good_again(session, uri)
 
 

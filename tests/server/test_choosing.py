@@ -24,8 +24,8 @@ async def searched(editor: Editor, client: str, path: Path, **options: Any) -> s
 
 
 async def lens(editor: Editor, uri: str, has: str) -> t.Command:
-    found = await editor.text_document_code_lens_async(t.CodeLensParams(t.TextDocumentIdentifier(uri)))
-    return next(lens.command for lens in found or [] if lens.command and has in lens.command.title)
+    lenses = await editor.text_document_code_lens_async(t.CodeLensParams(t.TextDocumentIdentifier(uri)))
+    return next(lens.command for lens in lenses or [] if lens.command and has in lens.command.title)
 
 
 @pytest.mark.slow
@@ -103,9 +103,9 @@ async def test_what_the_editor_shows_of_a_version_follows_the_file(editor: Edito
     uri = await optimized(editor, "vscode", tmp_path / "k.py")
     (version,) = (await editor.execute("versions", {"uri": uri, "kernel": "silu"}))["versions"]
     address = f"accelopt-candidate:{tmp_path}/k.py?id%3D{version['id']}"
-    shown = await editor.text_document_content(address)
-    assert "COST = 450" in shown
-    assert "# moved down" not in shown
+    text = await editor.text_document_content(address)
+    assert "COST = 450" in text
+    assert "# moved down" not in text
     editor.replace(uri, "import neuronxcc.nki as nki\n", "import neuronxcc.nki as nki\n\n# moved down\n")
 
     async def told() -> bool:
@@ -124,8 +124,8 @@ async def test_a_light_bulb_is_for_what_is_faster(editor: Editor, tmp_path: Path
         at = t.Range(t.Position(line - 1, 0), t.Position(line - 1, 0))
         context = t.CodeActionContext([], trigger_kind=t.CodeActionTriggerKind.Automatic)
         params = t.CodeActionParams(t.TextDocumentIdentifier(uri), at, context)
-        found = await editor.text_document_code_action_async(params)
-        return {str(action.kind) for action in found or [] if isinstance(action, t.CodeAction)}
+        code_actions = await editor.text_document_code_action_async(params)
+        return {str(action.kind) for action in code_actions or [] if isinstance(action, t.CodeAction)}
 
     assert await by_itself(13) == {"refactor.rewrite.accelopt.suggestion"}
     assert await by_itself(18) == set()

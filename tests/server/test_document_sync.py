@@ -35,15 +35,15 @@ async def test_a_slower_save_is_a_warning(editor: Editor, tmp_path: Path) -> Non
     await editor.title(uri, "est. 900 us")
     editor.replace(uri, "COST = 900", "COST = 1800")
     editor.save(uri)
-    said = await editor.diagnostic(uri, "regression")
-    assert said.message == "silu is 2.0x slower than last save: est. 1.8 ms, before est. 900 us."
-    assert (said.severity, said.source, said.range.start.line) == (
+    diagnostic = await editor.diagnostic(uri, "regression")
+    assert diagnostic.message == "silu is 2.0x slower than last save: est. 1.8 ms, before est. 900 us."
+    assert (diagnostic.severity, diagnostic.source, diagnostic.range.start.line) == (
         t.DiagnosticSeverity.Warning,
         "accelopt",
         12,
     )
-    assert said.code_description is not None
-    assert said.code_description.href.endswith("/regression.md")
+    assert diagnostic.code_description is not None
+    assert diagnostic.code_description.href.endswith("/regression.md")
 
 
 async def test_results_stay_beside_their_code(editor: Editor, tmp_path: Path) -> None:
@@ -108,8 +108,8 @@ async def test_a_save_during_a_profile_starts_it_again(editor: Editor, tmp_path:
 async def test_closing_takes_back_the_diagnostics(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS.replace("COST = 300", "WRONG = 1"))
-    said = await editor.diagnostic(uri, "wrong-result")
-    assert said.severity is t.DiagnosticSeverity.Error
+    diagnostic = await editor.diagnostic(uri, "wrong-result")
+    assert diagnostic.severity is t.DiagnosticSeverity.Error
     assert (await editor.title(uri, "wrong result")).startswith("wrong result · not measured")
     editor.close(uri)
     await editor.no_diagnostic(uri, "wrong-result")

@@ -38,8 +38,8 @@ async def test_the_server_compares_with_the_reference(real: Editor, tmp_path: Pa
     await hover_with(real, uri, line, "The result agrees with the reference")
     real.set_text(uri, case.changed(case.fault))
     real.save(uri)
-    found = await real.diagnostic(uri, "wrong-result")
-    assert "times what is allowed" in found.message
+    diagnostic = await real.diagnostic(uri, "wrong-result")
+    assert "times what is allowed" in diagnostic.message
     real.set_text(uri, case.changed(case.rewrite))
     real.save(uri)
     await hover_with(real, uri, line, "The result agrees with the reference")

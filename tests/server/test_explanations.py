@@ -62,9 +62,9 @@ async def test_a_client_that_opens_files_gets_one(editor: Editor, tmp_path: Path
 async def test_a_client_that_shows_nothing_gets_a_message(editor: Editor, tmp_path: Path) -> None:
     uri = await optimized(editor, "none", tmp_path / "k.py")
     await explain(editor, uri)
-    said = await editor.message("faster on trn1")
-    assert "-50 %" in said
-    assert "COST = 450" not in said  # the diff is too long for a message
+    message = await editor.message("faster on trn1")
+    assert "-50 %" in message
+    assert "COST = 450" not in message  # the diff is too long for a message
 
 
 async def test_explaining_needs_a_suggestion(editor: Editor, tmp_path: Path) -> None:

@@ -18,15 +18,15 @@ METHOD = "accelopt/model/complete"
 
 def lend(editor: Editor, answer: Callable[[Any], Any]) -> list[Any]:
     """Let the editor's model ``answer``; the questions that came."""
-    asked: list[Any] = []
+    questions: list[Any] = []
 
     @editor.feature(METHOD)
     async def complete(params: Any) -> Any:
-        asked.append(params)
-        found = answer(params)
-        return await found if asyncio.iscoroutine(found) else found
+        questions.append(params)
+        reply = answer(params)
+        return await reply if asyncio.iscoroutine(reply) else reply
 
-    return asked
+    return questions
 
 
 async def opened(editor: Editor, path: Path, **options: Any) -> str:
@@ -37,16 +37,16 @@ async def opened(editor: Editor, path: Path, **options: Any) -> str:
 
 
 async def test_a_click_asks_and_a_save_does_not(editor: Editor, tmp_path: Path) -> None:
-    asked = lend(editor, lambda params: {"text": "wide", "tokensIn": 5, "tokensOut": 1})
+    questions = lend(editor, lambda params: {"text": "wide", "tokensIn": 5, "tokensOut": 1})
     uri = await opened(editor, tmp_path / "k.py")
     editor.replace(uri, "COST = 300", "COST = 400")
     editor.save(uri)
     await editor.title(uri, "est. 400 us")
-    assert asked == []
+    assert questions == []
     await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
-    said = await editor.message("The model:")
-    assert "text='wide', tokens_in=5, tokens_out=1, fault=''" in said
-    (question,) = asked
+    message = await editor.message("The model:")
+    assert "text='wide', tokens_in=5, tokens_out=1, fault=''" in message
+    (question,) = questions
     assert (question.model, question.system, question.user) == ("acme/large", "You plan.", "The kernel silu")
     assert question.answerTokens == 100
     assert "your kernel" in question.justification
@@ -70,15 +70,15 @@ ANSWERS: list[tuple[Any, str]] = [
 
 @pytest.mark.slow
 async def test_whatever_the_editor_answers_the_search_ends_well(editor: Editor, tmp_path: Path) -> None:
-    left = [answer for answer, _ in ANSWERS]
-    asked = lend(editor, lambda params: left.pop(0))
+    answers = [answer for answer, _ in ANSWERS]
+    questions = lend(editor, lambda params: answers.pop(0))
     uri = await opened(editor, tmp_path / "k.py")
     for _, says in ANSWERS:
         await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
         assert says in await editor.message("The model:")
         editor.messages.clear()
         await over(editor, uri)
-    assert len(asked) == len(ANSWERS)
+    assert len(questions) == len(ANSWERS)
 
 
 @pytest.mark.slow
@@ -100,12 +100,12 @@ async def over(editor: Editor, uri: str) -> None:
 
 @pytest.mark.slow
 async def test_a_client_that_lends_nothing_is_not_asked(editor: Editor, tmp_path: Path) -> None:
-    asked = lend(editor, lambda params: {"text": "wide"})
+    questions = lend(editor, lambda params: {"text": "wide"})
     await editor.begin("neovim", tmp_path)
     uri = editor.open(tmp_path / "k.py", ASKING)
     await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
     assert "fault='unsupported'" in await editor.message("The model:")
-    assert asked == []
+    assert questions == []
 
 
 @pytest.mark.slow
@@ -119,12 +119,12 @@ async def test_cancelling_the_search_takes_the_question_back(editor: Editor, tmp
             gone.set()
             raise
 
-    asked = lend(editor, lambda params: never())
+    questions = lend(editor, lambda params: never())
     uri = await opened(editor, tmp_path / "k.py")
     await editor.execute("optimize", {"uri": uri, "kernel": "silu"})
 
     async def came() -> bool:
-        return bool(asked)
+        return bool(questions)
 
     await editor.until(came, "the question")
     await editor.execute("cancel", {"uri": uri})
@@ -152,8 +152,8 @@ async def test_the_person_is_asked_once_before_anything_is_sent(
     assert "the whole file" in question.message
     reports = [
         report
-        for told in editor.progress_reports.values()
-        for report in told
+        for progress in editor.progress_reports.values()
+        for report in progress
         if isinstance(report, t.WorkDoneProgressReport)
     ]
     assert any("waiting for your answer" in (report.message or "") for report in reports)

@@ -124,9 +124,9 @@ async def test_the_second_answer_to_the_first_request_is_left_out() -> None:
 
 
 async def test_an_error_after_the_first_answer_is_shown() -> None:
-    (shown,) = served({**REQUEST, "params": {"capabilities": 3}}, answered=1)
-    assert shown["method"] == "window/showMessage"
-    assert "initialize" in shown["params"]["message"]
+    (message,) = served({**REQUEST, "params": {"capabilities": 3}}, answered=1)
+    assert message["method"] == "window/showMessage"
+    assert "initialize" in message["params"]["message"]
 
 
 KERNEL = """

@@ -55,9 +55,9 @@ async def test_accept_with_apply(editor: Editor, tmp_path: Path, decisions: Path
     """The Accept button of the diff view: the server makes the edit, and records it once it is made."""
     uri = await optimized(editor, client, tmp_path / "k.py")
     editor.replace(uri, "import neuronxcc.nki as nki\n", "import neuronxcc.nki as nki\n\n# moved down\n")
-    found = await editor.action(uri, 16, "Halve the cost")
-    given = _argument(found)
-    answer = await editor.execute("accept", {"id": given["id"], "apply": True})
+    action = await editor.action(uri, 16, "Halve the cost")
+    argument = _argument(action)
+    answer = await editor.execute("accept", {"id": argument["id"], "apply": True})
     assert answer["job"]
     assert await recorded(editor, decisions) == ["accepted"]
     assert "# moved down" in editor.texts[uri]
@@ -196,9 +196,9 @@ async def test_ask_before_applying(editor: Editor, tmp_path: Path, decisions: Pa
     editor.answers = ["Show diff", "Not now"]
     await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
     await editor.asked(2)
-    shown = editor.shown_documents[0].uri
-    assert shown.endswith(".patch")
-    assert "+    COST = 450" in Path(shown.removeprefix("file://")).read_text()
+    address = editor.shown_documents[0].uri
+    assert address.endswith(".patch")
+    assert "+    COST = 450" in Path(address.removeprefix("file://")).read_text()
     assert decided(decisions) == []
     editor.answers = ["Apply"]
     await editor.workspace_execute_command_async(t.ExecuteCommandParams(command.command, command.arguments))
@@ -213,8 +213,8 @@ async def test_a_client_with_a_diff_view_is_asked_to_show_it(editor: Editor, tmp
     assert action.data is None
     assert action.command is not None
     assert action.command.command == "accelopt.showSuggestion"
-    shown = (action.command.arguments or [{}])[0]
-    assert (shown["uri"], bool(shown["id"]), bool(shown["title"])) == (uri, True, True)
+    argument = (action.command.arguments or [{}])[0]
+    assert (argument["uri"], bool(argument["id"]), bool(argument["title"])) == (uri, True, True)
 
 
 @pytest.mark.slow
@@ -229,8 +229,8 @@ async def test_the_text_of_a_candidate(editor: Editor, tmp_path: Path) -> None:
     registered = [r.method for r in editor.registrations]
     assert t.WORKSPACE_TEXT_DOCUMENT_CONTENT in registered, (registered, schemes)
     editor.replace(uri, "COST = 300", "COST = 301")
-    given = _argument(await editor.action(uri, 13, "Halve the cost"))
-    for query in (f"id={given['id']}", f"id%3D{given['id']}"):
+    argument = _argument(await editor.action(uri, 13, "Halve the cost"))
+    for query in (f"id={argument['id']}", f"id%3D{argument['id']}"):
         address = f"accelopt-candidate:{tmp_path}/k.py?{query}"
         content = await editor.workspace_text_document_content_async(t.TextDocumentContentParams(address))
         assert content.text == editor.texts[uri].replace("COST = 900", "COST = 450")

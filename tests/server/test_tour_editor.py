@@ -13,10 +13,10 @@ from accelopt_lsp.demo.editor import Editor, EditorError
 
 
 @pytest.mark.parametrize(
-    ("number", "said"), [(signal.SIGKILL, "The server is gone"), (signal.SIGSTOP, "did not answer within")]
+    ("number", "message"), [(signal.SIGKILL, "The server is gone"), (signal.SIGSTOP, "did not answer within")]
 )
 async def test_no_request_waits_for_a_server_that_will_not_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals, message: str
 ) -> None:
     kernel = tmp_path / "k.py"
     kernel.write_text("x = 1\n")
@@ -31,7 +31,7 @@ async def test_no_request_waits_for_a_server_that_will_not_answer(
     server.send_signal(number)
     await asyncio.sleep(0.2)
     for request in (editor.lenses(uri), editor.hints(uri), editor.hover(uri, 1), editor.stop()):
-        with pytest.raises(EditorError, match=said):
+        with pytest.raises(EditorError, match=message):
             await request
     if server.returncode is None:
         server.kill()

@@ -34,9 +34,9 @@ async def test_a_file_that_does_not_parse(editor: Editor, tmp_path: Path) -> Non
     await editor.title(uri, "est. 900 us")
     editor.replace(uri, "COST = 900", "COST = = 900")
     editor.save(uri)
-    said = await editor.diagnostic(uri, "syntax-error")
-    assert said.range.start.line == 13
-    assert "does not parse" in said.message
+    diagnostic = await editor.diagnostic(uri, "syntax-error")
+    assert diagnostic.range.start.line == 13
+    assert "does not parse" in diagnostic.message
     assert "does not parse, line 14 · before this edit: est. 900 us" in await editor.title(
         uri, "before this edit"
     )
@@ -51,9 +51,9 @@ async def test_a_file_that_is_not_text(editor: Editor, tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_bytes(KERNELS.replace("# moved", "").encode() + b"# caf\xe9\n")
     uri = editor.open(path)
-    said = await editor.diagnostic(uri, "not-text")
-    assert said.range.start.line == KERNELS.count("\n")
-    assert "0xe9" in said.message
+    diagnostic = await editor.diagnostic(uri, "not-text")
+    assert diagnostic.range.start.line == KERNELS.count("\n")
+    assert "0xe9" in diagnostic.message
     assert await editor.title(uri, "not profiled")
     await works_again(editor, uri)
     await editor.no_diagnostic(uri, "not-text")
@@ -87,8 +87,8 @@ async def test_crlf(editor: Editor, tmp_path: Path, decisions: Path) -> None:
 async def test_two_kernels_of_one_name(editor: Editor, tmp_path: Path) -> None:
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS.replace("def gelu", "def silu"))
-    said = await editor.diagnostic(uri, "duplicate-kernel")
-    assert said.range.start.line == 18
+    diagnostic = await editor.diagnostic(uri, "duplicate-kernel")
+    assert diagnostic.range.start.line == 18
     await editor.title(uri, "est. 900 us")
     await editor.title(uri, "est. 300 us")
 
@@ -98,9 +98,9 @@ async def test_a_limit_that_ended_a_run_can_be_raised(editor: Editor, tmp_path: 
     (tmp_path / "pyproject.toml").write_bytes(b"# \xff is not text")
     await editor.begin("vscode", tmp_path)
     uri = editor.open(tmp_path / "k.py", KERNELS + "\nTIMEOUT = 1\n")
-    told = await editor.diagnostic(uri, "timeout")
-    assert told.severity is t.DiagnosticSeverity.Information
-    action = await editor.action(uri, told.range.start.line + 1, "Raise the limit limits.seconds")
+    diagnostic = await editor.diagnostic(uri, "timeout")
+    assert diagnostic.severity is t.DiagnosticSeverity.Information
+    action = await editor.action(uri, diagnostic.range.start.line + 1, "Raise the limit limits.seconds")
     assert isinstance(action, t.CodeAction)
     assert [d.code for d in action.diagnostics or []] == ["timeout"]
     assert action.command is not None
@@ -116,10 +116,10 @@ async def test_no_problem_is_said_once_with_a_way_out(editor: Editor, tmp_path: 
     await editor.begin("vscode", tmp_path)
     text = KERNELS.replace("def get_inputs", "def nothing")
     uri = editor.open(tmp_path / "k.py", text)
-    said = await editor.diagnostic(uri, "no-problem")
-    assert said.severity is t.DiagnosticSeverity.Information
+    diagnostic = await editor.diagnostic(uri, "no-problem")
+    assert diagnostic.severity is t.DiagnosticSeverity.Information
     assert [d.code for d in editor.diagnostics[uri]] == ["no-problem"]
-    action = await editor.action(uri, said.range.start.line + 1, "Create a problem file")
+    action = await editor.action(uri, diagnostic.range.start.line + 1, "Create a problem file")
     assert isinstance(action, t.CodeAction)
     assert action.kind == "quickfix.accelopt"
     assert [d.code for d in action.diagnostics or []] == ["no-problem"]
@@ -212,7 +212,7 @@ async def test_an_untrusted_workspace_runs_nothing(editor: Editor, tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("name", "given", "says"),
+    ("name", "arguments", "says"),
     [
         ("profile", [], "needs a document"),
         ("profile", [7], "takes one object or a document URI"),
@@ -225,10 +225,10 @@ async def test_an_untrusted_workspace_runs_nothing(editor: Editor, tmp_path: Pat
     ],
 )
 async def test_wrong_arguments(
-    editor: Editor, tmp_path: Path, name: str, given: list[Any], says: str
+    editor: Editor, tmp_path: Path, name: str, arguments: list[Any], says: str
 ) -> None:
     await editor.begin("vscode", tmp_path)
-    await editor.execute(name, *given)
+    await editor.execute(name, *arguments)
     await editor.message(says)
 
 
@@ -292,7 +292,7 @@ async def test_a_limit_is_raised_to_what_can_be_set_and_where_it_holds(
         origins={f"limits.{name}": layer} if layer else {},
     )
     file = FileText(examine(tmp_path / "k.py", KERNELS), settings)
-    told: list[str] = []
+    lines: list[str] = []
 
     class Files:
         async def read(self, uri: str) -> FileText:
@@ -302,11 +302,11 @@ async def test_a_limit_is_raised_to_what_can_be_set_and_where_it_holds(
         shows_files = False
 
         def say(self, line: str) -> None:
-            told.append(line)
+            lines.append(line)
 
     fix = LimitFix(Says(), JobRegistry(), Files())  # type: ignore[arg-type]
     await fix._run("file:///k.py", name)
-    assert [says in line for line in told] == [True]
+    assert [says in line for line in lines] == [True]
     written = tmp_path / "accelopt.toml"
     assert written.exists() == ("was written" in says)
     if written.exists():

@@ -57,9 +57,9 @@ async def engine(imported: Parent) -> AsyncGenerator[ProcessService, None]:
 
 @pytest.mark.slow
 async def test_results_come_as_they_grow(engine: ProcessService) -> None:
-    seen = [results async for results in engine.profile(file())]
-    assert [r.complete for r in seen] == [False, True]
-    assert seen[-1].kernels[0].latency.us == 900
+    measurements = [results async for results in engine.profile(file())]
+    assert [r.complete for r in measurements] == [False, True]
+    assert measurements[-1].kernels[0].latency.us == 900
 
 
 async def test_a_search_offers_and_ends(engine: ProcessService) -> None:
@@ -177,7 +177,7 @@ async def test_nothing_starts_after_the_end(engine: ProcessService) -> None:
 async def test_an_engine_that_ends_without_an_answer_is_a_sentence(
     engine: ProcessService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def no_answers(*asked: object) -> AsyncGenerator[object, None]:
+    async def no_answers(*arguments: object) -> AsyncGenerator[object, None]:
         for nothing in ():
             yield nothing
 

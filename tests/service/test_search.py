@@ -35,12 +35,12 @@ def suggestion(value: float) -> Suggestion:
 
 
 def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
-    told = SearchLine("silu", 40)
-    first = told.of(ProgressText("silu: checking that it is right: Widen."))
+    formatter = SearchLine("silu", 40)
+    first = formatter.of(ProgressText("silu: checking that it is right: Widen."))
     assert first == ("0 of 40 tried: checking that it is right: Widen.", 0.0)
-    told.of(SuggestionFound(suggestion(2.0)))
-    told.of(SuggestionFound(suggestion(1.5)))
-    later = told.of(ProgressText("silu: " + "very " * 40 + "long"))
+    formatter.of(SuggestionFound(suggestion(2.0)))
+    formatter.of(SuggestionFound(suggestion(1.5)))
+    later = formatter.of(ProgressText("silu: " + "very " * 40 + "long"))
     assert later is not None
     assert later[0].startswith("0 of 40 tried, best 2.0x est.: very very")
     assert later[0].endswith("...")
@@ -50,21 +50,23 @@ def test_the_line_says_how_far_it_is_and_what_is_tried() -> None:
 def test_how_a_version_came_out_is_not_cut_and_its_last_step_is_told() -> None:
     chain = f"Load rows in full; then: Widen{' the tile' * 12}."
     event = CandidateTried(3, Candidate("silu", "", "rule:widen", chain), "faster", Latency())
-    told = SearchLine("silu", 40).of(event)
-    assert told is not None
-    assert told[0].startswith("3 of 40 tried: faster, unchecked: Widen the tile")
+    progress = SearchLine("silu", 40).of(event)
+    assert progress is not None
+    assert progress[0].startswith("3 of 40 tried: faster, unchecked: Widen the tile")
     short = Candidate("silu", "", "rule:b", "A; then: B; then: C.")
     assert short.last_step == "C (after 2 other steps)"
 
 
 def test_the_end_says_what_the_best_is_worth() -> None:
-    told = SearchLine("silu", 6)
-    told.of(ModelSkipped("Nobody agreed that a model is asked."))
-    none = told.end(Finished("r", "nothing faster found: all 6 candidates are tried", Usage(candidates=6)))
-    said = "silu: nothing faster found: all 6 candidates are tried. Nobody agreed that a model is asked."
-    assert none == said
-    told.of(SuggestionFound(suggestion(2.0)))
-    end = told.end(Finished("r", "1 suggestion", Usage()))
+    formatter = SearchLine("silu", 6)
+    formatter.of(ModelSkipped("Nobody agreed that a model is asked."))
+    none = formatter.end(
+        Finished("r", "nothing faster found: all 6 candidates are tried", Usage(candidates=6))
+    )
+    sentence = "silu: nothing faster found: all 6 candidates are tried. Nobody agreed that a model is asked."
+    assert none == sentence
+    formatter.of(SuggestionFound(suggestion(2.0)))
+    end = formatter.end(Finished("r", "1 suggestion", Usage()))
     assert end.startswith("silu: 1 suggestion; the best is 2.0x est. (1.8-2.2).")
 
 

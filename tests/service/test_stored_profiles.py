@@ -45,9 +45,9 @@ async def test_what_the_host_lacked_is_not_remembered(
     monkeypatch.setenv("ACCELOPT_DB", str(tmp_path / "memory.db"))
     file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings(), key="key")
     service = LocalService()
-    found = Finding(code, 3, "error", "It is so.")
+    finding = Finding(code, 3, "error", "It is so.")
     await service._remember(
-        file, FileMeasurement("/k.py", [KernelMeasurement("k", 3, "nki", "trn1")], [found])
+        file, FileMeasurement("/k.py", [KernelMeasurement("k", 3, "nki", "trn1")], [finding])
     )
     await service.close()
     stored = StoredProfiles().get(tmp_path / "memory.db", "key")

@@ -63,7 +63,7 @@ async def test_a_job_that_can_end_with_what_it_has_gets_time_for_it(
     monkeypatch.setattr(
         "accelopt_lsp.state.jobs.STOPPING_SECONDS", 0.01 if way == "it does not end" else 3600
     )
-    jobs, asked, ends = JobRegistry(), asyncio.Event(), asyncio.Event()
+    jobs, end_request, ends = JobRegistry(), asyncio.Event(), asyncio.Event()
     whole: list[bool] = []
 
     async def work() -> None:
@@ -71,10 +71,10 @@ async def test_a_job_that_can_end_with_what_it_has_gets_time_for_it(
         whole.append(True)
 
     job = jobs.start(BackgroundJob("optimize", "file:///k.py", ""), work())
-    jobs.ends_with(job.id, asked.set)
+    jobs.ends_with(job.id, end_request.set)
     [task] = [task for _, task in jobs._running.values()]
     assert jobs.cancel(job.id, at_once=way == "cancelled at once")
-    assert asked.is_set() == (way != "cancelled at once")
+    assert end_request.is_set() == (way != "cancelled at once")
     if way == "it ends":
         ends.set()
     if way == "cancelled again":

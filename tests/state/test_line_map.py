@@ -88,7 +88,10 @@ def test_lines_that_a_text_names_move_with_the_code() -> None:
     waits = LineCost(7, "VectorE waits 4.79 us for line 64 (TensorE); 12 % of 3 lines")
     finding = Finding("capacity", 3, "error", "A tile (made on line 9) is read; a/b.py, line 17: it fails.")
     result = KernelMeasurement("k", 1, "nki", "trn1", "local", lines=[waits], findings=[finding])
-    (cost,), (told,) = (m := move_measurement(result, moved)).lines, m.findings
+    (cost,), (moved_finding,) = (m := move_measurement(result, moved)).lines, m.findings
     assert (cost.line, cost.text) == (9, "VectorE waits 4.79 us for line 66 (TensorE); 12 % of 3 lines")
-    assert (told.line, told.message) == (5, "A tile (made on line 11) is read; a/b.py, line 17: it fails.")
+    assert (moved_finding.line, moved_finding.message) == (
+        5,
+        "A tile (made on line 11) is read; a/b.py, line 17: it fails.",
+    )
     assert move_findings([finding], LineMap()) == [finding]

@@ -102,10 +102,10 @@ def test_a_candidate_runs_on_the_target_that_was_asked_for(
 
 
 def execution(kind: int) -> SimpleNamespace:
-    made = SimpleNamespace(
+    captured_launch = SimpleNamespace(
         line=3, name="k", fn=None, constants={"B": kind}, signature={}, attrs={}, options={}
     )
-    return SimpleNamespace(launch=made, tuning=False)
+    return SimpleNamespace(launch=captured_launch, tuning=False)
 
 
 @pytest.mark.triton

@@ -170,10 +170,10 @@ def test_sizes_that_the_problem_states_as_numbers_are_varied_too(checker: Checke
     assert codes(verdict) == ["wrong-result"]
     assert "At the shape 40 for 20 (it takes its sizes from its inputs" in verdict.reasons[0].message
     made_for_20 = KERNEL.replace("HERE", "x = x[:20]")
-    told, _ = checker.numpy(made_for_20, fixed, made_for_20, QUICK)
-    assert told.accepted, told.reasons
-    assert codes(told) == ["not-general"]
-    assert "100" not in " ".join(str(c["shapes"]) for c in told.checks)  # no axis has it
+    answer, _ = checker.numpy(made_for_20, fixed, made_for_20, QUICK)
+    assert answer.accepted, answer.reasons
+    assert codes(answer) == ["not-general"]
+    assert "100" not in " ".join(str(c["shapes"]) for c in answer.checks)  # no axis has it
 
 
 def test_a_receipt_is_a_question_again(checker: Checker) -> None:
