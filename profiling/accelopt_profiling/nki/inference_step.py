@@ -143,21 +143,21 @@ def _said(error: BaseException) -> str:
     return " ".join([str(error), *conditions])
 
 
-def _made(made: Any, module: Any, names: list[str]) -> str | None:
+def _made(kind: Any, module: Any, names: list[str]) -> str | None:
     """Return an expression for an object of a class of ``module``: a member of an enumeration, or a call that gives
     what has no default a value by its annotation. ``names`` gets the classes that it names. None where there is none.
     """
     plain: dict[str, str] = {"bool": "False", "int": "1", "float": "1.0", "str": '""'}
-    if not inspect.isclass(made) or vars(module).get(made.__name__) is not made:
+    if not inspect.isclass(kind) or vars(module).get(kind.__name__) is not kind:
         return None
-    if issubclass(made, Enum):
-        names.append(made.__name__)
-        return f"{made.__name__}.{next(iter(made)).name}"
+    if issubclass(kind, Enum):
+        names.append(kind.__name__)
+        return f"{kind.__name__}.{next(iter(kind)).name}"
     try:
-        parameters = inspect.signature(made).parameters.values()
+        parameters = inspect.signature(kind).parameters.values()
     except (TypeError, ValueError):
         return None
-    given: list[str] = []
+    arguments: list[str] = []
     for parameter in parameters:
         if parameter.default is not parameter.empty or parameter.kind not in _NAMED:
             continue
@@ -168,9 +168,9 @@ def _made(made: Any, module: Any, names: list[str]) -> str | None:
             value = plain.get(annotation) or _made(getattr(module, annotation, None), module, names)
         if value is None:
             return None
-        given.append(f"{parameter.name}={value}")
-    names.append(made.__name__)
-    return f"{made.__name__}({', '.join(given)})"
+        arguments.append(f"{parameter.name}={value}")
+    names.append(kind.__name__)
+    return f"{kind.__name__}({', '.join(arguments)})"
 
 
 class _NkiLoop(RepairLoop[_NkiRun]):
@@ -180,8 +180,8 @@ class _NkiLoop(RepairLoop[_NkiRun]):
     def __init__(self, context: StepContext, params: InferParams, module: Any, limits: Any) -> None:
         text = context.source.files[context.source.kernel]
         self._uses = function_uses(syntax_of(text), set())
-        found = [f for f in entry_functions(text, params.kernels) if f.name in self._uses]
-        self._nodes = {function.name: function for function in found[:_ENTRIES]}
+        functions = [f for f in entry_functions(text, params.kernels) if f.name in self._uses]
+        self._nodes = {function.name: function for function in functions[:_ENTRIES]}
         entries = [EntryCandidate(name, name, "function") for name in self._nodes]
         super().__init__(context, params, module, entries)
         self._limits = limits
@@ -235,15 +235,15 @@ class _NkiLoop(RepairLoop[_NkiRun]):
             return "a launch over two cores"
         subjects = self._subjects(call, entry, run)
         subjects.reverse = reverse
-        made = subjects.repair_fault(run.error) or repair(run.error, subjects)
-        if made is None and not call.grid and _PROGRAMS.search(self._text):
+        change = subjects.repair_fault(run.error) or repair(run.error, subjects)
+        if change is None and not call.grid and _PROGRAMS.search(self._text):
             call.grid = ["2"]
             return "a launch over two cores"
-        if made is not None:
+        if change is not None:
             use_plain_types(call)
             self._make_room(call)
             call.fill_dimensions()
-        return made
+        return change
 
     def alternatives(
         self, call: InferredCall, entry: EntryCandidate, run: _NkiRun
@@ -251,14 +251,14 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         if run.error is None or isinstance(run.error, LoopsTooLongError) or _is_refusal(run.error):
             return
         subjects = self._subjects(call, entry, run)
-        for made, other in alternatives(call, str(run.error), subjects.involved(run.error)):
+        for change, other in alternatives(call, str(run.error), subjects.involved(run.error)):
             self._make_room(other)
-            yield made, other
+            yield change, other
 
     def improve(self, call: InferredCall, entry: EntryCandidate, run: _NkiRun, changes: list[str]) -> None:
         bounded = deepcopy(call)
-        if made := self._bound_indices(bounded, entry, run):
-            self.send(bounded, run, [*changes, made])
+        if change := self._bound_indices(bounded, entry, run):
+            self.send(bounded, run, [*changes, change])
 
     def _bound_indices(self, call: InferredCall, entry: EntryCandidate, run: _NkiRun) -> str | None:
         """Draw the whole numbers of a call that runs without values low enough for what they index, where they leave it
@@ -273,7 +273,7 @@ class _NkiLoop(RepairLoop[_NkiRun]):
             or self._mode == "full"
         ):
             return None
-        made: str | None = None
+        change: str | None = None
         self._mode = "full"
         try:
             for _ in range(_DRAWS):
@@ -287,10 +287,10 @@ class _NkiLoop(RepairLoop[_NkiRun]):
                     lower = [max(1, b // 4) for b in bounds]
                 for tensor, bound in zip(drawn, lower, strict=True):
                     tensor.bound = bound
-                made = f"whole numbers are below {max(lower)}"
+                change = f"whole numbers are below {max(lower)}"
         finally:
             self._mode = "trace"
-        return made
+        return change
 
     def passes(self, failed: _NkiRun, other: _NkiRun) -> bool:
         sites = failure_sites(failed.error) if isinstance(failed.error, KernelFaultError) else []
@@ -303,20 +303,20 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         """Make the size smaller with which the kernel's loops end in time, or with which they still run at least; None
         where there is none."""
         longer: tuple[str, InferredCall] | None = None
-        for made, other in smaller_calls(call):
+        for change, other in smaller_calls(call):
             if self._spent():
                 break
             error = self.attempt(other, entry).error
             if error is None or (longer is None and isinstance(error, LoopsTooLongError)):
-                longer = made, other
+                longer = change, other
             if error is None:
                 break
         if longer is None:
             return None
-        made, other = longer
+        change, other = longer
         call.__dict__.update(other.__dict__)
-        call.shortened.append(made)
-        return made
+        call.shortened.append(change)
+        return change
 
     def acceptable(self, call: InferredCall) -> bool:
         """Tell whether no repair made a tensor too large to compute with."""
@@ -342,11 +342,11 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         has no default gets what its type and name usually mean."""
         for argument in call.arguments:
             annotation = self._uses[call.entry].parameters[argument.name].annotation
-            made = getattr(self._module, annotation, None)
-            if not inspect.isclass(made) or made.__module__.partition(".")[0] in ("builtins", "numpy", "nki"):
+            kind = getattr(self._module, annotation, None)
+            if not inspect.isclass(kind) or kind.__module__.partition(".")[0] in ("builtins", "numpy", "nki"):
                 continue
             names: list[str] = []
-            value = _made(made, self._module, names)
+            value = _made(kind, self._module, names)
             try:
                 eval(value or "None()", {name: getattr(self._module, name) for name in names})  # noqa: S307  (written here)
             except Exception:
@@ -365,6 +365,6 @@ class _NkiLoop(RepairLoop[_NkiRun]):
         if argument.kind == "tensor" and self._mode == "trace":
             shape = tuple(call.shape(argument))
             return np.broadcast_to(np.zeros((), dtype=dtype_named(argument.dtype)), shape)
-        known = {"np": np, "ml_dtypes": sys.modules.get("ml_dtypes"), **call.sizes}
-        known |= {name: getattr(self._module, name) for name in call.imports}
-        return eval(argument_text(argument, call), known)  # noqa: S307  (written here, in the sandbox)
+        namespace = {"np": np, "ml_dtypes": sys.modules.get("ml_dtypes"), **call.sizes}
+        namespace |= {name: getattr(self._module, name) for name in call.imports}
+        return eval(argument_text(argument, call), namespace)  # noqa: S307  (written here, in the sandbox)

@@ -65,14 +65,16 @@ class LaunchSubjects(CallSubjects):
             value = self._arrays.get(id(block))
         if not isinstance(value, np.ndarray):
             return None
-        for name, given in self.values.items():
-            if given is value or (isinstance(given, np.ndarray) and np.may_share_memory(given, value)):
+        for name, candidate in self.values.items():
+            if candidate is value or (
+                isinstance(candidate, np.ndarray) and np.may_share_memory(candidate, value)
+            ):
                 return self.call.argument(name)
         return None
 
     def involved(self, error: BaseException) -> list[InferredArgument]:
         """Return the arguments that the statements an error passed through use, innermost first."""
-        found: list[InferredArgument] = []
+        arguments: list[InferredArgument] = []
         for site in failure_sites(error):
             for node in site.expressions():
                 if not isinstance(node, (ast.Name, ast.Attribute)):
@@ -83,9 +85,9 @@ class LaunchSubjects(CallSubjects):
                     continue
                 if argument is None and isinstance(node, ast.Name) and node.id in self._use.parameters:
                     argument = self.call.argument(node.id)
-                if argument is not None and all(argument is not a for a in found):
-                    found.append(argument)
-        return found
+                if argument is not None and all(argument is not a for a in arguments):
+                    arguments.append(argument)
+        return arguments
 
     def put_on_chip(self, argument: InferredArgument) -> str | None:
         """Pass a tensor as a tile in SBUF, which has at most 128 partitions."""
@@ -102,8 +104,8 @@ class LaunchSubjects(CallSubjects):
         for site in failure_sites(error) if isinstance(error, _FAULTS) else ():
             for pattern, mend in _TABLE:
                 matched = re.search(pattern, str(error))
-                if matched is not None and (made := mend(matched, _Place(site, self))):
-                    return made
+                if matched is not None and (change := mend(matched, _Place(site, self))):
+                    return change
         return None
 
 
@@ -116,17 +118,17 @@ class _Place:
         self._line = f"line {site.statement.lineno}"
         self._why = f"size from {self._line}"
 
-    def resize(self, current: int, wanted: int) -> str | None:
-        """Make what has the size ``current`` here have ``wanted``: a size of the call, or what it is computed from."""
-        made = self.subjects.resize(current, wanted, self._why)
-        if made is not None:
-            return made
+    def resize(self, current: int, target: int) -> str | None:
+        """Make what has the size ``current`` here have ``target``: a size of the call, or what it is computed from."""
+        change = self.subjects.resize(current, target, self._why)
+        if change is not None:
+            return change
         for node in self._numbers(current):
-            if made := self._solver.set_number(node, current, wanted):
-                return made
+            if change := self._solver.set_number(node, current, target):
+                return change
         return None
 
-    def widen(self, size: int, wanted: int) -> str | None:
+    def widen(self, size: int, target: int) -> str | None:
         """Give the one dimension of an argument that the statement indexes and that has ``size`` another one."""
         for node in self._site.expressions():
             argument = (
@@ -136,7 +138,7 @@ class _Place:
             )
             shape = [] if argument is None else self.subjects.call.shape(argument)
             if argument is not None and shape.count(size) == 1:
-                return self.subjects.resize_dimension(argument, shape.index(size), wanted, self._why)
+                return self.subjects.resize_dimension(argument, shape.index(size), target, self._why)
         return None
 
     def spread(self, size: int, last: int) -> str | None:
@@ -163,13 +165,13 @@ class _Place:
             return self.subjects.set_dims(argument, goal, f"shape from {self._line}", plain=True)
         return None
 
-    def index(self, rank: int, wanted: int) -> str | None:
+    def index(self, rank: int, target: int) -> str | None:
         """Give an argument of so many dimensions that the statement indexes as many as it has indices for."""
         for node in self._site.expressions():
             value = self._value(node.value) if isinstance(node, ast.Subscript) else None
             argument = self.subjects.argument_of(value)
             if argument is not None and len(argument.dims) == rank:
-                return self.subjects.set_rank(argument, wanted, f"rank from {self._line}")
+                return self.subjects.set_rank(argument, target, f"rank from {self._line}")
         return None
 
     def reshape(self, elements: int, shape: Sequence[int]) -> str | None:
@@ -184,15 +186,15 @@ class _Place:
         """Make two sizes the same, preferably that of the machine, 128 or 512, where one of them is."""
         pairs = [(a, b), (b, a)]
         pairs.sort(key=lambda pair: pair[1] not in (128, 512))
-        return next((made for pair in pairs if (made := self.resize(*pair))), None)
+        return next((change for pair in pairs if (change := self.resize(*pair))), None)
 
     def fill(self, shape: Sequence[int]) -> str | None:
         """Make a size that came out as 0 be 1, and a negative one of ``shape`` positive, by what it is computed from,
         here or earlier in the function."""
         for size in (n for n in shape if n < 0):
             for node in self._numbers(size):
-                if made := self._solver.set_number(node, size, _SIZE):
-                    return made
+                if change := self._solver.set_number(node, size, _SIZE):
+                    return change
         quotients = (
             assigned
             for name, value in self._site.frame.f_locals.items()
@@ -201,8 +203,8 @@ class _Place:
             if isinstance(assigned, ast.BinOp) and isinstance(assigned.op, ast.FloorDiv)
         )
         for node in (*self._numbers(0), *quotients):
-            if made := self._solver.set_number(node, 0, 1):
-                return made
+            if change := self._solver.set_number(node, 0, 1):
+                return change
         return None
 
     def number_operand(self) -> str | None:
@@ -239,8 +241,8 @@ class _Place:
         ]
         for node in nodes:
             argument = self.subjects.argument_of(self._value(node))
-            if argument is not None and (made := self.subjects.put_on_chip(argument)):
-                return made
+            if argument is not None and (change := self.subjects.put_on_chip(argument)):
+                return change
         return None
 
     def set_types(self, old: str, new: str) -> str | None:
@@ -254,8 +256,8 @@ class _Place:
         """Halve the largest size that the statement's tensors have."""
         sizes = [n for node in self._site.expressions() for n in self._shape(node)]
         for size in sorted({n for n in sizes if n > 64}, reverse=True):
-            if made := self.resize(size, size // 2):
-                return made
+            if change := self.resize(size, size // 2):
+                return change
         return None
 
     def _value(self, node: ast.expr) -> Any:
@@ -270,19 +272,19 @@ class _Place:
             return value.shape
         return (value,) if type(value) is int else ()
 
-    def _numbers(self, wanted: int) -> Iterator[ast.expr]:
-        """Yield the expressions of the statement that are ``wanted``, also inside a shape that a name stands for."""
+    def _numbers(self, target: int) -> Iterator[ast.expr]:
+        """Yield the expressions of the statement that are ``target``, also inside a shape that a name stands for."""
         for node in self._site.expressions():
             value = self._value(node)
-            if type(value) is int and value == wanted and not isinstance(node, ast.Constant):
+            if type(value) is int and value == target and not isinstance(node, ast.Constant):
                 yield node
-            elif isinstance(value, tuple) and wanted in value and isinstance(node, ast.Name):
+            elif isinstance(value, tuple) and target in value and isinstance(node, ast.Name):
                 yield from (
                     part
                     for assigned in self._solver.assigned(node.id)
                     if isinstance(assigned, ast.Tuple) and len(assigned.elts) == len(value)
                     for part, number in zip(assigned.elts, value, strict=True)
-                    if number == wanted
+                    if number == target
                 )
 
 
@@ -331,8 +333,8 @@ def _shapes(matched: re.Match[str], place: _Place) -> str | None:
         for other in shapes:
             if len(one) == len(other):
                 for a, b in zip(one, other, strict=True):
-                    if a != b and (made := place.either(a, b)):
-                        return made
+                    if a != b and (change := place.either(a, b)):
+                        return change
     return None
 
 

@@ -75,20 +75,20 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
 
         return with_unlaunched(context, params, run.perform(), infer_nki, profile_apart)
     stopped: StepFailedError | None = None
-    made: list[KernelMeasurement] = []
+    measurements: list[KernelMeasurement] = []
     try:
-        made = run.perform()
+        measurements = run.perform()
     except StepFailedError as failed:
         stopped = failed
     if stopped is None and (run.reached_a_kernel or real_packages()):
-        return made
+        return measurements
     inferred = replace(params, problem=instead_of_own_run(context, params.problem))
     try:
         return _ProfileRun(context, inferred, machine).perform()
     except StepFailedError:
         if stopped is not None:
             raise stopped from None
-        return made
+        return measurements
 
 
 class _ProfileRun:
@@ -113,9 +113,9 @@ class _ProfileRun:
         sdk = real_packages()
         with emulated(limits=self.hardware.limits, sdk=False):
             if params.problem is not None and layout_of(params.problem).inferred:
-                wanted = InferParams(params.kernels, params.target, INFER_CPU_SECONDS)
-                found = infer_nki(self.context, wanted)
-                self.context, self.params = with_inferred(self.context, params, found)
+                infer_params = InferParams(params.kernels, params.target, INFER_CPU_SECONDS)
+                inference = infer_nki(self.context, infer_params)
+                self.context, self.params = with_inferred(self.context, params, inference)
             self.load()
             if params.input_specs:
                 self.trace(stand_ins(params.input_specs))
@@ -204,7 +204,7 @@ class _ProfileRun:
         launches something else than without, the cost is of a run with them too."""
         if self.fault is not None:
             return
-        kept = (
+        originals = (
             inputs
             if self.params.problem is None or is_unreferenced(self.params.problem)
             else copy_inputs(inputs)
@@ -233,7 +233,7 @@ class _ProfileRun:
             self.traced = emulation
         self._collect(emulation)
         with problem_errors(self.context, "reference"):
-            self.correctness = check_outputs(self.problem, kept, outputs, inputs)
+            self.correctness = check_outputs(self.problem, originals, outputs, inputs)
         self.stage = "checked"
 
     def _stop(self, fault: KernelFaultError, emulation: Emulation) -> None:
@@ -322,12 +322,12 @@ class _ProfileRun:
                 self.stage,
                 self.toolchain,
             )
-            shown = (
+            visible = (
                 timeline(answer.schedule)
                 if self.params.options.timeline and self.stage == "checked"
                 else None
             )
-            return self._with_what_ran(kernel, replace(measured, timeline=shown))
+            return self._with_what_ran(kernel, replace(measured, timeline=visible))
         has_no_room = faulty and self.fault is not None and self.fault.code == "capacity"
         launchable = Launchability("no", Known.EXECUTED) if has_no_room else Launchability()
         if not faulty:
@@ -345,8 +345,8 @@ class _ProfileRun:
 
     def _is_by_arguments(self, fault: KernelFaultError) -> bool:
         """Tell that inferred arguments may be at fault."""
-        told = is_by_values(fault.code) or (fault.code == "unsupported" and is_of_type(fault))
-        return self.inferred and told and not self._own_fault_line
+        is_uncertain = is_by_values(fault.code) or (fault.code == "unsupported" and is_of_type(fault))
+        return self.inferred and is_uncertain and not self._own_fault_line
 
     @property
     def _own_fault_line(self) -> int:

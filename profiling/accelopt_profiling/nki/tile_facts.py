@@ -141,20 +141,20 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
     text = context.source.files[context.source.kernel]
     recorder = _ExpressionRecorder()
     tree = recorder.visit(ast.parse(text))
-    seen: dict[int, ExpressionFact] = {}
+    facts: dict[int, ExpressionFact] = {}
     current_path: list[KernelPath] = []
 
     def hook(number: int, value: Any) -> Any:
         if running_machine() is None:
             return value  # host code stays as it is
-        known = seen.get(number)
+        earlier = facts.get(number)
         profiled = current_path == [KernelPath()]
-        if known is None or (profiled and len(known.shapes) < 8):
+        if earlier is None or (profiled and len(earlier.shapes) < 8):
             fact = _fact(recorder.places[number], value)
-            if known is None:
-                seen[number] = fact
-            elif fact.shapes and fact.shapes[0] not in known.shapes:
-                known.shapes.append(fact.shapes[0])
+            if earlier is None:
+                facts[number] = fact
+            elif fact.shapes and fact.shapes[0] not in earlier.shapes:
+                earlier.shapes.append(fact.shapes[0])
         return value
 
     trips: dict[int, set[int]] = {}
@@ -168,7 +168,7 @@ def tile_facts(context: StepContext, params: FactsParams) -> TileFacts:
     if reason:  # host code wants values
         reason = _run(context, params, "full", current_path)
     loops = [LoopTrips(line, sorted(counts)) for line, counts in sorted(trips.items())]
-    return TileFacts(list(seen.values()), reason, loops)
+    return TileFacts(list(facts.values()), reason, loops)
 
 
 def _counted(values: Iterable[Any], counts: set[int]) -> Iterator[Any]:

@@ -139,7 +139,7 @@ def _plain(step: ComputeStep) -> bool:
 def _needed(steps: list[ComputeStep]) -> list[ComputeStep]:
     """Return the steps without moves to on-chip blocks that nothing reads afterwards."""
     read: set[Block] = set()
-    kept: list[ComputeStep] = []
+    rest: list[ComputeStep] = []
     for step in reversed(steps):
         target = step.target
         if (
@@ -150,14 +150,14 @@ def _needed(steps: list[ComputeStep]) -> list[ComputeStep]:
             and target.block.info.memory is not MemorySpace.HBM
         ):
             continue
-        kept.append(step)
+        rest.append(step)
         for item in step.inputs:
             if type(item) is View:
                 read.add(item.block)
         if step.adds and target is not None:
             read.add(target.block)
-    kept.reverse()
-    return kept
+    rest.reverse()
+    return rest
 
 
 def _box(view: View) -> Box:

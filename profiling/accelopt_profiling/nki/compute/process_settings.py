@@ -40,9 +40,9 @@ def _thread_setter() -> Callable[[int], object] | None:
 @lru_cache(maxsize=1)
 def _default_threads() -> int:
     """Return the number of threads that NumPy would use."""
-    wanted = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
+    setting = os.environ.get("OPENBLAS_NUM_THREADS") or os.environ.get("OMP_NUM_THREADS") or ""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(int(wanted), available) if wanted.isdigit() and int(wanted) else available
+    return min(int(setting), available) if setting.isdigit() and int(setting) else available
 
 
 @contextmanager

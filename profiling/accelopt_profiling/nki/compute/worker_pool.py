@@ -52,13 +52,13 @@ class StepOrder:
         self.touched: list[tuple[Block, ...]] = []
         self.left: dict[Block, int] = {}
         uses: dict[Block, _Uses] = {}
-        kept = {id(step): number for number, step in enumerate(steps) if step.keep}
+        numbers = {id(step): number for number, step in enumerate(steps) if step.keep}
         for number, step in enumerate(steps):
             before: set[int] = set()
             target = step.target
             blocks = [item.block for item in step.inputs if type(item) is View]
             before.update(
-                kept[id(item)] for item in step.inputs if type(item) is ComputeStep and id(item) in kept
+                numbers[id(item)] for item in step.inputs if type(item) is ComputeStep and id(item) in numbers
             )
             for block in blocks:
                 self._reads(uses.setdefault(block, _Uses()), block, number, before)

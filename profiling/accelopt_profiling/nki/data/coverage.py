@@ -76,8 +76,8 @@ class WriteCoverage:
     def _use_bitmap(self) -> npt.NDArray[np.bool_]:
         if self._bitmap is None:
             self._bitmap = np.zeros(self._shape, dtype=bool)
-            for kept in self._boxes:
-                self._bitmap[_slices(kept)] = True
+            for box in self._boxes:
+                self._bitmap[_slices(box)] = True
             self._boxes = []
         return self._bitmap
 

@@ -85,19 +85,19 @@ class Affine:
             else:
                 if len(opened) - opened.count((1, 0)) == 1:
                     return Affine(self.offset, tuple(opened), self.slopes)
-        given = sum(1 for e in entries if e is not None and e is not Ellipsis)
+        entry_count = sum(1 for e in entries if e is not None and e is not Ellipsis)
         offset, dims, axis = self.offset, [], 0
         for entry in entries:
             if entry is None:
                 dims.append((1, 0))
             elif entry is Ellipsis:
-                missing = len(self.dims) - given
+                missing = len(self.dims) - entry_count
                 dims.extend(self.dims[axis : axis + missing])
                 axis += missing
             else:
                 if axis >= len(self.dims):
                     raise IndexError(
-                        f"an index of {len(self.dims)} dimensions was indexed with {given} entries"
+                        f"an index of {len(self.dims)} dimensions was indexed with {entry_count} entries"
                     )
                 num, step = self.dims[axis]
                 axis += 1

@@ -31,21 +31,21 @@ class IterationRemap:
         """By how much a number has grown since the recorded iteration, and its slopes in other loops."""
         if len(slopes) == 1 and slopes[0][0] is self._loop:
             return slopes[0][1] * self._ahead, ()
-        growth, left = 0, []
+        growth, rest = 0, []
         for slope in slopes:
             if slope[0] is self._loop:
                 growth = slope[1] * self._ahead
             else:
-                left.append(slope)
-        return growth, tuple(left)
+                rest.append(slope)
+        return growth, tuple(rest)
 
     def look_up(self, event: TileLookup) -> None:
         """Repeat a look-up in a table of blocks."""
         position, slopes = [], []
         for number, growing in zip(event.position, event.slopes, strict=True):
-            growth, left = self._grow(growing) if growing else (0, ())
+            growth, rest = self._grow(growing) if growing else (0, ())
             position.append(number + growth)
-            slopes.append(left)
+            slopes.append(rest)
         table = self.tables.get(event.table, event.table)
         self._lookups[event] = self._recorder.look_up(table, tuple(position), tuple(slopes), event.line)
 
@@ -54,15 +54,15 @@ class IterationRemap:
         if offset is None:
             block = self.blocks.get(view.block.info)
             return view if block is None else View(block, view.offset, view.dims, view.positions)
-        growth, left = self._grow(offset.slopes) if offset.slopes else (0, ())
+        growth, rest = self._grow(offset.slopes) if offset.slopes else (0, ())
         lookup = offset.lookup
         if lookup is None:
             block = self.blocks.get(view.block.info, view.block)
         else:
             lookup = self._lookups.get(lookup, lookup)
             block = lookup.block
-        kept = AffineOffset(left, lookup) if self._nested and (left or lookup is not None) else None
-        return View(block, view.offset + growth, view.dims, view.positions, kept)
+        affine = AffineOffset(rest, lookup) if self._nested and (rest or lookup is not None) else None
+        return View(block, view.offset + growth, view.dims, view.positions, affine)
 
     def _region_of(self, view: View) -> Region:
         view = self._view(view)

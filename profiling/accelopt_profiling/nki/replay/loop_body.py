@@ -110,18 +110,18 @@ def loops_of(text: str) -> ReadFile:
     for node in ast.walk(tree):
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             read_on.setdefault(node.id, []).append(node.lineno)
-    seen: set[int] = set()
+    lines: set[int] = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.For) and isinstance(node.iter, ast.Call):
             line, inside = node.iter.lineno, range(node.lineno, (node.end_lineno or node.lineno) + 1)
             reader = _Reader()
-            if line in seen:
+            if line in lines:
                 loops.pop(line, None)  # two on one line cannot be told apart
             elif reader.loop(node) and all(
                 at in inside for name in reader.left_behind for at in read_on.get(name, ())
             ):
                 loops[line] = node, reader.body
-            seen.add(line)
+            lines.add(line)
     return ReadFile(tree, loops)
 
 
@@ -145,93 +145,100 @@ class _Reader:
                 self.bound.add(node.id)
         return self._for(loop, set())
 
-    def _for(self, loop: ast.For, given: set[str]) -> bool:
+    def _for(self, loop: ast.For, bound_names: set[str]) -> bool:
         if loop.orelse or not isinstance(loop.target, ast.Name):
             return False
-        return self._block(loop.body, {*given, loop.target.id})
+        return self._block(loop.body, {*bound_names, loop.target.id})
 
-    def _block(self, statements: list[ast.stmt], given: set[str]) -> bool:
-        """True if statements can be replayed where the names ``given`` are bound in the iteration; adds to them."""
-        return all(self._statement(statement, given) for statement in statements)
+    def _block(self, statements: list[ast.stmt], bound_names: set[str]) -> bool:
+        """True if statements can be replayed where ``bound_names`` are bound in the iteration; adds to them."""
+        return all(self._statement(statement, bound_names) for statement in statements)
 
-    def _statement(self, node: ast.stmt, given: set[str]) -> bool:
+    def _statement(self, node: ast.stmt, bound_names: set[str]) -> bool:
         if isinstance(node, (ast.For, ast.If)):
             self._depth += 1
             try:
-                return self._nested(node, given)
+                return self._nested(node, bound_names)
             finally:
                 self._depth -= 1
         if isinstance(node, ast.AugAssign):
-            return self._reads(node.value, given) and self._augmented(node, given)
+            return self._reads(node.value, bound_names) and self._augmented(node, bound_names)
         if isinstance(node, (ast.Assign, ast.AnnAssign)):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            if node.value is None or not self._reads(node.value, given):
+            if node.value is None or not self._reads(node.value, bound_names):
                 return False
-            return all(self._binds(target, node.value, given) for target in targets)
-        return all(self._reads(part, given) for part in ast.iter_child_nodes(node))
+            return all(self._binds(target, node.value, bound_names) for target in targets)
+        return all(self._reads(part, bound_names) for part in ast.iter_child_nodes(node))
 
-    def _nested(self, node: ast.For | ast.If, given: set[str]) -> bool:
+    def _nested(self, node: ast.For | ast.If, bound_names: set[str]) -> bool:
         if isinstance(node, ast.For):
-            return self._reads(node.iter, given) and self._for(node, set(given))
-        then, other = set(given), set(given)
+            return self._reads(node.iter, bound_names) and self._for(node, set(bound_names))
+        then, other = set(bound_names), set(bound_names)
         if not (
-            self._reads(node.test, given) and self._block(node.body, then) and self._block(node.orelse, other)
+            self._reads(node.test, bound_names)
+            and self._block(node.body, then)
+            and self._block(node.orelse, other)
         ):
             return False
-        given |= then & other
+        bound_names |= then & other
         return True
 
-    def _augmented(self, node: ast.AugAssign, given: set[str]) -> bool:
+    def _augmented(self, node: ast.AugAssign, bound_names: set[str]) -> bool:
         """``x += y`` leaves a tile where it is; anything else binds a name anew."""
         if isinstance(node.target, ast.Subscript):
-            return self._written(node.target, given)
+            return self._written(node.target, bound_names)
         if not isinstance(node.target, ast.Name):
             return False
         if node.target.id in self.bound:
-            return node.target.id in given
+            return node.target.id in bound_names
         self.body.tiles.add(node.target.id)
         return True
 
-    def _binds(self, target: ast.expr, value: ast.expr, given: set[str]) -> bool:
+    def _binds(self, target: ast.expr, value: ast.expr, bound_names: set[str]) -> bool:
         if isinstance(target, ast.Name):
-            given.add(target.id)
+            bound_names.add(target.id)
             fresh = isinstance(value, ast.Call)
             if self._depth and not (isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute)):
                 self.left_behind.add(target.id)
             self.results[target.id] = self.results.get(target.id, True) and fresh
             return True
         if isinstance(target, ast.Tuple):
-            return all(self._binds(part, target, given) for part in target.elts)
-        return isinstance(target, ast.Subscript) and self._written(target, given)
+            return all(self._binds(part, target, bound_names) for part in target.elts)
+        return isinstance(target, ast.Subscript) and self._written(target, bound_names)
 
-    def _written(self, target: ast.Subscript, given: set[str]) -> bool:
+    def _written(self, target: ast.Subscript, bound_names: set[str]) -> bool:
         """True if the target of an assignment is a tile."""
         node: ast.expr = target
         while isinstance(node, ast.Subscript):
-            if not self._reads(node.slice, given):
+            if not self._reads(node.slice, bound_names):
                 return False
             node = node.value
-        return self._is_tile(node, given)
+        return self._is_tile(node, bound_names)
 
-    def _is_tile(self, node: ast.expr, given: set[str]) -> bool:
+    def _is_tile(self, node: ast.expr, bound_names: set[str]) -> bool:
         """True if an expression is a tile: from before the loop, or the result of a call in the iteration."""
         while isinstance(node, ast.Subscript):
             node = node.value
         if not isinstance(node, ast.Name):
             return isinstance(node, ast.Call)
         if node.id in self.bound:
-            return node.id in given and self.results.get(node.id, False)
+            return node.id in bound_names and self.results.get(node.id, False)
         self.body.tiles.add(node.id)
         return True
 
-    def _reads(self, node: ast.AST, given: set[str]) -> bool:
+    def _reads(self, node: ast.AST, bound_names: set[str]) -> bool:
         """True if an expression reads nothing that another iteration bound, and calls nothing that keeps state."""
         called: set[int] = set()  # names of functions
         for part in ast.walk(node):
             if isinstance(part, ast.Call):
                 path, root = _path(part.func)
                 outside = isinstance(root, ast.Name) and root.id not in self.bound
-                if len(path) == 1 and path[0] in _METHODS and not outside and self._is_tile(root, given):
+                if (
+                    len(path) == 1
+                    and path[0] in _METHODS
+                    and not outside
+                    and self._is_tile(root, bound_names)
+                ):
                     continue
                 if not isinstance(root, ast.Name) or root.id in self.bound:
                     return False
@@ -240,7 +247,7 @@ class _Reader:
             elif isinstance(part, ast.Name) and id(part) not in called:
                 if part.id not in self.bound:
                     self.body.names.add(part.id)
-                elif part.id not in given:
+                elif part.id not in bound_names:
                     return False
         return True
 

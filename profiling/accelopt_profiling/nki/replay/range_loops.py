@@ -54,22 +54,22 @@ def _counters(numbers: Any) -> Any:
 
 def _reached(function: Any) -> Iterator[FunctionType]:
     """Yield a function and those that its code names, and theirs: functions of Python files, and methods of classes."""
-    found: list[Any] = [function]
-    seen = {id(function)}
+    functions: list[Any] = [function]
+    ids = {id(function)}
     for at in range(_MOST):
-        if at == len(found):
+        if at == len(functions):
             return
-        value = inspect.unwrap(found[at]) if callable(found[at]) else found[at]
-        named: Iterable[Any] = ()
+        value = inspect.unwrap(functions[at]) if callable(functions[at]) else functions[at]
+        members: Iterable[Any] = ()
         if isinstance(value, FunctionType):
             yield value
-            named = _named_by(value)
+            members = _named_by(value)
         elif isinstance(value, type):
-            named = [getattr(member, "__func__", member) for member in vars(value).values()]
-        for other in named:
-            if id(other) not in seen and _is_kernel_code(other):
-                seen.add(id(other))
-                found.append(other)
+            members = [getattr(member, "__func__", member) for member in vars(value).values()]
+        for other in members:
+            if id(other) not in ids and _is_kernel_code(other):
+                ids.add(id(other))
+                functions.append(other)
 
 
 def _named_by(function: FunctionType) -> Iterator[Any]:

@@ -81,8 +81,8 @@ def _broadcast(
 
 def _is_broadcast(writers: Sequence[ScheduledStep]) -> bool:
     """Return whether a tile that ``writers`` wrote is a row that TensorE broadcast."""
-    made = writers[0].instruction if len(writers) == 1 else None
-    return made is not None and made.onezero and not made.transpose
+    writer = writers[0].instruction if len(writers) == 1 else None
+    return writer is not None and writer.onezero and not writer.transpose
 
 
 def _most_at_once(changes: list[tuple[int, int]]) -> int:
@@ -199,15 +199,15 @@ class _Sharing:
         }
         limits = {"load": room, "row": room, "tensor_tensor": _KEPT_RESULTS}
         spans: dict[BlockInfo, list[int]] = {}
-        kept = {self.instead[p]: p for p in kinds}
+        originals = {self.instead[p]: p for p in kinds}
         for number, step in enumerate(self.steps):
             for block, _ in (*step.reads, *step.writes):
                 block = self.instead.get(block, block)
-                if block in kept:
+                if block in originals:
                     spans.setdefault(block, [number, number])[1] = number
         changes: dict[tuple[int, str, str], list[tuple[int, int]]] = defaultdict(list)
         for block, (low, high) in spans.items():
-            kind = kinds[kept[block]]
+            kind = kinds[originals[block]]
             size = 1 if kind == "tensor_tensor" else block.free_bytes
             changes[block.line, block.name, kind] += [(low, size), (high + 1, -size)]
         too_many = {where for where, steps in changes.items() if _most_at_once(steps) > limits[where[2]]}
@@ -223,7 +223,7 @@ class _Sharing:
 
     def apply(self) -> tuple[list[ScheduledStep], dict[int, int]]:
         instead = self.instead
-        left: list[ScheduledStep] = []
+        rest: list[ScheduledStep] = []
         dropped: dict[int, int] = defaultdict(int)
         if not instead:
             return self.steps, dropped
@@ -244,6 +244,6 @@ class _Sharing:
             if any(p in instead for p, _ in step.reads):
                 step.reads = [(instead.get(p, p), box) for p, box in step.reads]
             needed.update(p for p, _ in step.reads)
-            left.append(step)
-        left.reverse()
-        return left, dropped
+            rest.append(step)
+        rest.reverse()
+        return rest, dropped

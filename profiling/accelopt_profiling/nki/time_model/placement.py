@@ -123,7 +123,7 @@ def _side_by_side(parts: Sequence[Residency]) -> Residency:
     result = Residency(banks=parts[0].banks)
     steps = sorted(
         ((step.number, core, at) for core, part in enumerate(parts) for at, step in enumerate(part.order)),
-        key=lambda found: found[0],
+        key=lambda entry: entry[0],
     )
     places = {(core, at): place for place, (_, core, at) in enumerate(steps)}
     for core, part in enumerate(parts):
@@ -199,13 +199,13 @@ class _Placing:
             return False
         profiles = {k: self._profile(t) for k, t in self.allocations.items() if k[0] is MemorySpace.SBUF}
         total = np.sum(list(profiles.values()), axis=0)
-        left = dict.fromkeys(profiles)  # in program order: of several that are largest the first leaves
-        while total.max() > self.room - self.compiler.reserve_bytes and left:
+        candidates = dict.fromkeys(profiles)  # in program order: of several that are largest the first leaves
+        while total.max() > self.room - self.compiler.reserve_bytes and candidates:
             at = int(total.argmax())
-            largest = max(left, key=lambda k: int(profiles[k][at]))
+            largest = max(candidates, key=lambda k: int(profiles[k][at]))
             if not profiles[largest][at]:
                 break
-            del left[largest]
+            del candidates[largest]
             tiles = self.allocations[largest]
             streamed = self.compiler.streams_loads and all(t.loaded and t.writes == 1 for t in tiles)
             for tile in tiles:
@@ -216,22 +216,22 @@ class _Placing:
     def rotate(self, spare: int) -> None:
         """Let the tiles of an allocation that stays take turns in as many buffers as the compiler gives it: those that
         it needs, and more out of ``spare`` bytes."""
-        wanted = []
+        requests = []
         for allocation, tiles in self.allocations.items():
             if allocation[0] is MemorySpace.SBUF and not tiles[0].leaves:
                 at_once = _most_alive(tiles)
                 if len(tiles) > at_once:
-                    wanted.append((at_once * allocation[3], at_once, tiles))
-        wanted.sort(key=lambda w: w[0])
-        more = [0] * len(wanted)
+                    requests.append((at_once * allocation[3], at_once, tiles))
+        requests.sort(key=lambda w: w[0])
+        more = [0] * len(requests)
         for number in range(1, ceil(self.compiler.buffers)):  # a second buffer for all before a third for one
-            for n, (_, at_once, tiles) in enumerate(wanted):
+            for n, (_, at_once, tiles) in enumerate(requests):
                 size = max(1, tiles[0].bytes)
                 share = min(1.0, self.compiler.buffers - number)
                 added = min(int(at_once * share), spare // size)
                 spare -= added * size
                 more[n] += added
-        for (_, at_once, tiles), extra in zip(wanted, more, strict=True):
+        for (_, at_once, tiles), extra in zip(requests, more, strict=True):
             tiles.sort(key=lambda t: t.uses[0])
             for earlier, later in zip(tiles, tiles[at_once + extra :], strict=False):
                 self.result.predecessor[later.info] = earlier.info
@@ -329,20 +329,20 @@ class _Spilling:
         self.free.append((tile.bytes, tile.last))
 
     def _admit(self, tile: _Tile, touched: list[_Tile], number: int, step: ScheduledStep) -> None:
-        kept = []
+        entries = []
         while self.used + tile.bytes > self.capacity and self.leaving:
             entry = heapq.heappop(self.leaving)
             other = entry[2]
             if not other.resident or -entry[0] != other.next_use():
                 continue  # an outdated entry
             if any(other is t for t in touched):
-                kept.append(entry)
+                entries.append(entry)
                 continue
             if not other.backed:
                 other.backed = other.saved = True
                 self._move(self.kinds.transfer(SPILL, other.info, step), other)
             self._leave(other)
-        for entry in kept:
+        for entry in entries:
             heapq.heappush(self.leaving, entry)
         tile.resident = True
         self.used += tile.bytes

@@ -165,14 +165,14 @@ class _Lane:
         if gaps:
             while gaps and gaps[0][2] < position - lookahead:
                 del gaps[0]
-            for at, (low, high, made, behind) in enumerate(gaps):
+            for at, (low, high, maker, behind) in enumerate(gaps):
                 start = low if low > ready else ready
                 if start + ns <= high:
                     del gaps[at]
                     if high - start - ns > 1.0:
-                        gaps.insert(at, (start + ns, high, made, position))
+                        gaps.insert(at, (start + ns, high, maker, position))
                     if start - low > 1.0:
-                        gaps.insert(at, (low, start, made, behind))
+                        gaps.insert(at, (low, start, maker, behind))
                     return start, behind if low > ready else -1
         before = self.last
         start, waited = (self.end, before) if self.end > ready else (ready, -1)
@@ -187,7 +187,7 @@ class _Lane:
         self.end += ns
         self.last += steps
         self.gaps = [
-            (low + ns, high + ns, made + steps, behind + steps) for low, high, made, behind in self.gaps
+            (low + ns, high + ns, maker + steps, behind + steps) for low, high, maker, behind in self.gaps
         ]
 
 
@@ -236,10 +236,10 @@ class _Scheduler:
             at += 1
             ends.append(self._ends())
             for period in _PERIODS:
-                left = (loop.count - at) // period
-                if left and (advance := self._advance(ends, period)) is not None:
-                    self._skip(size * period, left, advance)
-                    at += left * period
+                repeats = (loop.count - at) // period
+                if repeats and (advance := self._advance(ends, period)) is not None:
+                    self._skip(size * period, repeats, advance)
+                    at += repeats * period
                     ends = [self._ends()]
                     break
         for name in used_before:
@@ -266,13 +266,13 @@ class _Scheduler:
 
     def _skip(self, size: int, times: int, advance: float) -> None:
         """Append ``times`` copies of the last ``size`` steps, each ``advance`` ns later than the one before."""
-        start, end, seen = self.start[-size:], self.end[-size:], self.seen[-size:]
+        start, end, visible = self.start[-size:], self.end[-size:], self.seen[-size:]
         cause, why = self.cause[-size:], self.why[-size:]
         for n in range(1, times + 1):
             later, further = n * advance, n * size
             self.start += [t + later for t in start]
             self.end += [t + later for t in end]
-            self.seen += [t + later for t in seen]
+            self.seen += [t + later for t in visible]
             self.cause += [c + further if c >= 0 else c for c in cause]
             self.why += why
         if self.barrier >= len(self.seen) - size * (times + 1):
@@ -306,14 +306,14 @@ class _Scheduler:
 
     def _ready(self, step: ScheduledStep, position: int) -> tuple[float, int, int]:
         """When the operands and the room are there, and which step that depends on."""
-        seen = self._seen_by(step)
+        visible_at = self._seen_by(step)
         ready, cause, why = self.barrier_over, self.barrier, NOTHING if self.barrier < 0 else OPERAND
         if step.opcode == BARRIER:
             mine = [n for n in range(position) if self.steps[n].core == step.core]
             last = max(mine, key=self.seen.__getitem__, default=-1)
             return (self.seen[last], last, OPERAND) if mine else (ready, cause, why)
         if step.after >= 0:
-            ready, cause, why = seen(step.after), step.after, ROOM
+            ready, cause, why = visible_at(step.after), step.after, ROOM
         for where, box in step.reads:
             if where not in self.written:
                 continue
@@ -322,8 +322,8 @@ class _Scheduler:
             while at >= 0:
                 writer, region = positions[at], boxes[at]
                 if _overlap(region, box):
-                    if seen(writer) > ready:
-                        ready, cause, why = seen(writer), writer, OPERAND
+                    if visible_at(writer) > ready:
+                        ready, cause, why = visible_at(writer), writer, OPERAND
                     if _inside(box, region):
                         break
                 at -= 1
@@ -337,16 +337,16 @@ class _Scheduler:
                 earlier = self.predecessor.get(where)
                 if earlier is not None:
                     for user in self._last_users(earlier, position):
-                        if seen(user) > ready:
-                            ready, cause, why = seen(user), user, ROOM
+                        if visible_at(user) > ready:
+                            ready, cause, why = visible_at(user), user, ROOM
             while at >= 0:
                 writer, region = positions[at], boxes[at]
                 if _overlap(region, box):
                     follows = step.accumulate and self.steps[writer].engine == TENSOR
                     if (
-                        not follows and seen(writer) > ready
+                        not follows and visible_at(writer) > ready
                     ):  # products that add up in PSUM follow without waiting
-                        ready, cause, why = seen(writer), writer, ROOM
+                        ready, cause, why = visible_at(writer), writer, ROOM
                     if _inside(box, region):
                         covered = writer
                         break
@@ -356,8 +356,8 @@ class _Scheduler:
                 at = bisect_left(positions, position) - 1
                 while at >= 0 and positions[at] > covered:
                     reader = positions[at]
-                    if seen(reader) > ready and _overlap(boxes[at], box):
-                        ready, cause, why = seen(reader), reader, ROOM
+                    if visible_at(reader) > ready and _overlap(boxes[at], box):
+                        ready, cause, why = visible_at(reader), reader, ROOM
                     at -= 1
         return ready, cause, why
 

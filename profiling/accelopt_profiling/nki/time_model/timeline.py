@@ -28,10 +28,10 @@ def timeline(plan: Schedule) -> Timeline:
     names: dict[str, int] = {}
     order = plan.residency.order
     by_start = sorted(range(len(order)), key=plan.start.__getitem__)
-    shown = {at: n for n, at in enumerate(by_start[:MOST_SPANS])}
+    numbers = {at: n for n, at in enumerate(by_start[:MOST_SPANS])}
     spans = Spans()
     free = [0.0] * len(lanes)
-    for at in shown:
+    for at in numbers:
         step = order[at]
         if step.opcode == BARRIER:
             continue
@@ -44,11 +44,11 @@ def timeline(plan: Schedule) -> Timeline:
         spans.line.append(step.line)
         spans.start_us.append(round(start / 1000, 4))
         spans.us.append(round((end - start) / 1000, 4))
-        spans.cause.append(shown.get(plan.cause[at], -1))
+        spans.cause.append(numbers.get(plan.cause[at], -1))
         spans.why.append(_WHY.get(plan.why[at], ""))
     us = plan.total / 1000
     busy = [_shares(plan, lane) for lane in lanes]
-    last = us if len(shown) == len(order) else max(spans.start_us, default=0.0)
+    last = us if len(numbers) == len(order) else max(spans.start_us, default=0.0)
     return Timeline(us, list(lanes), list(names), busy, spans, last)
 
 

@@ -79,7 +79,7 @@ class _Product:
 
     @property
     def covers(self) -> frozenset[frozenset[tuple[_Source, tuple[int, int]]]]:
-        return frozenset(frozenset(made.items()) for made in self.operands)
+        return frozenset(frozenset(operand.items()) for operand in self.operands)
 
 
 class Products(NamedTuple):
@@ -98,11 +98,11 @@ class Products(NamedTuple):
 
 def needed_products(instructions: Iterable[TracedInstruction]) -> Products:
     """Count the products that the result of ``instructions`` needs."""
-    made: dict[BlockInfo, _Made] = {}
+    sources: dict[BlockInfo, _Made] = {}
     products: dict[tuple[int, frozenset[_Source], frozenset[_Source]], _Product] = {}
     wide: set[_Source] = set()
     for i in instructions:
-        operands = [_made_of(i, block, made, wide) for block, _ in i.reads]
+        operands = [_made_of(i, block, sources, wide) for block, _ in i.reads]
         result: _Made = {}
         if len(operands) == 1:
             result = operands[0]
@@ -121,9 +121,9 @@ def needed_products(instructions: Iterable[TracedInstruction]) -> Products:
                 _join(result, operand)
         for block, box in i.writes:
             if i.accumulate or block.memory is MemorySpace.HBM or not is_whole(box, block.shape):
-                _join(made.setdefault(block, {}), result)
+                _join(sources.setdefault(block, {}), result)
             else:
-                made[block] = dict(result)
+                sources[block] = dict(result)
     same: dict[object, list[tuple[_Product, bool]]] = {}
     for (_, one, other), product in products.items():
         same.setdefault(product.covers, []).append((product, bool(wide & (one | other))))
@@ -140,10 +140,10 @@ def needed_products(instructions: Iterable[TracedInstruction]) -> Products:
 
 
 def _made_of(
-    i: TracedInstruction, block: BlockInfo, made: dict[BlockInfo, _Made], wide: set[_Source]
+    i: TracedInstruction, block: BlockInfo, sources: dict[BlockInfo, _Made], wide: set[_Source]
 ) -> _Made:
     if not block.constant:
-        return made.get(block, {})
+        return sources.get(block, {})
     if block not in wide and prod(block.shape[1:]) * 4 <= block.free_bytes:
         wide.add(block)
     if i.engines[0] != DMA or i.pattern is None:
@@ -152,8 +152,8 @@ def _made_of(
     return {block: (first, first + sum((number - 1) * abs(step) for number, step in dims))}
 
 
-def _join(made: _Made, other: _Made) -> None:
+def _join(sources: _Made, other: _Made) -> None:
     """Add what ``other`` was made of."""
     for source, (low, high) in other.items():
-        known = made.get(source)
-        made[source] = (low, high) if known is None else (min(low, known[0]), max(high, known[1]))
+        bounds = sources.get(source)
+        sources[source] = (low, high) if bounds is None else (min(low, bounds[0]), max(high, bounds[1]))
