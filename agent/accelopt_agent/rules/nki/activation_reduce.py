@@ -17,17 +17,17 @@ from accelopt_agent.rules.analysis.statement import Statement
 
 def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for instruction in kernel.instructions:
-        found = reduction(kernel, instruction)
-        if found is not None and found.op == "add":
-            rewrite = _fused(kernel, found)
+        row_sum = reduction(kernel, instruction)
+        if row_sum is not None and row_sum.op == "add":
+            rewrite = _fused(kernel, row_sum)
             if rewrite is not None:
                 yield rewrite
 
 
-def _fused(kernel: NkiKernel, found: FreeAxisReduction) -> Rewrite | None:
+def _fused(kernel: NkiKernel, row_sum: FreeAxisReduction) -> Rewrite | None:
     source, flow = kernel.source, kernel.flow
-    total = found.instruction
-    producer = kernel.definition(found.data)
+    total = row_sum.instruction
+    producer = kernel.definition(row_sum.data)
     before = activation(kernel, producer) or square(kernel, producer)
     if producer is None or before is None or producer.statement is None or total.statement is None:
         return None
@@ -41,17 +41,17 @@ def _fused(kernel: NkiKernel, found: FreeAxisReduction) -> Rewrite | None:
         return None
     if not flow.unchanged(producer.statement, total.statement, [stored]):
         return None
-    made = _made_between(kernel, name, producer.statement, total.statement)
-    between = [s for s in flow.between(producer.statement, total.statement) if s is not made]
+    allocation = _made_between(kernel, name, producer.statement, total.statement)
+    between = [s for s in flow.between(producer.statement, total.statement) if s is not allocation]
     if any(name in s.reads | s.writes for s in between):
         return None
     edits: list[ByteEdit] = []
-    if made is not None:
-        if not flow.unchanged(producer.statement, made, flow.variables(made.node) - {name}):
+    if allocation is not None:
+        if not flow.unchanged(producer.statement, allocation, flow.variables(allocation.node) - {name}):
             return None
         edits += [
-            source.before(producer.statement.node, source.with_comment(made.node)),
-            source.moved(made.node),
+            source.before(producer.statement.node, source.with_comment(allocation.node)),
+            source.moved(allocation.node),
         ]
     if not total.statement.in_memory:
         allocated = _column(kernel, name, before.data)
@@ -83,8 +83,8 @@ def _fused(kernel: NkiKernel, found: FreeAxisReduction) -> Rewrite | None:
 
 def _made_between(kernel: NkiKernel, name: str, first: Statement, second: Statement) -> Statement | None:
     """Return the statement between the two that makes the tensor ``name``, which the second writes."""
-    made = kernel.flow.allocation(name) if second.destination is not None else None
-    return made if made in kernel.flow.between(first, second) else None
+    allocation = kernel.flow.allocation(name) if second.destination is not None else None
+    return allocation if allocation in kernel.flow.between(first, second) else None
 
 
 def _column(kernel: NkiKernel, name: str, data: cst.BaseExpression) -> str | None:
@@ -94,7 +94,7 @@ def _column(kernel: NkiKernel, name: str, data: cst.BaseExpression) -> str | Non
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "float32", "sbuf")}
     if None in words.values():
         return None
-    found = tile(kernel, data)
-    rows = f"{data.value}.shape[0]" if found is None else found.rows
+    data_shape = tile(kernel, data)
+    rows = f"{data.value}.shape[0]" if data_shape is None else data_shape.rows
     shape = f"({words['par_dim']}({rows}), 1)"
     return f"{name} = {words['ndarray']}({shape}, dtype={words['float32']}, buffer={words['sbuf']})"

@@ -63,21 +63,21 @@ def _on_scalar(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
 
 def _on_vector(kernel: NkiKernel, instruction: NkiCall) -> ByteEdit | None:
     """Return a ScalarE instruction on VectorE: a square as a multiply, a scaled copy as ``tensor_scalar``."""
-    found = activation(kernel, instruction)
-    if instruction.statement is None or found is None or found.bias is not None:
+    function = activation(kernel, instruction)
+    if instruction.statement is None or function is None or function.bias is not None:
         return None
-    data, multiply = kernel.source.code(found.data), kernel.spelled(f"{NL}.multiply")
+    data, multiply = kernel.source.code(function.data), kernel.spelled(f"{NL}.multiply")
     keywords = {"mask": kernel.code(instruction.get("mask")), "dtype": kernel.code(instruction.get("dtype"))}
     if multiply is None:
         return None
-    if found.op == "square" and found.scale is None:
+    if function.op == "square" and function.scale is None:
         return _as(
             kernel,
             instruction,
             kernel.respelled(instruction, "nisa.tensor_tensor", data, data, op=multiply, **keywords),
         )
-    if found.op == "copy" and found.scale is not None:
-        scale = kernel.source.code(found.scale)
+    if function.op == "copy" and function.scale is not None:
+        scale = kernel.source.code(function.scale)
         return _as(
             kernel,
             instruction,

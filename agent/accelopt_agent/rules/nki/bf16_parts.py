@@ -103,9 +103,9 @@ class _Splitting:
         names = [root.value for root in roots if root is not None]
         if len(names) != 2 or not all(self._can(name) for name in names):
             return False
-        made = [self._made(name) for name in dict.fromkeys(names)]
+        splits = [self._made(name) for name in dict.fromkeys(names)]
         source = self.kernel.source
-        return all(m is not None and source.end(m.node) <= source.start(product.call) for m in made)
+        return all(m is not None and source.end(m.node) <= source.start(product.call) for m in splits)
 
     def _made(self, name: str) -> Statement | None:
         if name not in self.known:
@@ -135,10 +135,10 @@ class _Splitting:
         where = flow.statement_of(appends[0]) if one is not None else None
         if bound.value.elements or not isinstance(one, cst.Name) or where is None or not self._can(one.value):
             return None
-        made = self._made(one.value)
-        if made is None:
+        split = self._made(one.value)
+        if split is None:
             return None
-        last = max(made, where, key=lambda s: source.start(s.node))
+        last = max(split, where, key=lambda s: source.start(s.node))
         # The lists of a list's parts are there before they are filled.
         there = where if isinstance(flow.binding(one.value)[0].value, cst.List) else last
         if there.block is not where.block:
@@ -157,13 +157,13 @@ class _Splitting:
     def _split_tile(self, name: str, allocation: Statement) -> Statement | None:
         """Today's dialect: two tiles of the same shape, written once the tile is complete."""
         kernel, source, flow = self.kernel, self.kernel.source, self.kernel.flow
-        made = self._narrowed(allocation)
+        narrow = self._narrowed(allocation)
         writers = [
             i.statement
             for i in kernel.instructions
             if i.destination is not None and root_name(i.destination) == name
         ]
-        if made is None or not writers:
+        if narrow is None or not writers:
             return None
         around = [
             [s for s in flow.statements if s.block is allocation.block and self._holds(s, w)]
@@ -176,7 +176,7 @@ class _Splitting:
         rest = kernel.spell(f"{NISA}.tensor_tensor", f"{name}_low", name, f"{name}_high", words or "")
         if last is None or any(not s for s in around) or copy is None or rest is None:
             return None
-        lines = [f"{name}_high = {made}", copy, f"{name}_low = {made}", rest]
+        lines = [f"{name}_high = {narrow}", copy, f"{name}_low = {narrow}", rest]
         self.edits.append(source.after(last.node, "\n".join(lines)))
         return last
 
@@ -186,8 +186,8 @@ class _Splitting:
     def _narrowed(self, allocation: Statement) -> str | None:
         """Return the allocation of a tile in SBUF with the type bfloat16; None where it has a narrow type already."""
         kernel = self.kernel
-        made = kernel.instruction(allocation.value) if allocation.value is not None else None
-        dtype, buffer = (made.get("dtype"), made.get("buffer")) if made else (None, None)
+        instruction = kernel.instruction(allocation.value) if allocation.value is not None else None
+        dtype, buffer = (instruction.get("dtype"), instruction.get("buffer")) if instruction else (None, None)
         bfloat16 = kernel.spelled(f"{NL}.bfloat16")
         if allocation.value is None or dtype is None or bfloat16 is None:
             return None
@@ -199,9 +199,9 @@ class _Splitting:
 
     def _split_tensor(self, name: str, allocation: Statement) -> Statement | None:
         """Beta 1: two tensors of the same shape, written where the tensor is."""
-        source, made = self.kernel.source, self._narrowed(allocation)
+        source, narrow = self.kernel.source, self._narrowed(allocation)
         writers = [s for s in self.kernel.flow.simple() if name in s.stores and s is not allocation]
-        if made is None or len(writers) != 1 or writers[0].assign is None:
+        if narrow is None or len(writers) != 1 or writers[0].assign is None:
             return None
         place = writers[0].target
         if not isinstance(place, cst.Subscript) or root_name(place) != name:
@@ -210,7 +210,7 @@ class _Splitting:
         lines = self._parts(name, index)
         if lines is None:
             return None
-        self.edits.append(source.after(allocation.node, f"{name}_high = {made}\n{name}_low = {made}"))
+        self.edits.append(source.after(allocation.node, f"{name}_high = {narrow}\n{name}_low = {narrow}"))
         self.edits.append(source.after(writers[0].node, lines))
         return writers[0]
 

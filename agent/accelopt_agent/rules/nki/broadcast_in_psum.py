@@ -50,8 +50,8 @@ def _in_psum(kernel: NkiKernel, statement: Statement, row: cst.Name) -> Rewrite 
     if columns is None or columns > _BANK_COLUMNS or not _read_by_pairs(kernel, statement):
         return None
     ones = f"ones_{name}"
-    made, product = _ones(kernel, ones, narrow, wide), kernel.spelled(f"{NL}.matmul")
-    if made is None or product is None or flow.occurrences(ones):
+    ones_text, product = _ones(kernel, ones, narrow, wide), kernel.spelled(f"{NL}.matmul")
+    if ones_text is None or product is None or flow.occurrences(ones):
         return None
     steady = flow.variables(statement.value) - {row.value}
     if any(steady & flow.varying(loop) for loop in statement.loops):
@@ -59,7 +59,7 @@ def _in_psum(kernel: NkiKernel, statement: Statement, row: cst.Name) -> Rewrite 
     where = statement.loops[0] if statement.loops else statement.node
     call = f"{product}({ones}, {row.value}, transpose_x=True)"
     return Rewrite(
-        (source.before(where, made), source.replace_with_parentheses(statement.value, call)),
+        (source.before(where, ones_text), source.replace_with_parentheses(statement.value, call)),
         f"Broadcast {row.value} by a product with ones and read it in PSUM.",
     )
 
@@ -76,17 +76,17 @@ def _made_in_psum(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
     ):
         return None
     name, allocation = destination.value, flow.allocation(destination.value)
-    made = (
+    instruction = (
         kernel.instruction(allocation.value)
         if allocation is not None and allocation.value is not None
         else None
     )
     wide = tile(kernel, destination)
-    if made is None or allocation is None or allocation.value is None or not statement.loops:
+    if instruction is None or allocation is None or allocation.value is None or not statement.loops:
         return None
     if wide is None or wide.dtype is None:
         return None
-    columns, buffer = number_of_text(flow, wide.columns), made.get("buffer")
+    columns, buffer = number_of_text(flow, wide.columns), instruction.get("buffer")
     in_sbuf = buffer is not None and kernel.path(buffer) == f"{NL}.sbuf"
     if columns is None or columns > _BANK_COLUMNS or not in_sbuf or not _read_by_pairs(kernel, statement):
         return None

@@ -66,11 +66,11 @@ def _scales(kernel: NkiKernel, instruction: NkiCall) -> bool:
     """Return whether ScalarE can do it on its way: a copy, or a scale and a bias."""
     if instruction.path == f"{NISA}.tensor_copy":
         return kind(kernel, instruction["src"]) != "column"
-    found = scalar_steps(kernel, instruction)
+    steps = scalar_steps(kernel, instruction)
     return (
-        found is not None
-        and kind(kernel, found.data) == "tile"
-        and [step.op for step in found.steps] in _ON_SCALAR
+        steps is not None
+        and kind(kernel, steps.data) == "tile"
+        and [step.op for step in steps.steps] in _ON_SCALAR
     )
 
 
@@ -84,9 +84,9 @@ def _on_chip_only(kernel: NkiKernel, instruction: NkiCall) -> bool:
 def _in_sbuf(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
     name = root_name(element(kernel, node))
     allocation = kernel.flow.allocation(name) if name else None
-    made = kernel.instruction(allocation.value) if allocation and allocation.value else None
-    buffer = made.get("buffer") if made else None
-    return made is not None and (buffer is None or kernel.path(buffer) == f"{NL}.sbuf")
+    instruction = kernel.instruction(allocation.value) if allocation and allocation.value else None
+    buffer = instruction.get("buffer") if instruction else None
+    return instruction is not None and (buffer is None or kernel.path(buffer) == f"{NL}.sbuf")
 
 
 def _named(kernel: NkiKernel, instruction: NkiCall, engine: str) -> str | None:
@@ -100,20 +100,20 @@ def _named(kernel: NkiKernel, instruction: NkiCall, engine: str) -> str | None:
         return kernel.spell(
             "nisa.tensor_copy", kernel.source.code(instruction["src"]), **keywords, engine=engine
         )
-    found = scalar_steps(kernel, instruction)
+    steps = scalar_steps(kernel, instruction)
     if (
-        found is None
-        or kind(kernel, found.data) != "tile"
-        or any(step.op == "divide" for step in found.steps)
+        steps is None
+        or kind(kernel, steps.data) != "tile"
+        or any(step.op == "divide" for step in steps.steps)
     ):
         return None
     arguments: dict[str, str | None] = {}
-    for number, step in enumerate(found.steps):
+    for number, step in enumerate(steps.steps):
         arguments[f"op{number}"] = kernel.spelled(f"{NL}.{step.op}")
         arguments[f"operand{number}"] = kernel.source.code(step.operand)
         arguments[f"reverse{number}"] = "True" if step.reverse else None
-    if any(arguments[f"op{number}"] is None for number in range(len(found.steps))):
+    if any(arguments[f"op{number}"] is None for number in range(len(steps.steps))):
         return None
     return kernel.spell(
-        "nisa.tensor_scalar", kernel.source.code(found.data), **arguments, **keywords, engine=engine
+        "nisa.tensor_scalar", kernel.source.code(steps.data), **arguments, **keywords, engine=engine
     )

@@ -21,29 +21,29 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
 
 def _multiplied(kernel: NkiKernel, instruction: NkiCall, engine: str | None) -> Rewrite | None:
     """Return the multiply on ``engine``, or on the one that the compiler chooses."""
-    source, found = kernel.source, scalar_steps(kernel, instruction)
-    if found is None or instruction.path != f"{NL}.divide" or kind(kernel, found.data) != "tile":
+    source, steps = kernel.source, scalar_steps(kernel, instruction)
+    if steps is None or instruction.path != f"{NL}.divide" or kind(kernel, steps.data) != "tile":
         return None
-    (step,) = found.steps
+    (step,) = steps.steps
     multiply = kernel.spelled(f"{NL}.multiply")
-    named = kernel.spelled(f"{NISA}.{engine}") if engine else None
+    engine_name = kernel.spelled(f"{NISA}.{engine}") if engine else None
     if (
         step.reverse
         or kind(kernel, step.operand) != "column"
         or multiply is None
-        or (engine and named is None)
+        or (engine and engine_name is None)
     ):
         return None
     name = f"reciprocal_{root_name(step.operand)}"
     reciprocal = kernel.spell("nisa.reciprocal", source.code(step.operand))
     text = kernel.spell(
         "nisa.tensor_scalar",
-        source.code(found.data),
+        source.code(steps.data),
         multiply,
         name,
         dtype=kernel.code(instruction.get("dtype")),
         mask=kernel.code(instruction.get("mask")),
-        engine=named,
+        engine=engine_name,
     )
     statement = kernel.flow.statement_of(instruction.call)
     if text is None or reciprocal is None or statement is None or kernel.flow.occurrences(name):

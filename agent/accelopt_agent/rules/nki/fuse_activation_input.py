@@ -126,11 +126,11 @@ def _bias(kernel: NkiKernel, step: ScalarStep, name: str | None, preparation: li
         return None
     words = [kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "float32", "sbuf")]
     if kernel.dialect.mutates:
-        found = tile(kernel, step.operand)
+        column_shape = tile(kernel, step.operand)
         call = kernel.spell("nisa.tensor_scalar", negated, operand, multiply, "-1.0")
-        if call is None or found is None or None in words:
+        if call is None or column_shape is None or None in words:
             return None
-        shape = f"({found.rows}, 1), dtype={words[1]}, buffer={words[2]}"
+        shape = f"({column_shape.rows}, 1), dtype={words[1]}, buffer={words[2]}"
         preparation += [f"{negated} = {words[0]}({shape})", call]
         return negated
     call = kernel.spell("nisa.tensor_scalar", operand, multiply, "-1.0")

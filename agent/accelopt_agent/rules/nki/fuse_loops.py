@@ -119,8 +119,8 @@ def _crossing(kernel: NkiKernel, one: _Nest, other: _Nest) -> list[str]:
     if not (counts[0] == counts[1] is not None or same):
         return []
     left, right = _statements(kernel, one.inner), _statements(kernel, other.inner)
-    taken = {loop_variable(loop) for loop in other.loops} | _used(right)
-    if loop_variable(one.chosen) in taken - {loop_variable(other.chosen)}:
+    names = {loop_variable(loop) for loop in other.loops} | _used(right)
+    if loop_variable(one.chosen) in names - {loop_variable(other.chosen)}:
         return []
     crossing = []
     for name in sorted(_written(left) & _used(right) | _used(left) & _written(right)):
@@ -164,7 +164,7 @@ def _used(statements: list[Statement]) -> set[str]:
 def _picked(kernel: NkiKernel, nodes: tuple[cst.CSTNode, ...], name: str, loop: cst.For) -> set[int]:
     """Return the positions at which each index of a tensor in the statements is the variable of ``loop``."""
     source, top, variable = kernel.source, set(nodes), loop_variable(loop)
-    found: set[int] | None = None
+    positions: set[int] | None = None
     for use in kernel.flow.occurrences(name):
         if not top & set(source.parents(use)):
             continue
@@ -172,9 +172,9 @@ def _picked(kernel: NkiKernel, nodes: tuple[cst.CSTNode, ...], name: str, loop: 
         if not isinstance(index, cst.Subscript) or index.value is not use:
             return set()
         here = {n for n, e in enumerate(index.slice) if source.code(e.slice) == variable}
-        found = here if found is None else found & here
+        positions = here if positions is None else positions & here
     shared = kernel.flow.sharing([name]) - {name}
-    return set() if shared else found or set()
+    return set() if shared else positions or set()
 
 
 def _turned(kernel: NkiKernel, nest: _Nest) -> list[ByteEdit]:

@@ -20,8 +20,8 @@ def hoist_load(kernel: NkiKernel) -> Iterator[Rewrite]:
         yield from hoisted(kernel, "Load", loads=True)
         return
     for load in kernel.of("nl.load"):
-        if load.statement is not None and (found := departure(kernel.flow, load.statement, INDEXING)):
-            yield found.rewrite(kernel.flow, f"Load {load.statement.target_name}")
+        if load.statement is not None and (move := departure(kernel.flow, load.statement, INDEXING)):
+            yield move.rewrite(kernel.flow, f"Load {load.statement.target_name}")
 
 
 def hoist_compute(kernel: NkiKernel) -> Iterator[Rewrite]:
@@ -30,9 +30,9 @@ def hoist_compute(kernel: NkiKernel) -> Iterator[Rewrite]:
         return
     for statement in kernel.flow.simple():
         if statement.loops and _computes(kernel, statement):
-            found = departure(kernel.flow, statement, INDEXING)
-            if found is not None:
-                yield found.rewrite(kernel.flow, f"Compute {statement.target_name}")
+            move = departure(kernel.flow, statement, INDEXING)
+            if move is not None:
+                yield move.rewrite(kernel.flow, f"Compute {statement.target_name}")
 
 
 def _computes(kernel: NkiKernel, statement: Statement) -> bool:

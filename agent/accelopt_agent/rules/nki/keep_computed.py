@@ -26,16 +26,16 @@ def keep_computed(kernel: NkiKernel) -> Iterator[Rewrite]:
     longest = [
         c for s in kernel.flow.simple() if (c := next(chains(kernel, s), None)) and has_load(kernel, c)
     ]
-    for found in longest:
-        if not any(_is_inside(kernel, found, other) for other in longest):
-            rewrite = _kept(kernel, found)
+    for chain in longest:
+        if not any(_is_inside(kernel, chain, other) for other in longest):
+            rewrite = _kept(kernel, chain)
             if rewrite is not None:
                 yield rewrite
 
 
-def has_load(kernel: NkiKernel, found: Chain) -> bool:
+def has_load(kernel: NkiKernel, chain: Chain) -> bool:
     """Return whether the chain loads, and under no mask: what a mask leaves out would be kept as well."""
-    calls = [c for s in found.statements for c in kernel.source.walk(s.node, cst.Call)]
+    calls = [c for s in chain.statements for c in kernel.source.walk(s.node, cst.Call)]
     masked = any(a.keyword is not None and a.keyword.value == "mask" for c in calls for a in c.args)
     return not masked and any(kernel.path(c.func) == f"{NL}.load" for c in calls)
 
@@ -48,42 +48,42 @@ def _is_inside(kernel: NkiKernel, one: Chain, other: Chain) -> bool:
     return all(kernel.flow.statement_of(use) in other.statements for use in uses)
 
 
-def _kept(kernel: NkiKernel, found: Chain) -> Rewrite | None:
+def _kept(kernel: NkiKernel, chain: Chain) -> Rewrite | None:
     """Replace every use of the value by the kept tile; its loops run once more, before, to fill the tensor."""
-    source, last = kernel.source, found.last
+    source, last = kernel.source, chain.last
     name = last.target_name or ""
-    if not found.over:
+    if not chain.over:
         return None  # the rules that hoist do that
     assert last.value is not None
-    kept = keep(kernel, f"{name}_kept", tile(kernel, last.value), found.over)
+    resident = keep(kernel, f"{name}_kept", tile(kernel, last.value), chain.over)
     uses = kernel.flow.uses_after(last)
-    edits = [] if kept is None or uses is None else read_kept(kernel, kept, uses)
-    if kept is None or not edits:
+    edits = [] if resident is None or uses is None else read_kept(kernel, resident, uses)
+    if resident is None or not edits:
         return None
-    moved = [source.with_comment(s.node) for s in found.statements[:-1]]
-    value = source.with_comment(last.node, f"{kept.place(kernel)} = {source.code(last.value)}")
-    lines = kept.filled(kernel, [*moved, value])
-    edits += [source.before(found.outer, lines), *removed(kernel, found)]
-    over = source.code(found.outer.target)
+    moved = [source.with_comment(s.node) for s in chain.statements[:-1]]
+    value = source.with_comment(last.node, f"{resident.place(kernel)} = {source.code(last.value)}")
+    lines = resident.filled(kernel, [*moved, value])
+    edits += [source.before(chain.outer, lines), *removed(kernel, chain)]
+    over = source.code(chain.outer.target)
     return Rewrite(tuple(edits), f"Make {name} once before the loop over {over} and keep it in SBUF.")
 
 
-def removed(kernel: NkiKernel, found: Chain) -> list[ByteEdit]:
+def removed(kernel: NkiKernel, chain: Chain) -> list[ByteEdit]:
     """Return the edits that take the chain's statements away where they stood, but for those that others
     read."""
-    gone = {found.last}
-    for statement in reversed(found.statements[:-1]):
+    gone = {chain.last}
+    for statement in reversed(chain.statements[:-1]):
         uses = kernel.flow.uses_after(statement) or []
         if all(kernel.flow.statement_of(use) in gone for use in uses):
             gone.add(statement)
-    return [kernel.source.moved(s.node) for s in found.statements if s in gone]
+    return [kernel.source.moved(s.node) for s in chain.statements if s in gone]
 
 
 def keep_transposed(kernel: NkiKernel) -> Iterator[Rewrite]:
     for statement in kernel.flow.simple():
-        found = next(chains(kernel, statement), None)
-        if found is not None and has_load(kernel, found):
-            rewrite = _loaded_transposed(kernel, found)
+        chain = next(chains(kernel, statement), None)
+        if chain is not None and has_load(kernel, chain):
+            rewrite = _loaded_transposed(kernel, chain)
             if rewrite is not None:
                 yield rewrite
     for product, where in _products(kernel):
@@ -102,24 +102,24 @@ def _products(kernel: NkiKernel) -> Iterator[tuple[NkiCall, Statement]]:
             yield product, where
 
 
-def _loaded_transposed(kernel: NkiKernel, found: Chain) -> Rewrite | None:
+def _loaded_transposed(kernel: NkiKernel, chain: Chain) -> Rewrite | None:
     """``t = load(...)`` for ``matmul(t, ...)`` alone: load and transpose before the loop."""
-    last, source = found.last, kernel.source
+    last, source = chain.last, kernel.source
     uses, name = kernel.flow.uses_after(last) or [], last.target_name or ""
     products = {id(p["x"]): p for p, _ in _products(kernel)}
     reading = [products.get(id(use)) for use in uses]
     assert last.value is not None
-    kept = _turned(kernel, f"{name}_transposed", tile(kernel, last.value), found.over)
+    resident = _turned(kernel, f"{name}_transposed", tile(kernel, last.value), chain.over)
     words = _words(kernel)
-    if not uses or None in reading or kept is None or words is None:
+    if not uses or None in reading or resident is None or words is None:
         return None
-    moved = [source.with_comment(s.node) for s in found.statements]
-    filled = kept.filled(kernel, [*moved, f"{kept.place(kernel)} = {words[0]}({words[1]}({name}))"])
-    edits = [source.before(found.outer, filled), *removed(kernel, found)]
-    edits += [edit for p in reading if p is not None for edit in _reads(kernel, p, kept)]
+    moved = [source.with_comment(s.node) for s in chain.statements]
+    filled = resident.filled(kernel, [*moved, f"{resident.place(kernel)} = {words[0]}({words[1]}({name}))"])
+    edits = [source.before(chain.outer, filled), *removed(kernel, chain)]
+    edits += [edit for p in reading if p is not None for edit in _reads(kernel, p, resident)]
     return Rewrite(
         tuple(edits),
-        f"Load and transpose {name} once before the loop over {source.code(found.outer.target)}.",
+        f"Load and transpose {name} once before the loop over {source.code(chain.outer.target)}.",
     )
 
 
@@ -144,14 +144,14 @@ def _computed_transposed(kernel: NkiKernel, product: NkiCall, where: Statement) 
                 continue  # a loop over the parts
             break
         outer, over = where.loops[position], inside
-    made = tile(kernel, x)
-    if made is not None:
-        made = TileShape(made.rows, made.columns, made.dtype or f"{name.value}.dtype")
-    kept, words = _turned(kernel, f"{name.value}_transposed", made, over), _words(kernel)
-    if outer is None or kept is None or words is None:
+    shape = tile(kernel, x)
+    if shape is not None:
+        shape = TileShape(shape.rows, shape.columns, shape.dtype or f"{name.value}.dtype")
+    resident, words = _turned(kernel, f"{name.value}_transposed", shape, over), _words(kernel)
+    if outer is None or resident is None or words is None:
         return None
-    filled = kept.filled(kernel, [f"{kept.place(kernel)} = {words[0]}({words[1]}({source.code(x)}))"])
-    edits = (source.before(outer, filled), *_reads(kernel, product, kept))
+    filled = resident.filled(kernel, [f"{resident.place(kernel)} = {words[0]}({words[1]}({source.code(x)}))"])
+    edits = (source.before(outer, filled), *_reads(kernel, product, resident))
     return Rewrite(edits, f"Transpose {name.value} once before the loop over {source.code(outer.target)}.")
 
 
@@ -166,6 +166,9 @@ def _words(kernel: NkiKernel) -> tuple[str, str] | None:
     return (copy, transpose) if copy and transpose else None
 
 
-def _reads(kernel: NkiKernel, product: NkiCall, kept: ResidentTiles) -> list[ByteEdit]:
+def _reads(kernel: NkiKernel, product: NkiCall, resident: ResidentTiles) -> list[ByteEdit]:
     source, after = kernel.source, kernel.source.end(product["y"])
-    return [source.replace(product["x"], kept.place(kernel)), ByteEdit(after, after, ", transpose_x=True")]
+    return [
+        source.replace(product["x"], resident.place(kernel)),
+        ByteEdit(after, after, ", transpose_x=True"),
+    ]

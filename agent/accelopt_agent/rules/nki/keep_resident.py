@@ -24,8 +24,8 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
             inner = _loops_to_repeat(kernel, load, statement.loops[position:])
             if not inner:
                 continue
-            kept = _keep_variable if isinstance(statement.target, cst.Name) else _keep_tensor
-            rewrite = kept(kernel, load, outer, inner)
+            keep_tile = _keep_variable if isinstance(statement.target, cst.Name) else _keep_tensor
+            rewrite = keep_tile(kernel, load, outer, inner)
             if rewrite is not None:
                 yield rewrite
                 break
@@ -42,10 +42,10 @@ def _loops_to_repeat(kernel: NkiKernel, load: NkiCall, loops: tuple[cst.For, ...
         return []
     used = flow.variables(load.call)
     repeat = [loop for loop in inside if loop_variable(loop) in used]
-    known = {v for loop in repeat if (v := loop_variable(loop)) is not None}
+    own = {v for loop in repeat if (v := loop_variable(loop)) is not None}
     if any(flow.variables(loop.iter) & flow.varying(outer) for loop in repeat):
         return []
-    return repeat if not used & flow.varying(outer) - known else []
+    return repeat if not used & flow.varying(outer) - own else []
 
 
 def _keep_variable(kernel: NkiKernel, load: NkiCall, outer: cst.For, inner: list[cst.For]) -> Rewrite | None:
@@ -60,12 +60,12 @@ def _keep_variable(kernel: NkiKernel, load: NkiCall, outer: cst.For, inner: list
     if sizes is None or not isinstance(tensor, cst.Name):
         return None
     dtype = kernel.code(load.get("dtype")) or f"{tensor.value}.dtype"
-    kept = keep(kernel, f"{name}_kept", TileShape(*sizes, dtype), inner)
-    if kept is None:
+    resident = keep(kernel, f"{name}_kept", TileShape(*sizes, dtype), inner)
+    if resident is None:
         return None
-    filled = source.with_comment(statement.node, f"{kept.place(kernel)} = {source.code(load.call)}")
-    edits = [source.before(outer, kept.filled(kernel, [filled])), source.moved(statement.node)]
-    edits += [source.replace(n, kept.place(kernel)) for n in uses]
+    filled = source.with_comment(statement.node, f"{resident.place(kernel)} = {source.code(load.call)}")
+    edits = [source.before(outer, resident.filled(kernel, [filled])), source.moved(statement.node)]
+    edits += [source.replace(n, resident.place(kernel)) for n in uses]
     return Rewrite(tuple(edits), _summary(kernel, name, outer))
 
 
@@ -75,8 +75,8 @@ def _keep_tensor(kernel: NkiKernel, load: NkiCall, outer: cst.For, inner: list[c
     assert statement is not None
     name, target = statement.target_name, statement.target
     allocation = flow.allocation(name) if name else None
-    made = kernel.instruction(allocation.value) if allocation and allocation.value else None
-    shape = made.get("shape") if made else None
+    instruction = kernel.instruction(allocation.value) if allocation and allocation.value else None
+    shape = instruction.get("shape") if instruction else None
     if (
         name is None
         or allocation is None
@@ -145,8 +145,8 @@ def _extent(kernel: NkiKernel, index: cst.BaseSlice, loops: list[cst.For]) -> st
         return None if kernel.flow.variables(index.upper) & varying else kernel.source.code(index.upper)
     extents = set()
     for value in (0, 1):
-        known = {v: value for loop in loops if (v := loop_variable(loop)) is not None}
-        ends = [number(kernel.flow, e, known) for e in (index.lower, index.upper)]
+        values = {v: value for loop in loops if (v := loop_variable(loop)) is not None}
+        ends = [number(kernel.flow, e, values) for e in (index.lower, index.upper)]
         extents.add(None if ends[0] is None or ends[1] is None else ends[1] - ends[0])
     extent = extents.pop()
     return str(extent) if not extents and isinstance(extent, int) and extent > 0 else None

@@ -29,8 +29,8 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
             continue
         divided = _divided(kernel, name)
         for times in (2, 4, 7, 8):
-            known = [size for _, text in divided if (size := number_of_text(kernel.flow, text)) is not None]
-            fits = all(size % (width * times) == 0 for size in known)
+            sizes = [size for _, text in divided if (size := number_of_text(kernel.flow, text)) is not None]
+            fits = all(size % (width * times) == 0 for size in sizes)
             if divided and fits and width * times <= _WIDEST:
                 yield _with_width(kernel, name, width * times, divided)
 
@@ -97,11 +97,11 @@ def _widths_of_spans(kernel: NkiKernel) -> list[str]:
 def _divided(kernel: NkiKernel, name: str) -> list[tuple[cst.CSTNode, str]]:
     """Return the expressions that the width divides: ``x`` of ``x // n`` and of ``range(0, x, n)``, with their
     statements."""
-    found: list[tuple[cst.CSTNode, str]] = []
+    expressions: list[tuple[cst.CSTNode, str]] = []
     for node in kernel.source.walk(kernel.subject.function.body, cst.BinaryOperation):
         is_division = isinstance(node.operator, cst.FloorDivide)
         if is_division and isinstance(node.right, cst.Name) and node.right.value == name:
-            found.append((node, kernel.source.code(node.left)))
+            expressions.append((node, kernel.source.code(node.left)))
     for call in kernel.source.walk(kernel.subject.function.body, cst.Call):
         step = call.args[2].value if len(call.args) == 3 else None
         if (
@@ -109,8 +109,8 @@ def _divided(kernel: NkiKernel, name: str) -> list[tuple[cst.CSTNode, str]]:
             and step.value == name
             and kernel.source.code(call.func).endswith("range")
         ):
-            found.append((call, kernel.source.code(call.args[1].value)))
-    return found
+            expressions.append((call, kernel.source.code(call.args[1].value)))
+    return expressions
 
 
 def _with_width(kernel: NkiKernel, name: str, width: int, divided: list[tuple[cst.CSTNode, str]]) -> Rewrite:

@@ -82,8 +82,10 @@ def _is_elementwise(kernel: NkiKernel, instruction: NkiCall) -> bool:
         f"{NISA}.reciprocal",
     ):
         return True
-    found = activation(kernel, instruction) or scalar_steps(kernel, instruction) or pair(kernel, instruction)
-    return found is not None
+    operation = (
+        activation(kernel, instruction) or scalar_steps(kernel, instruction) or pair(kernel, instruction)
+    )
+    return operation is not None
 
 
 def _width(kernel: NkiKernel, node: cst.BaseExpression) -> tuple[cst.Call, int] | None:
@@ -164,11 +166,11 @@ def _widen_tensors(kernel: NkiKernel, widening: _Widening, loop: cst.For) -> boo
     """Widen the allocations of tensors with a dimension for the loop; they must be used in it only."""
     for name, (position, width) in widening.tensors.items():
         allocation = kernel.flow.allocation(name)
-        made = kernel.instruction(allocation.value) if allocation and allocation.value else None
-        shape = made.get("shape") if made else None
-        if made is None or allocation is None or not isinstance(shape, cst.Tuple):
+        instruction = kernel.instruction(allocation.value) if allocation and allocation.value else None
+        shape = instruction.get("shape") if instruction else None
+        if instruction is None or allocation is None or not isinstance(shape, cst.Tuple):
             return False
-        if (kernel.code(made.get("buffer")) or "").rpartition(".")[2] == "psum":
+        if (kernel.code(instruction.get("buffer")) or "").rpartition(".")[2] == "psum":
             return False
         uses = [n for n in kernel.flow.occurrences(name) if n is not allocation.target]
         if any(loop not in kernel.source.parents(n) for n in uses):

@@ -30,8 +30,8 @@ def _reused(kernel: NkiKernel, first: NkiCall, second: NkiCall) -> Rewrite | Non
     one, two = first.statement, second.statement
     if one is None or two is None or one.block is not two.block or not source.same(first.call, second.call):
         return None
-    kept, dropped = one.target_name, two.target_name
-    if kept is None or dropped is None or kept == dropped or one.target is None:
+    survivor, dropped = one.target_name, two.target_name
+    if survivor is None or dropped is None or survivor == dropped or one.target is None:
         return None
     dropped_reads = flow.uses_after(two)
     if flow.uses_after(one) is None or dropped_reads is None:
@@ -42,43 +42,47 @@ def _reused(kernel: NkiKernel, first: NkiCall, second: NkiCall) -> Rewrite | Non
     if isinstance(two.target, cst.Name):
         if not isinstance(one.target, cst.Name):
             return None
-        edits += [source.replace(name, kept) for name in dropped_reads]
+        edits += [source.replace(name, survivor) for name in dropped_reads]
     else:
-        allocation, kept_allocation = flow.allocation(dropped), flow.allocation(kept)
+        allocation, kept_allocation = flow.allocation(dropped), flow.allocation(survivor)
         if allocation is None or kept_allocation is None or isinstance(one.target, cst.Name):
             return None
         if not _same_index(kernel, one.target, two.target):
             return None
         if not _same_layout(kernel, allocation.value, kept_allocation.value):
             return None
-        edits += [source.replace(name, kept) for name in dropped_reads]
+        edits += [source.replace(name, survivor) for name in dropped_reads]
         edits.append(source.without(allocation.node))
-    return Rewrite(tuple(edits), f"Use {kept} instead of loading the same tile again as {dropped}.")
+    return Rewrite(tuple(edits), f"Use {survivor} instead of loading the same tile again as {dropped}.")
 
 
 def _read_instead(kernel: NkiKernel, first: NkiCall, second: NkiCall) -> Rewrite | None:
     """Today's dialect: the same for two tiles that are made alike and filled once each."""
     flow, source, one, two = kernel.flow, kernel.source, first.statement, second.statement
-    kept, dropped = first.destination, second.destination
+    survivor, dropped = first.destination, second.destination
     if one is None or two is None or one.block is not two.block:
         return None
-    if not isinstance(kept, cst.Name) or not isinstance(dropped, cst.Name) or kept.value == dropped.value:
+    if (
+        not isinstance(survivor, cst.Name)
+        or not isinstance(dropped, cst.Name)
+        or survivor.value == dropped.value
+    ):
         return None
     if first.args.keys() != second.args.keys() or not all(
         source.same(first[k], second[k]) for k in first.args
     ):
         return None
-    made, other = flow.allocation(kept.value), flow.allocation(dropped.value)
-    if made is None or other is None or not _same_layout(kernel, made.value, other.value):
+    allocation, other = flow.allocation(survivor.value), flow.allocation(dropped.value)
+    if allocation is None or other is None or not _same_layout(kernel, allocation.value, other.value):
         return None
     reads = flow.uses_after(two)
     if reads is None or flow.uses_after(one) is None or flow.sharing([dropped.value]) != {dropped.value}:
         return None
     if not flow.unchanged(one, two, flow.variables(first["src"])):
         return None
-    edits = [*kernel.without(second), *(source.replace(name, kept.value) for name in reads)]
+    edits = [*kernel.without(second), *(source.replace(name, survivor.value) for name in reads)]
     return Rewrite(
-        tuple(edits), f"Use {kept.value} instead of loading the same tile again as {dropped.value}."
+        tuple(edits), f"Use {survivor.value} instead of loading the same tile again as {dropped.value}."
     )
 
 

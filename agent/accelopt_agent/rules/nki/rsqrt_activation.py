@@ -18,8 +18,8 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
             continue
         data = instruction.get("data") or instruction.get("x")
         root = kernel.producer(data, instruction.statement) if data is not None else None
-        found = activation(kernel, root)
-        if root is None or found is None or found.op != "sqrt":
+        function = activation(kernel, root)
+        if root is None or function is None or function.op != "sqrt":
             continue
         if not kernel.same_mask(root, instruction) or not keeps_precision(kernel, root, instruction):
             continue
@@ -27,9 +27,9 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
             instruction,
             "nisa.activation",
             op=kernel.spelled(f"{NL}.rsqrt"),
-            data=kernel.source.code(found.data),
-            bias=kernel.code(found.bias),
-            scale=kernel.code(found.scale),
+            data=kernel.source.code(function.data),
+            bias=kernel.code(function.bias),
+            scale=kernel.code(function.scale),
             mask=kernel.code(instruction.get("mask")),
             dtype=kernel.code(instruction.get("dtype")),
         )

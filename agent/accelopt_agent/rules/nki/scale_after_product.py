@@ -48,23 +48,23 @@ def _afterwards(kernel: NkiKernel, scaled: ScalarSteps) -> Rewrite | None:
     assert instruction.statement is not None
     uses = flow.uses_after(instruction.statement)
     sums = {_sum_of(kernel, use) for use in uses or ()}
-    if not uses or len(sums) != 1 or (found := sums.pop()) is None:
+    if not uses or len(sums) != 1 or (sum_name := sums.pop()) is None:
         return None
-    copy = _copied(kernel, found, instruction.statement)
+    copy = _copied(kernel, sum_name, instruction.statement)
     if copy is None or copy.statement is None or not keeps_precision(kernel, instruction, copy):
         return None
     (step,), data = scaled.steps, source.code(scaled.data)
     if not flow.unchanged(instruction.statement, copy.statement, flow.variables(instruction.call)):
         return None
     text = _scaling(
-        kernel, instruction, found, step.op, source.code(step.operand), kernel.code(copy.get("dtype"))
+        kernel, instruction, sum_name, step.op, source.code(step.operand), kernel.code(copy.get("dtype"))
     )
     if text is None:
         return None
     edits = [source.replace_with_parentheses(copy.call, text), *kernel.without(instruction)]
     edits += [source.replace(use, data) for use in uses]
     line = source.line(instruction.call)
-    return Rewrite(tuple(edits), f"Do the {step.op} of line {line} on {found}, after the product.")
+    return Rewrite(tuple(edits), f"Do the {step.op} of line {line} on {sum_name}, after the product.")
 
 
 def _sum_of(kernel: NkiKernel, use: cst.Name) -> str | None:
@@ -104,21 +104,21 @@ def _copied(kernel: NkiKernel, name: str, scaled: Statement) -> NkiCall | None:
     """Return the copy that alone reads the sum ``name``, in the block of ``scaled``, if all that is added to
     it is scaled."""
     flow = kernel.flow
-    allocation, found = flow.allocation(name), None
+    allocation, reader = flow.allocation(name), None
     for occurrence in flow.occurrences(name):
         statement = flow.statement_of(occurrence)
         copy = next((i for i in kernel.of("nl.copy", "nisa.tensor_copy") if i.statement is statement), None)
-        if copy is not None and copy["src"] is occurrence and found is None:
-            found = copy
+        if copy is not None and copy["src"] is occurrence and reader is None:
+            reader = copy
         elif statement is None or (
             statement is not allocation and not _adds_scaled(kernel, statement, scaled)
         ):
             return None
-    if found is None or found.statement is None or found.statement.block is not scaled.block:
+    if reader is None or reader.statement is None or reader.statement.block is not scaled.block:
         return None
     inside = allocation is None or allocation.block is scaled.block
-    plain = not set(found.args) - {"src", "dtype"}
-    return found if inside and plain and flow.sharing([name]) == {name} else None
+    plain = not set(reader.args) - {"src", "dtype"}
+    return reader if inside and plain and flow.sharing([name]) == {name} else None
 
 
 def _adds_scaled(kernel: NkiKernel, statement: Statement, scaled: Statement) -> bool:
@@ -164,19 +164,23 @@ def _in_place(kernel: NkiKernel, scaled: ScalarSteps) -> Rewrite | None:
         return None
     if not flow.unchanged(statement, copy.statement, flow.variables(instruction.call)):
         return None
-    made = flow.allocation(scaled.data.value)
-    fresh = kernel.instruction(made.value) if made is not None and made.value is not None else None
-    stated, wanted = fresh.get("dtype") if fresh else None, destination_type(kernel, instruction)
+    source_allocation = flow.allocation(scaled.data.value)
+    fresh = (
+        kernel.instruction(source_allocation.value)
+        if source_allocation is not None and source_allocation.value is not None
+        else None
+    )
+    stated, dtype = fresh.get("dtype") if fresh else None, destination_type(kernel, instruction)
     words = [kernel.spelled(f"{NL}.{w}") for w in ("multiply", "float32")]
     column = source.code(scaled.steps[0].operand)
     engine = kernel.code(instruction.get("engine"))
     text = kernel.respelled(copy, "nisa.tensor_scalar", total, words[0] or "", column, engine=engine)
-    if text is None or None in words or stated is None or wanted is None:
+    if text is None or None in words or stated is None or dtype is None:
         return None
     edits = [source.replace_with_parentheses(copy.call, text), *kernel.without(instruction)]
     edits += [source.replace(use, scaled.data.value) for use in uses]
-    if source.code(stated) != wanted:
-        edits.append(source.replace(stated, wanted))  # TensorE transposes without a change of type
+    if source.code(stated) != dtype:
+        edits.append(source.replace(stated, dtype))  # TensorE transposes without a change of type
     line = source.line(instruction.call)
     return Rewrite(tuple(edits), f"Do the multiply of line {line} on {total}, after the product.")
 
@@ -192,10 +196,10 @@ def _product_of(kernel: NkiKernel, use: cst.Name) -> str | None:
 def _reading(kernel: NkiKernel, use: cst.Name, function: str, operand: str) -> NkiCall | None:
     """Return the instruction ``function`` that reads ``use``, or a part of it, as ``operand``."""
     statement, read = kernel.flow.statement_of(use), _operand(kernel, use)
-    found = next((i for i in kernel.instructions if i.statement is statement), None)
-    if found is None or found.path != f"{NISA}.{function}" or found.get(operand) is not read:
+    reader = next((i for i in kernel.instructions if i.statement is statement), None)
+    if reader is None or reader.path != f"{NISA}.{function}" or reader.get(operand) is not read:
         return None
-    return found
+    return reader
 
 
 def _only_read(kernel: NkiKernel, maker: NkiCall | None, function: str, operand: str) -> NkiCall | None:

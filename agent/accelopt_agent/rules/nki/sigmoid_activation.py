@@ -31,8 +31,8 @@ class _Sigmoid:
 def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for find in (_times_data, _sigmoid):
         for instruction in kernel.instructions:
-            found = find(kernel, instruction)
-            rewrite = _replaced(kernel, found) if found is not None else None
+            sigmoid = find(kernel, instruction)
+            rewrite = _replaced(kernel, sigmoid) if sigmoid is not None else None
             if rewrite is not None:
                 yield rewrite
 
@@ -43,9 +43,9 @@ def _times_data(kernel: NkiKernel, last: NkiCall) -> _Sigmoid | None:
     if product is None or last.statement is None:
         return None
     if product.op == "divide":
-        found = _one_plus_exp(kernel, product.right, last)
-        fits = found is not None and kernel.source.same(found.data, product.left)
-        return replace(found, times_data=True) if found is not None and fits else None
+        denominator = _one_plus_exp(kernel, product.right, last)
+        fits = denominator is not None and kernel.source.same(denominator.data, product.left)
+        return replace(denominator, times_data=True) if denominator is not None and fits else None
     if product.op != "multiply":
         return None
     for factor, other in ((product.left, product.right), (product.right, product.left)):
@@ -77,15 +77,21 @@ def _one_plus_exp(kernel: NkiKernel, node: cst.BaseExpression, consumer: NkiCall
     if steps.steps[0].op != "add" or number(kernel.flow, steps.steps[0].operand) != 1:
         return None
     exp = kernel.producer(steps.data, add.statement)
-    found = activation(kernel, exp)
-    if exp is None or found is None or found.op != "exp" or found.bias is not None or exp.statement is None:
+    exponential = activation(kernel, exp)
+    if (
+        exp is None
+        or exponential is None
+        or exponential.op != "exp"
+        or exponential.bias is not None
+        or exp.statement is None
+    ):
         return None
     if not (kernel.same_mask(exp, add) and kernel.same_mask(add, consumer)):
         return None
-    if found.scale is not None:
-        factor = number(kernel.flow, found.scale)
-        return None if factor is None else _Sigmoid(found.data, -factor, consumer, (exp, add))
-    negation = kernel.producer(found.data, exp.statement)
+    if exponential.scale is not None:
+        factor = number(kernel.flow, exponential.scale)
+        return None if factor is None else _Sigmoid(exponential.data, -factor, consumer, (exp, add))
+    negation = kernel.producer(exponential.data, exp.statement)
     if negation is None or not kernel.same_mask(negation, exp):
         return None
     if negation.path == f"{NL}.negative":
@@ -97,31 +103,31 @@ def _one_plus_exp(kernel: NkiKernel, node: cst.BaseExpression, consumer: NkiCall
     return None
 
 
-def _replaced(kernel: NkiKernel, found: _Sigmoid) -> Rewrite | None:
-    last, first = found.last, found.inner[0]
+def _replaced(kernel: NkiKernel, sigmoid: _Sigmoid) -> Rewrite | None:
+    last, first = sigmoid.last, sigmoid.inner[0]
     if last.statement is None or first.statement is None:
         return None
-    if not kernel.flow.unchanged(first.statement, last.statement, kernel.flow.variables(found.data)):
+    if not kernel.flow.unchanged(first.statement, last.statement, kernel.flow.variables(sigmoid.data)):
         return None
-    data, silu = kernel.source.code(found.data), found.times_data and found.scale == 1
+    data, silu = kernel.source.code(sigmoid.data), sigmoid.times_data and sigmoid.scale == 1
     options = {"mask": kernel.code(last.get("mask")), "dtype": kernel.code(last.get("dtype"))}
     text = kernel.respelled(
         last,
         "nisa.activation",
         op=kernel.spelled(f"{NL}.{'silu' if silu else 'sigmoid'}"),
         data=data,
-        scale=None if found.scale == 1 else repr(found.scale),
+        scale=None if sigmoid.scale == 1 else repr(sigmoid.scale),
         **options,
     )
-    if text is not None and found.times_data and not silu:
+    if text is not None and sigmoid.times_data and not silu:
         if kernel.dialect.mutates:
             return None  # the product stays an instruction of its own
         text = kernel.spell("nl.multiply", data, text, **options)
     if text is None:
         return None
     edits: list[ByteEdit] = [kernel.source.replace_with_parentheses(last.call, text)]
-    for inner in found.inner:
+    for inner in sigmoid.inner:
         edits += kernel.without(inner)
     what = "silu" if silu else "sigmoid"
-    count = len(found.inner) + (0 if found.times_data and not silu else 1)
+    count = len(sigmoid.inner) + (0 if sigmoid.times_data and not silu else 1)
     return Rewrite(tuple(edits), f"Compute {what} as one activation instead of {count} instructions.")

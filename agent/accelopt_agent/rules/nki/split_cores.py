@@ -61,8 +61,8 @@ def _shared(kernel: NkiKernel, loop: cst.For, words: dict[str, str | None]) -> l
     header = f"range({first}core{step}, {bounds[min(1, len(bounds) - 1)]}, cores{step})"
     outermost = next(s.loops[0] if s.loops else loop for s in kernel.flow.statements if s.node is loop)
     pair = f"({words['num_programs']}(0), {words['program_id']}(0))"
-    made = f"cores, core = {pair} if {words['program_ndim']}() != 0 else (1, 0)"
-    return [source.before(outermost, made), source.replace(call, header)]
+    assignment = f"cores, core = {pair} if {words['program_ndim']}() != 0 else (1, 0)"
+    return [source.before(outermost, assignment), source.replace(call, header)]
 
 
 def _stands_alone(kernel: NkiKernel, loop: cst.For) -> bool:
@@ -85,8 +85,8 @@ def _stands_alone(kernel: NkiKernel, loop: cst.For) -> bool:
 
 def _output(kernel: NkiKernel, statement: Statement) -> str | None:
     """Return the name of the tensor in shared HBM that a statement makes."""
-    made = kernel.instruction(statement.value) if statement.value is not None else None
-    buffer = made.get("buffer") if made is not None else None
+    instruction = kernel.instruction(statement.value) if statement.value is not None else None
+    buffer = instruction.get("buffer") if instruction is not None else None
     shared = buffer is not None and kernel.path(buffer) == f"{NL}.shared_hbm"
     return statement.target_name if shared and isinstance(statement.bound, cst.Name) else None
 
@@ -113,15 +113,15 @@ def _launches(kernel: NkiKernel) -> list[int]:
     source, name = kernel.source, kernel.subject.function.name.value
     if "." in kernel.subject.kernel.name or "#" in kernel.subject.kernel.name:
         return []
-    found = []
+    ends = []
     for call in source.walk(source.module, cst.Call):
         if not isinstance(call.func, cst.Name) or call.func.value != name:
             continue
         around = [p for p in source.parents(call) if isinstance(p, cst.FunctionDef)]
         hidden = any(p.name.value == name for f in around for p in source.walk(f.params, cst.Param))
         if not hidden and not any(f.decorators for f in around):
-            found.append(source.end(call.func))
-    return found
+            ends.append(source.end(call.func))
+    return ends
 
 
 def _runs_on_cores(kernel: NkiKernel) -> bool:

@@ -57,22 +57,27 @@ def _crossing_in_lists(kernel: NkiKernel, parts: LoopParts) -> list[ByteEdit]:
     source, last = kernel.source, parts.first[-1].node
     edits: list[ByteEdit] = []
     lists = {name: f"{name}_of_{parts.variable}" for name in parts.crossing}
-    if any(kernel.flow.occurrences(kept) or _too_many(kernel, parts, name) for name, kept in lists.items()):
+    if any(
+        kernel.flow.occurrences(list_name) or _too_many(kernel, parts, name)
+        for name, list_name in lists.items()
+    ):
         return []
-    edits.append(source.before(parts.loop, "\n".join(f"{kept} = []" for kept in lists.values())))
+    edits.append(source.before(parts.loop, "\n".join(f"{list_name} = []" for list_name in lists.values())))
     at, indent = source.block_end(last), source.indent(last)
     edits.append(
-        ByteEdit(at, at, "".join(f"{indent}{kept}.append({name})\n" for name, kept in lists.items()))
+        ByteEdit(
+            at, at, "".join(f"{indent}{list_name}.append({name})\n" for name, list_name in lists.items())
+        )
     )
-    for name, kept in lists.items():
-        edits += [source.replace(use, f"{kept}[{parts.variable}]") for use in _uses(kernel, parts, name)]
+    for name, list_name in lists.items():
+        edits += [source.replace(use, f"{list_name}[{parts.variable}]") for use in _uses(kernel, parts, name)]
     return edits
 
 
 def _too_many(kernel: NkiKernel, parts: LoopParts, name: str) -> bool:
     value = kernel.flow.binding(name)[0].value
-    made = tile(kernel, value) if value is not None else None
-    return made is not None and too_large(kernel, [parts.count, made.rows, made.columns])
+    shape = tile(kernel, value) if value is not None else None
+    return shape is not None and too_large(kernel, [parts.count, shape.rows, shape.columns])
 
 
 def _crossing_in_tensors(kernel: NkiKernel, parts: LoopParts) -> list[ByteEdit]:
@@ -84,15 +89,15 @@ def _crossing_in_tensors(kernel: NkiKernel, parts: LoopParts) -> list[ByteEdit]:
         uses = flow.uses_after(bound)
         if bound.value is None or not isinstance(bound.target, cst.Name) or not uses or not bound.simple:
             return []
-        kept = keep(kernel, f"{name}_of_{parts.variable}", tile(kernel, bound.value), (parts.loop,))
-        if kept is None or kernel.instruction(bound.value) is None:
+        resident = keep(kernel, f"{name}_of_{parts.variable}", tile(kernel, bound.value), (parts.loop,))
+        if resident is None or kernel.instruction(bound.value) is None:
             return []
-        read = read_kept(kernel, kept, uses)
+        read = read_kept(kernel, resident, uses)
         if not read:
             return []
         edits += [
-            source.before(parts.loop, kept.made()),
-            source.replace(bound.target, kept.place(kernel)),
+            source.before(parts.loop, resident.made()),
+            source.replace(bound.target, resident.place(kernel)),
             *read,
         ]
     return edits
@@ -122,12 +127,12 @@ def _ahead(kernel: NkiKernel, parts: LoopParts) -> ByteEdit | None:
     ]
     outer, inner = source.indent(loop), source.indent(parts.first[0].node)
     deeper = inner + inner.removeprefix(outer)
-    lines = [f"{outer}{kept} = []" for kept in lists.values()]
+    lines = [f"{outer}{list_name} = []" for list_name in lists.values()]
     header = f"for {ahead} in range({factor(parts.count)} + 1):"
     lines += [outer + source.with_comment(loop, header)]
     lines += [f"{inner}if {ahead} < {factor(parts.count)}:", f"{deeper}{v} = {ahead}"]
     lines += _indented(source.data[body:cut], inner, deeper)
-    lines += [f"{deeper}{kept}.append({name})" for name, kept in lists.items()]
+    lines += [f"{deeper}{list_name}.append({name})" for name, list_name in lists.items()]
     lines += [f"{inner}if {ahead} > 0:", f"{deeper}{v} = {ahead} - 1"]
     lines += [f"{deeper}{source.code(s.node)}" for s in parts.positions]
     shifted = [ByteEdit(e.start - cut, e.end - cut, e.text) for e in uses]
@@ -200,16 +205,16 @@ def _cut_before(
 def _engines(kernel: NkiKernel, statement: Statement) -> frozenset[str]:
     """Return the engines that a statement keeps busy, those in the blocks below it included: where none is named, those
     that do the work by default."""
-    found = set()
+    engines = set()
     for call in kernel.source.walk(statement.node, cst.Call):
         path = kernel.path(call.func) or ""
-        named = (a.value for a in call.args if a.keyword is not None and a.keyword.value == "engine")
-        engine = next((kernel.source.code(value).rpartition(".")[2] for value in named), None)
+        keyword = (a.value for a in call.args if a.keyword is not None and a.keyword.value == "engine")
+        engine = next((kernel.source.code(value).rpartition(".")[2] for value in keyword), None)
         if path in _ON_TENSOR:
-            found.add(engine or TENSOR)
+            engines.add(engine or TENSOR)
         elif path.startswith((f"{NL}.", f"{NISA}.")) and path not in _NOT_COMPUTED:
-            found.add(engine or (SCALAR if path.startswith(f"{NISA}.activation") else VECTOR))
-    return frozenset(found)
+            engines.add(engine or (SCALAR if path.startswith(f"{NISA}.activation") else VECTOR))
+    return frozenset(engines)
 
 
 def _parts(
@@ -280,8 +285,8 @@ def _is_position(kernel: NkiKernel, statement: Statement) -> bool:
 def _in_psum(kernel: NkiKernel, name: str) -> bool:
     """Return whether a tile may lie in PSUM, which holds few of them."""
     bound = kernel.flow.binding(name)[0]
-    made = kernel.instruction(bound.value) if bound.value is not None else None
-    if made is None:
+    instruction = kernel.instruction(bound.value) if bound.value is not None else None
+    if instruction is None:
         return not isinstance(bound.value, (cst.List, cst.Subscript))
-    buffer = made.get("buffer")
-    return made.path in _ON_TENSOR or (buffer is not None and kernel.path(buffer) != f"{NL}.sbuf")
+    buffer = instruction.get("buffer")
+    return instruction.path in _ON_TENSOR or (buffer is not None and kernel.path(buffer) != f"{NL}.sbuf")

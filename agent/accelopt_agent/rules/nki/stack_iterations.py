@@ -32,8 +32,8 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
             in_place = _stackable_in_place(kernel, statement.node)
             if in_place is not None:
                 yield _stacked_in_place(kernel, in_place)
-        elif (found := _stackable(kernel, statement.node)) is not None:
-            yield _stacked(kernel, found)
+        elif (body := _stackable(kernel, statement.node)) is not None:
+            yield _stacked(kernel, body)
 
 
 @dataclass
@@ -62,7 +62,7 @@ def _stackable(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | None:
         return None
     body = _StackableLoop(loop, variable, source.code(loop.iter.args[0].value), "", words)
     instructions = {i.statement: i for i in kernel.instructions}
-    made: set[str] = set()
+    tiles: set[str] = set()
     for statement in (s for s in flow.statements if loop in s.loops):
         instruction = instructions.get(statement)
         if instruction is None or statement.block is not loop.body or instruction.get("mask") is not None:
@@ -70,7 +70,7 @@ def _stackable(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | None:
         name = statement.target_name
         if instruction.path == f"{NL}.store":
             value = instruction.get("value")
-            if not isinstance(value, cst.Name) or value.value not in made:
+            if not isinstance(value, cst.Name) or value.value not in tiles:
                 return None
             body.stores.append(instruction)
         elif not isinstance(statement.target, cst.Name) or name is None or flow.uses_after(statement) is None:
@@ -81,10 +81,10 @@ def _stackable(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | None:
                 return None
             body.rows = loaded.rows
             body.loads.append((instruction, loaded))
-        elif not _works_on(kernel, instruction, made):
+        elif not _works_on(kernel, instruction, tiles):
             return None
         if name is not None:
-            made.add(name)
+            tiles.add(name)
     return body if _fits(kernel, body) else None
 
 
@@ -92,7 +92,7 @@ def _new_names(variable: str) -> tuple[str, ...]:
     return f"{variable}_stack", f"{variable}_outer", f"{variable}_inner"
 
 
-def _works_on(kernel: NkiKernel, instruction: NkiCall, made: set[str]) -> bool:
+def _works_on(kernel: NkiKernel, instruction: NkiCall, tiles: set[str]) -> bool:
     """Return whether the instruction does the same to each partition of tiles made in the loop, with numbers
     besides."""
     operands: list[cst.BaseExpression | None] = []
@@ -103,7 +103,7 @@ def _works_on(kernel: NkiKernel, instruction: NkiCall, made: set[str]) -> bool:
     elif (function := activation(kernel, instruction)) is not None:
         operands = [function.data, function.scale, function.bias]
     return bool(operands) and all(
-        o is None or number(kernel.flow, o) is not None or (isinstance(o, cst.Name) and o.value in made)
+        o is None or number(kernel.flow, o) is not None or (isinstance(o, cst.Name) and o.value in tiles)
         for o in operands
     )
 
@@ -214,15 +214,17 @@ def _stackable_in_place(kernel: NkiKernel, loop: cst.For) -> _StackableLoop | No
     return body if words["ds"] and all(s in moved for s in readers) and _fits(kernel, body) else None
 
 
-def _takes(kernel: NkiKernel, body: _StackableLoop, statement: Statement, found: NkiCall | None) -> bool:
+def _takes(
+    kernel: NkiKernel, body: _StackableLoop, statement: Statement, instruction: NkiCall | None
+) -> bool:
     """Return whether a statement can be stacked, and note what it is."""
-    flow, made = kernel.flow, body.allocations
+    flow, allocations = kernel.flow, body.allocations
     name, value = statement.target_name, statement.value
     if name is None or value is None:
         return False
     if isinstance(statement.bound, cst.Name) and flow.allocation(name) is statement:
         shape = tile(kernel, value)
-        buffer = found.get("buffer") if found else None
+        buffer = instruction.get("buffer") if instruction else None
         in_sbuf = buffer is None or kernel.path(buffer) == f"{NL}.sbuf"
         if (
             shape is None
@@ -231,24 +233,28 @@ def _takes(kernel: NkiKernel, body: _StackableLoop, statement: Statement, found:
             or flow.sharing([name]) != {name}
         ):
             return False
-        body.rows, made[name] = shape.rows, statement
+        body.rows, allocations[name] = shape.rows, statement
         return len([s for s in flow.simple() if name in s.stores and s is not statement]) == 1
     if statement.bound is not None:
         call = value.func if isinstance(value, cst.Call) else None
         body.positions.append(statement)
         return call is not None and kernel.path(call) == f"{NL}.ds"
-    if found is None or statement.destination is None:
+    if instruction is None or statement.destination is None:
         return False
-    whole = isinstance(statement.destination, cst.Name) and name in made
-    if found.path == f"{NISA}.dma_copy" and set(found.args) == {"src"}:
-        source_name = root_name(found["src"])
-        if whole and source_name not in made:
+    whole = isinstance(statement.destination, cst.Name) and name in allocations
+    if instruction.path == f"{NISA}.dma_copy" and set(instruction.args) == {"src"}:
+        source_name = root_name(instruction["src"])
+        if whole and source_name not in allocations:
             shape = tile(kernel, statement.destination)
-            body.loads += [(found, shape)] if shape is not None else []
+            body.loads += [(instruction, shape)] if shape is not None else []
             return shape is not None
-        body.stores.append(found)
-        return name not in made and isinstance(found["src"], cst.Name) and source_name in made
-    return whole and _works_on(kernel, found, set(made))
+        body.stores.append(instruction)
+        return (
+            name not in allocations
+            and isinstance(instruction["src"], cst.Name)
+            and source_name in allocations
+        )
+    return whole and _works_on(kernel, instruction, set(allocations))
 
 
 def _stacked_in_place(kernel: NkiKernel, body: _StackableLoop) -> Rewrite:
@@ -262,8 +268,8 @@ def _stacked_in_place(kernel: NkiKernel, body: _StackableLoop) -> Rewrite:
     loaded = {load.statement.target_name for load, _ in body.loads if load.statement is not None}
     for name, statement in body.allocations.items():
         assert statement.value is not None
-        made = kernel.instruction(statement.value)
-        shape = made.get("shape") if made else None
+        instruction = kernel.instruction(statement.value)
+        shape = instruction.get("shape") if instruction else None
         assert isinstance(shape, cst.Tuple)
         rows = source.replace(shape.elements[0].value, f"{stack} * {factor(body.rows)}")
         if name not in loaded:

@@ -25,8 +25,8 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
             if (rewrite := _accumulated(kernel, instruction)) is not None:
                 yield rewrite
             continue
-        found = _running_sum(kernel, instruction)
-        if found is not None and (rewrite := _on_tensor(kernel, found)) is not None:
+        running_sum = _running_sum(kernel, instruction)
+        if running_sum is not None and (rewrite := _on_tensor(kernel, running_sum)) is not None:
             yield rewrite
 
 
@@ -54,14 +54,14 @@ def _running_sum(kernel: NkiKernel, instruction: NkiCall) -> _Sum | None:
     before, term = (both.left, both.right) if root_name(both.left) == name else (both.right, both.left)
     if root_name(before) != name or not isinstance(term, cst.Name) or term.value == name:
         return None
-    made = tile(kernel, cst.ensure_type(zeros.call, cst.Call))
+    shape = tile(kernel, cst.ensure_type(zeros.call, cst.Call))
     written = tile(kernel, target)
     added = tile(kernel, term)
-    if made is None or written is None or added is None or not _from_zero(kernel, target):
+    if shape is None or written is None or added is None or not _from_zero(kernel, target):
         return None
-    same = (made.rows, made.columns) == (written.rows, written.columns) == (added.rows, added.columns)
+    same = (shape.rows, shape.columns) == (written.rows, written.columns) == (added.rows, added.columns)
     whole = isinstance(before, cst.Name) or kernel.source.same(before, target)
-    rows, columns = (number_of_text(flow, size) for size in (made.rows, made.columns))
+    rows, columns = (number_of_text(flow, size) for size in (shape.rows, shape.columns))
     if (
         not same
         or not whole
@@ -72,7 +72,7 @@ def _running_sum(kernel: NkiKernel, instruction: NkiCall) -> _Sum | None:
     ):
         return None
     in_loop = statement.block is not allocation.block and len(statement.loops) > len(allocation.loops)
-    return _Sum(name, zeros, statement, term, made.rows) if in_loop else None
+    return _Sum(name, zeros, statement, term, shape.rows) if in_loop else None
 
 
 def _from_zero(kernel: NkiKernel, part: cst.Subscript) -> bool:
@@ -89,22 +89,22 @@ def _from_zero(kernel: NkiKernel, part: cst.Subscript) -> bool:
     )
 
 
-def _on_tensor(kernel: NkiKernel, found: _Sum) -> Rewrite | None:
+def _on_tensor(kernel: NkiKernel, running_sum: _Sum) -> Rewrite | None:
     flow, source = kernel.flow, kernel.source
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("psum", "sbuf", "float32", "matmul", "copy")}
-    identity = f"identity_{found.name}"
-    prepared = _identity(kernel, identity, found.rows)
-    stores = _stores(kernel, found)
+    identity = f"identity_{running_sum.name}"
+    prepared = _identity(kernel, identity, running_sum.rows)
+    stores = _stores(kernel, running_sum)
     if None in words.values() or prepared is None or stores is None or flow.occurrences(identity):
         return None
-    dtype = kernel.code(found.zeros.get("dtype"))
-    if dtype != words["float32"] or kernel.code(found.zeros.get("buffer")) not in (None, words["sbuf"]):
+    dtype = kernel.code(running_sum.zeros.get("dtype"))
+    if dtype != words["float32"] or kernel.code(running_sum.zeros.get("buffer")) not in (None, words["sbuf"]):
         return None
-    allocation, buffer = found.zeros.statement, found.zeros.get("buffer")
+    allocation, buffer = running_sum.zeros.statement, running_sum.zeros.get("buffer")
     assert allocation is not None
-    end = source.end(found.zeros.call) - 1
+    end = source.end(running_sum.zeros.call) - 1
     where = allocation.loops[0] if allocation.loops else allocation.node
-    if flow.variables(found.zeros["shape"]) & (
+    if flow.variables(running_sum.zeros["shape"]) & (
         flow.varying(allocation.loops[0]) if allocation.loops else set()
     ):
         return None
@@ -114,33 +114,33 @@ def _on_tensor(kernel: NkiKernel, found: _Sum) -> Rewrite | None:
         if buffer is None
         else source.replace(buffer, words["psum"] or ""),
         ByteEdit(
-            source.start(found.statement.node),
-            source.end(found.statement.node),
-            f"{found.name} += {words['matmul']}({identity}, {found.term.value}, transpose_x=True)",
+            source.start(running_sum.statement.node),
+            source.end(running_sum.statement.node),
+            f"{running_sum.name} += {words['matmul']}({identity}, {running_sum.term.value}, transpose_x=True)",
         ),
-        *(source.replace(use, f"{words['copy']}({found.name})") for use in stores),
+        *(source.replace(use, f"{words['copy']}({running_sum.name})") for use in stores),
     ]
-    line = source.line(found.statement.node)
+    line = source.line(running_sum.statement.node)
     return Rewrite(
-        tuple(edits), f"Add up {found.name} (line {line}) on TensorE, as products with the identity."
+        tuple(edits), f"Add up {running_sum.name} (line {line}) on TensorE, as products with the identity."
     )
 
 
-def _stores(kernel: NkiKernel, found: _Sum) -> list[cst.Name] | None:
+def _stores(kernel: NkiKernel, running_sum: _Sum) -> list[cst.Name] | None:
     """Return where the sum is stored whole, its only use besides the addition; None where it is used in another way."""
     stored = {id(i["value"]): i for i in kernel.of("nl.store") if i.get("value") is not None}
     uses: list[cst.Name] = []
-    for occurrence in kernel.flow.occurrences(found.name):
+    for occurrence in kernel.flow.occurrences(running_sum.name):
         statement = kernel.flow.statement_of(occurrence)
-        if statement is found.statement or statement is found.zeros.statement:
+        if statement is running_sum.statement or statement is running_sum.zeros.statement:
             continue
         if id(occurrence) not in stored or statement is None:
             return None
-        allocation = found.zeros.statement
+        allocation = running_sum.zeros.statement
         if allocation is None or statement.block is not allocation.block:
             return None
         uses.append(occurrence)
-    return uses if uses and kernel.flow.sharing([found.name]) == {found.name} else None
+    return uses if uses and kernel.flow.sharing([running_sum.name]) == {running_sum.name} else None
 
 
 def _identity(kernel: NkiKernel, name: str, rows: str) -> str | None:
@@ -158,8 +158,8 @@ def _identity(kernel: NkiKernel, name: str, rows: str) -> str | None:
     )
     if lower is None or both is None or None in (arange, ones, par_dim, float32, sbuf):
         return None
-    made = f"{ones}(({par_dim}({rows}), {rows}), dtype={float32}, buffer={sbuf})"
-    return f"ones_{name} = {made}\nlower_{name} = {lower}\n{name} = {both}"
+    allocation = f"{ones}(({par_dim}({rows}), {rows}), dtype={float32}, buffer={sbuf})"
+    return f"ones_{name} = {allocation}\nlower_{name} = {lower}\n{name} = {both}"
 
 
 def _accumulated(kernel: NkiKernel, instruction: NkiCall) -> Rewrite | None:
@@ -175,44 +175,44 @@ def _accumulated(kernel: NkiKernel, instruction: NkiCall) -> Rewrite | None:
         return None
     if len(statement.loops) <= len(allocation.loops):
         return None
-    term, made, added = terms[0], tile(kernel, total), tile(kernel, terms[0])
+    term, total_shape, added = terms[0], tile(kernel, total), tile(kernel, terms[0])
     zeros = [i for i in kernel.of(f"{NISA}.memset") if i.destination is not None and _is(i.destination, name)]
     stores = [i for i in kernel.of(f"{NISA}.dma_copy") if _is(i.get("src"), name)]
     if (
-        made is None
+        total_shape is None
         or added is None
         or len(zeros) != 1
         or number(flow, zeros[0].get("value")) != 0
         or not stores
     ):
         return None
-    known = {allocation, statement, zeros[0].statement, *(i.statement for i in stores)}
+    statements = {allocation, statement, zeros[0].statement, *(i.statement for i in stores)}
     uses = {flow.statement_of(n) for n in flow.occurrences(name)}
     at_home = all(s is statement or (s is not None and s.block is allocation.block) for s in uses)
-    if uses != known or not at_home or flow.sharing([name]) != {name}:
+    if uses != statements or not at_home or flow.sharing([name]) != {name}:
         return None
-    rows, columns = (number_of_text(flow, size) for size in (made.rows, made.columns))
+    rows, columns = (number_of_text(flow, size) for size in (total_shape.rows, total_shape.columns))
     if rows is None or columns is None or rows > _MOST_ROWS or columns > _BANK_COLUMNS:
         return None
-    same = (made.rows, made.columns) == (added.rows, added.columns)
+    same = (total_shape.rows, total_shape.columns) == (added.rows, added.columns)
     buffers = [_buffer(kernel, name), _buffer(kernel, term.value)]
-    if not same or None in buffers or (made.dtype or "").rpartition(".")[2] != "float32":
+    if not same or None in buffers or (total_shape.dtype or "").rpartition(".")[2] != "float32":
         return None
-    prepared = _identity_in_place(kernel, f"identity_{name}", made.rows)
+    prepared = _identity_in_place(kernel, f"identity_{name}", total_shape.rows)
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("psum", "sbuf", "ndarray", "float32")}
     product = kernel.spell(
         f"{NISA}.nc_matmul", name, f"identity_{name}", term.value, is_stationary_onezero="True"
     )
     copy = kernel.spell(f"{NISA}.tensor_copy", f"{name}_sum", name)
     where = allocation.loops[0] if allocation.loops else allocation.node
-    taken = any(flow.occurrences(n) for n in (f"{name}_sum", f"identity_{name}", f"places_{name}"))
+    is_used = any(flow.occurrences(n) for n in (f"{name}_sum", f"identity_{name}", f"places_{name}"))
     steady = (
         not flow.variables(allocation.value) & flow.varying(allocation.loops[0]) if allocation.loops else True
     )
-    if taken or not steady or prepared is None or product is None or copy is None or None in words.values():
+    if is_used or not steady or prepared is None or product is None or copy is None or None in words.values():
         return None
     assert buffers[0] is not None
-    shape = f"({made.rows}, {made.columns})"
+    shape = f"({total_shape.rows}, {total_shape.columns})"
     held = f"{name}_sum = {words['ndarray']}({shape}, dtype={words['float32']}, buffer={words['sbuf']})"
     first = min((i.statement.node for i in stores if i.statement is not None), key=source.start)
     edits = [
@@ -235,12 +235,12 @@ def _is(node: cst.BaseExpression | None, name: str) -> bool:
 def _buffer(kernel: NkiKernel, name: str) -> cst.BaseExpression | None:
     """Return the argument that places a tile in SBUF."""
     allocation = kernel.flow.allocation(name)
-    made = (
+    instruction = (
         kernel.instruction(allocation.value)
         if allocation is not None and allocation.value is not None
         else None
     )
-    buffer = made.get("buffer") if made is not None else None
+    buffer = instruction.get("buffer") if instruction is not None else None
     return buffer if buffer is not None and kernel.path(buffer) == f"{NL}.sbuf" else None
 
 
@@ -254,5 +254,5 @@ def _identity_in_place(kernel: NkiKernel, name: str, rows: str) -> str | None:
     ones = kernel.spell(f"{NISA}.tensor_scalar", name, places, equal or "", "0.0")
     if numbers is None or ones is None or None in (ndarray, float32, sbuf, equal):
         return None
-    made = f"{ndarray}(({rows}, {rows}), dtype={float32}, buffer={sbuf})"
-    return f"{places} = {made}\n{numbers}\n{name} = {made}\n{ones}"
+    allocation = f"{ndarray}(({rows}, {rows}), dtype={float32}, buffer={sbuf})"
+    return f"{places} = {allocation}\n{numbers}\n{name} = {allocation}\n{ones}"

@@ -32,13 +32,15 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
         loop = statement.node
         if not isinstance(loop, cst.For) or not _in_any_order(kernel, loop):
             continue
-        found = softmax_product(kernel, loop)
-        if found is None:
+        product = softmax_product(kernel, loop)
+        if product is None:
             continue
         for narrow in (True, False):
-            if (edit := _Turning(kernel, found, narrow).edit()) is not None:
+            if (edit := _Turning(kernel, product, narrow).edit()) is not None:
                 how = " (its shift in bfloat16, so for scores below 20,000)" if narrow else ""
-                summary = f"Compute the weights of {found.mixed} transposed instead of transposing them{how}."
+                summary = (
+                    f"Compute the weights of {product.mixed} transposed instead of transposing them{how}."
+                )
                 yield Rewrite((edit,), summary)
 
 
@@ -51,15 +53,15 @@ def _in_any_order(kernel: NkiKernel, loop: cst.For) -> bool:
 class _Turning:
     """Writes the loop anew. ``narrow`` finds the shift of the softmax in bfloat16."""
 
-    def __init__(self, kernel: NkiKernel, found: SoftmaxProduct, narrow: bool) -> None:
-        self.kernel, self.source, self.found, self.narrow = kernel, kernel.source, found, narrow
+    def __init__(self, kernel: NkiKernel, product: SoftmaxProduct, narrow: bool) -> None:
+        self.kernel, self.source, self.found, self.narrow = kernel, kernel.source, product, narrow
         self.write = TileWriter.of(kernel)
         self.lines: list[str] = []
         self.depth = 0
 
     def edit(self) -> ByteEdit | None:
-        found, write, kernel = self.found, self.write, self.kernel
-        rows = number_of_text(kernel.flow, found.query.shape.rows)
+        product, write, kernel = self.found, self.write, self.kernel
+        rows = number_of_text(kernel.flow, product.query.shape.rows)
         if write is None or not isinstance(rows, int) or not 0 < rows <= 128:
             return None
         if any(kernel.flow.occurrences(name) for name in _NAMES):
@@ -67,7 +69,7 @@ class _Turning:
         self.most = _WIDEST // rows
         self.keep_keys_and_values()
         self.queries()
-        loop = found.query.loop
+        loop = product.query.loop
         start, end = self.source.line_start(self.source.start(loop)), self.source.block_end(loop)
         old, indent = self.source.data[start:end].decode(), self.source.indent(loop)
         if '"""' in old or "'''" in old:
@@ -192,9 +194,9 @@ class _Turning:
 
     def mix(self) -> None:
         """Write the loop that multiplies the powers with the values, and adds them up."""
-        found, write = self.found, self.write
+        product, write = self.found, self.write
         assert write is not None
-        keys, values = found.values.shape.rows, found.values
+        keys, values = product.values.shape.rows, product.values
         self.add(*write.tile("shift_rows_psum", keys, self.width, write.float32, write.psum))
         self.add(write.product("shift_rows_psum", "ones_row", "shift"))
         self.add(*write.tile("shift_rows", keys, self.width, write.float32))
@@ -205,14 +207,14 @@ class _Turning:
         self.add(f"for {values.variable} in {write.sequential}({values.count}):")
         self.depth += 1
         some_keys = write.part(
-            "turned_keys", found.keys.shape.rows, f"{values.variable} * {factor(keys)}", keys
+            "turned_keys", product.keys.shape.rows, f"{values.variable} * {factor(keys)}", keys
         )
         self.add(*write.tile("turned_scores", keys, self.width, write.float32, write.psum))
         self.add(write.product("turned_scores", some_keys, "turned_query"))
         self.add(*write.tile("shifted_scores", keys, self.width, write.float32))
         self.add(write.pair("shifted_scores", "subtract", "turned_scores", "shift_rows"))
-        self.add(*write.tile("turned_powers", keys, self.width, found.weights.dtype))
-        self.add(write.exp("turned_powers", "shifted_scores", found.weights.dtype))
+        self.add(*write.tile("turned_powers", keys, self.width, product.weights.dtype))
+        self.add(write.exp("turned_powers", "shifted_scores", product.weights.dtype))
         self.add(write.product_added("turned_mixed", self.value_tile(), "turned_powers"))
         whole = write.part("powers_sum", keys, "0", self.width)
         self.add(write.pair(whole, "add", whole, "turned_powers"))
@@ -228,35 +230,35 @@ class _Turning:
 
     def result_of_a_tile(self) -> None:
         """Write what turns the results back, and the statements that follow the product in the old loop."""
-        found, write = self.found, self.write
+        product, write = self.found, self.write
         assert write is not None
-        rows, columns = found.query.shape.rows, found.values.shape.columns
-        self.add(f"{found.query.variable} = query_block * query_tiles + query_part")
+        rows, columns = product.query.shape.rows, product.values.shape.columns
+        self.add(f"{product.query.variable} = query_block * query_tiles + query_part")
         self.add_as_written(self.needed_again())
         self.add(*write.tile("total_column_psum", rows, "1", write.float32, write.psum))
         self.add(write.transpose("total_column_psum", self.query_part("total_row", "1")))
-        self.add(*write.tile(found.total, rows, "1", write.float32))
-        self.add(write.copy(found.total, "total_column_psum"))
+        self.add(*write.tile(product.total, rows, "1", write.float32))
+        self.add(write.copy(product.total, "total_column_psum"))
         self.add(*write.tile("mixed_psum", rows, columns, write.float32, write.psum))
         self.add(write.transpose("mixed_psum", self.query_part("mixed_rows", columns)))
-        self.add(*write.tile(found.mixed, rows, columns, write.float32))
-        if found.normalised:
+        self.add(*write.tile(product.mixed, rows, columns, write.float32))
+        if product.normalised:
             self.add(*write.tile("inverse_total", rows, "1", write.float32))
-            self.add(write.reciprocal("inverse_total", found.total))
-            self.add(write.by_column(found.mixed, "mixed_psum", "inverse_total"))
+            self.add(write.reciprocal("inverse_total", product.total))
+            self.add(write.by_column(product.mixed, "mixed_psum", "inverse_total"))
         else:
-            self.add(write.copy(found.mixed, "mixed_psum"))
-        self.add_as_written(found.after)
+            self.add(write.copy(product.mixed, "mixed_psum"))
+        self.add_as_written(product.after)
 
     def needed_again(self) -> list[Statement]:
         """Return the statements before the product whose results the ones after it read."""
         read: set[str] = set().union(*(s.reads for s in self.found.after))
-        kept: list[Statement] = []
+        statements: list[Statement] = []
         for statement in reversed(self.found.query.statements):
             if statement.writes & read:
-                kept.insert(0, statement)
+                statements.insert(0, statement)
                 read |= statement.reads
-        return kept
+        return statements
 
 
 #: The names that the new loop has for its own tiles and numbers.

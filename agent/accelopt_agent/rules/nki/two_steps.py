@@ -143,15 +143,15 @@ def _tile_and_multiple(
     if not kernel.same_mask(before, after) or not keeps_precision(kernel, before, after):
         return None
     if second.op == "add":
-        left = 1 + times
+        multiple = 1 + times
     else:
-        left = 1 - times if reverse else times - 1
+        multiple = 1 - times if reverse else times - 1
     text = kernel.respelled(
         after,
         "nisa.tensor_scalar",
         data=source.code(other),
         op0=multiply,
-        operand0=repr(float(left)),
+        operand0=repr(float(multiple)),
         dtype=kernel.code(after.get("dtype")),
         mask=kernel.code(after.get("mask")),
     )
@@ -160,5 +160,5 @@ def _tile_and_multiple(
     edits = (source.replace_with_parentheses(after.call, text), *kernel.without(before))
     line = source.line(before.call)
     return Rewrite(
-        edits, f"Multiply by {left} where line {line} and the {second.op} after it change one tile."
+        edits, f"Multiply by {multiple} where line {line} and the {second.op} after it change one tile."
     )

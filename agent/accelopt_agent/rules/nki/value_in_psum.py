@@ -32,19 +32,19 @@ _NOT_FROM_PSUM = names("product", "transpose")
 def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
     for statement in kernel.flow.simple():
         name = statement.bound.value if isinstance(statement.bound, cst.Name) else None
-        made = kernel.instruction(statement.value) if statement.value is not None else None
-        if name is None or made is None or len(kernel.flow.binding(name)) != 1:
+        instruction = kernel.instruction(statement.value) if statement.value is not None else None
+        if name is None or instruction is None or len(kernel.flow.binding(name)) != 1:
             continue
-        edits = _moved(kernel, name, statement, made)
+        edits = _moved(kernel, name, statement, instruction)
         if edits:
             line = kernel.source.line(statement.node)
             yield Rewrite(tuple(edits), f"Keep {name}, made in line {line}, in PSUM.")
 
 
-def _moved(kernel: NkiKernel, name: str, bound: Statement, made: NkiCall) -> list[ByteEdit]:
+def _moved(kernel: NkiKernel, name: str, bound: Statement, maker: NkiCall) -> list[ByteEdit]:
     """Return the edits that make a tile in PSUM; none where something needs it in SBUF, or nothing gains."""
     flow, shape = kernel.flow, _shape(kernel, name)
-    edits = _made_in_psum(kernel, name, bound, made, shape) if shape is not None else []
+    edits = _made_in_psum(kernel, name, bound, maker, shape) if shape is not None else []
     if shape is None or not edits or flow.sharing([name]) != {name}:
         return []
     gains = False
@@ -67,17 +67,19 @@ def _moved(kernel: NkiKernel, name: str, bound: Statement, made: NkiCall) -> lis
 
 
 def _made_in_psum(
-    kernel: NkiKernel, name: str, bound: Statement, made: NkiCall, shape: TileShape
+    kernel: NkiKernel, name: str, bound: Statement, instruction: NkiCall, shape: TileShape
 ) -> list[ByteEdit]:
     """Return the edits to the statement that makes a tile, or that Beta 1 binds a value with."""
-    source, psum, buffer = kernel.source, kernel.spelled(f"{NL}.psum"), made.get("buffer")
-    if psum is None or "gpsimd" in (kernel.code(made.get("engine")) or ""):
+    source, psum, buffer = kernel.source, kernel.spelled(f"{NL}.psum"), instruction.get("buffer")
+    if psum is None or "gpsimd" in (kernel.code(instruction.get("engine")) or ""):
         return []
-    if made.path in (f"{NL}.ndarray", f"{NL}.zeros"):
+    if instruction.path in (f"{NL}.ndarray", f"{NL}.zeros"):
         in_sbuf = buffer is not None and kernel.path(buffer) == f"{NL}.sbuf"
         return [source.replace(buffer, psum)] if buffer is not None and in_sbuf else []
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange")}
-    computed = scalar_steps(kernel, made) or pair(kernel, made) or activation(kernel, made)
+    computed = (
+        scalar_steps(kernel, instruction) or pair(kernel, instruction) or activation(kernel, instruction)
+    )
     if kernel.dialect.mutates or computed is None or None in words.values() or shape.dtype is None:
         return []
     sizes = f"({words['par_dim']}({shape.rows}), {shape.columns})"
@@ -124,10 +126,10 @@ def _halved(kernel: NkiKernel, name: str, instruction: NkiCall) -> bool:
 def _in_psum(kernel: NkiKernel, name: str) -> bool:
     """Return whether a variable may be a tile in PSUM."""
     for statement in kernel.flow.binding(name):
-        made = kernel.instruction(statement.value) if statement.value is not None else None
-        if made is None or made.path in _NOT_FROM_PSUM:
+        instruction = kernel.instruction(statement.value) if statement.value is not None else None
+        if instruction is None or instruction.path in _NOT_FROM_PSUM:
             return True
-        buffer = made.get("buffer")
+        buffer = instruction.get("buffer")
         if buffer is not None and kernel.path(buffer) != f"{NL}.sbuf":
             return True
     return False
@@ -147,11 +149,11 @@ def _stored(
     if kernel.flow.occurrences(moved) or sbuf is None or shape.dtype is None:
         return []
     sizes = f"({shape.rows}, {shape.columns})"
-    made = kernel.spell("nl.ndarray", sizes, dtype=shape.dtype, buffer=sbuf)
+    allocation = kernel.spell("nl.ndarray", sizes, dtype=shape.dtype, buffer=sbuf)
     copy = kernel.spell("nisa.tensor_copy", moved, name)
-    if made is None or copy is None:
+    if allocation is None or copy is None:
         return []
-    return [source.before(statement.node, f"{moved} = {made}\n{copy}"), source.replace(use, moved)]
+    return [source.before(statement.node, f"{moved} = {allocation}\n{copy}"), source.replace(use, moved)]
 
 
 def _line_of(kernel: NkiKernel, instruction: NkiCall) -> cst.CSTNode | None:

@@ -35,24 +35,24 @@ def _loaded_in_full(kernel: NkiKernel, load: NkiCall) -> Rewrite | None:
     statement, source = load.statement, kernel.source
     if statement is None or not isinstance(statement.target, cst.Name):
         return None
-    found, name = parts(kernel, load["src"], statement.loops), statement.target.value
+    row_parts, name = parts(kernel, load["src"], statement.loops), statement.target.value
     row, mask = f"{name}_rows", load.get("mask")
     uses = kernel.flow.uses_after(statement)
-    if found is None or not uses or kernel.flow.occurrences(row) or not _of_rows(kernel, mask, found):
+    if row_parts is None or not uses or kernel.flow.occurrences(row) or not _of_rows(kernel, mask, row_parts):
         return None
-    rest = kernel.flow.variables(load["src"]) - {loop_variable(found.loop)}
-    if rest & kernel.flow.varying(found.loop) or found.loop is not statement.loops[-1]:
+    rest = kernel.flow.variables(load["src"]) - {loop_variable(row_parts.loop)}
+    if rest & kernel.flow.varying(row_parts.loop) or row_parts.loop is not statement.loops[-1]:
         return None
     edits = [source.moved(statement.node)]
     for use in uses:
         parent = source.parent(use)
         if isinstance(parent, (cst.Attribute, cst.Subscript)):
             return None
-        edits.append(source.replace(use, found.part(row, masked=mask is not None)))
-    call = source.code(load.call).replace(source.code(load["src"]), found.whole, 1)
-    edits.append(source.before(found.loop, source.with_comment(statement.node, f"{row} = {call}")))
-    over = source.code(found.loop.target)
-    return Rewrite(tuple(edits), f"Load the rows of {found.tensor} in full before the loop over {over}.")
+        edits.append(source.replace(use, row_parts.part(row, masked=mask is not None)))
+    call = source.code(load.call).replace(source.code(load["src"]), row_parts.whole, 1)
+    edits.append(source.before(row_parts.loop, source.with_comment(statement.node, f"{row} = {call}")))
+    over = source.code(row_parts.loop.target)
+    return Rewrite(tuple(edits), f"Load the rows of {row_parts.tensor} in full before the loop over {over}.")
 
 
 def _loaded_by_slices(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
@@ -62,34 +62,44 @@ def _loaded_by_slices(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
     if statement is None or not isinstance(destination, cst.Name) or not statement.loops:
         return None
     name, loop = destination.value, statement.loops[-1]
-    found, allocation, row = row_slice(kernel, copy.get("src"), loop), flow.allocation(name), f"{name}_rows"
+    row_parts, allocation, row = (
+        row_slice(kernel, copy.get("src"), loop),
+        flow.allocation(name),
+        f"{name}_rows",
+    )
     uses = flow.uses_after(statement)
-    if found is None or allocation is None or not uses or flow.occurrences(row) or set(copy.args) != {"src"}:
+    if (
+        row_parts is None
+        or allocation is None
+        or not uses
+        or flow.occurrences(row)
+        or set(copy.args) != {"src"}
+    ):
         return None
     assert allocation.value is not None
-    made, shape = kernel.instruction(allocation.value), tile(kernel, allocation.value)
-    sizes = made.get("shape") if made else None
+    instruction, shape = kernel.instruction(allocation.value), tile(kernel, allocation.value)
+    sizes = instruction.get("shape") if instruction else None
     if shape is None or sizes is None or allocation.block is not statement.block:
         return None
-    steady = found.used | {found.tensor} | (flow.variables(allocation.value))
-    if steady & flow.varying(loop) or too_large(kernel, [shape.rows, found.length]):
+    steady = row_parts.used | {row_parts.tensor} | (flow.variables(allocation.value))
+    if steady & flow.varying(loop) or too_large(kernel, [shape.rows, row_parts.length]):
         return None
-    part = f"{row}[:, {found.slice}]"
+    part = f"{row}[:, {row_parts.slice}]"
     edits = [source.moved(allocation.node), source.moved(statement.node)]
     for use in uses:
         if isinstance(source.parent(use), (cst.Attribute, cst.Subscript)):
             return None
         edits.append(source.replace(use, part))
-    whole_sizes = source.replace_with_parentheses(sizes, f"({shape.rows}, {found.length})")
+    whole_sizes = source.replace_with_parentheses(sizes, f"({shape.rows}, {row_parts.length})")
     value = source.edited(allocation.value, whole_sizes)
-    load = kernel.spell("nisa.dma_copy", row, found.whole)
+    load = kernel.spell("nisa.dma_copy", row, row_parts.whole)
     lines = [
         source.with_comment(allocation.node, f"{row} = {value}"),
         source.with_comment(statement.node, load),
     ]
     edits.append(source.before(loop, "\n".join(lines)))
     over = source.code(loop.target)
-    return Rewrite(tuple(edits), f"Load the rows of {found.tensor} in full before the loop over {over}.")
+    return Rewrite(tuple(edits), f"Load the rows of {row_parts.tensor} in full before the loop over {over}.")
 
 
 def wider_stores(kernel: NkiKernel) -> Iterator[Rewrite]:
@@ -101,24 +111,24 @@ def _stored_in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:
     if statement is None or value is None or set(store.args) - {"mask"} != {"dst", "value"}:
         return None
     assert isinstance(store.call, cst.Call)
-    found, mask = parts(kernel, store["dst"], statement.loops[-1:]), store.get("mask")
+    row_parts, mask = parts(kernel, store["dst"], statement.loops[-1:]), store.get("mask")
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "sbuf")}
-    if found is None or None in words.values() or not runs_each_iteration(statement, found.loop):
+    if row_parts is None or None in words.values() or not runs_each_iteration(statement, row_parts.loop):
         return None
-    if not _of_rows(kernel, mask, found):
+    if not _of_rows(kernel, mask, row_parts):
         return None
-    tensor, row = found.tensor, f"{found.tensor}_rows"
-    rest = flow.variables(store["dst"]) - {loop_variable(found.loop), tensor}
+    tensor, row = row_parts.tensor, f"{row_parts.tensor}_rows"
+    rest = flow.variables(store["dst"]) - {loop_variable(row_parts.loop), tensor}
     touching = [
-        s for s in flow.statements if found.loop in s.loops and s.simple and tensor in s.reads | s.writes
+        s for s in flow.statements if row_parts.loop in s.loops and s.simple and tensor in s.reads | s.writes
     ]
     reads = [s for s in touching if s is not statement and not _only_dtype(kernel, s, tensor)]
-    if rest & flow.varying(found.loop) or reads or flow.occurrences(row):
+    if rest & flow.varying(row_parts.loop) or reads or flow.occurrences(row):
         return None
-    shape = f"({words['par_dim']}({found.rows}), {found.length})"
-    made = f"{row} = {words['ndarray']}({shape}, dtype={tensor}.dtype, buffer={words['sbuf']})"
-    edits = [source.before(found.loop, made)]
-    maker, part = kernel.producer(value, statement), found.part(row, masked=mask is not None)
+    shape = f"({words['par_dim']}({row_parts.rows}), {row_parts.length})"
+    allocation_text = f"{row} = {words['ndarray']}({shape}, dtype={tensor}.dtype, buffer={words['sbuf']})"
+    edits = [source.before(row_parts.loop, allocation_text)]
+    maker, part = kernel.producer(value, statement), row_parts.part(row, masked=mask is not None)
     if maker is not None and maker.statement is not None and isinstance(maker.statement.target, cst.Name):
         edits.append(source.replace(maker.statement.target, part))
         edits.append(source.without(statement.node))
@@ -126,9 +136,9 @@ def _stored_in_full(kernel: NkiKernel, store: NkiCall) -> Rewrite | None:
         edits.append(source.replace(statement.node, f"{part} = {_copied(kernel, value, mask)}"))
     under = f", mask={source.code(mask)}" if mask is not None else ""
     edits.append(
-        source.after(found.loop, f"{source.code(store.call.func)}({found.whole}, value={row}{under})")
+        source.after(row_parts.loop, f"{source.code(store.call.func)}({row_parts.whole}, value={row}{under})")
     )
-    over = source.code(found.loop.target)
+    over = source.code(row_parts.loop.target)
     return Rewrite(tuple(edits), f"Store the rows of {tensor} in full after the loop over {over}.")
 
 
@@ -140,12 +150,12 @@ def _copied(kernel: NkiKernel, value: cst.BaseExpression, mask: cst.BaseExpressi
     return kernel.spell("nl.copy", code, mask=kernel.code(mask)) or code
 
 
-def _of_rows(kernel: NkiKernel, mask: cst.BaseExpression | None, found: RowParts) -> bool:
+def _of_rows(kernel: NkiKernel, mask: cst.BaseExpression | None, row_parts: RowParts) -> bool:
     """Return whether a mask chooses rows, the same in each iteration of the loop; true where there is none."""
     if mask is None:
         return True
     axes = {axis for axis, _ in aranges(kernel, mask)}
-    return axes == {"rows"} and not kernel.flow.variables(mask) & kernel.flow.varying(found.loop)
+    return axes == {"rows"} and not kernel.flow.variables(mask) & kernel.flow.varying(row_parts.loop)
 
 
 def _only_dtype(kernel: NkiKernel, statement: Statement, tensor: str) -> bool:
@@ -166,38 +176,40 @@ def _stored_by_slices(kernel: NkiKernel, copy: NkiCall) -> Rewrite | None:
     ):
         return None
     name, loop = value.value, statement.loops[-1]
-    found, allocation = row_slice(kernel, copy.destination, loop), flow.allocation(name)
-    if found is None or allocation is None or allocation.value is None:
+    row_parts, allocation = row_slice(kernel, copy.destination, loop), flow.allocation(name)
+    if row_parts is None or allocation is None or allocation.value is None:
         return None
     row, shape = f"{name}_rows", tile(kernel, allocation.value)
-    made = kernel.instruction(allocation.value)
-    sizes, buffer = (made.get("shape"), made.get("buffer")) if made else (None, None)
+    instruction = kernel.instruction(allocation.value)
+    sizes, buffer = (instruction.get("shape"), instruction.get("buffer")) if instruction else (None, None)
     if buffer is not None and kernel.path(buffer) != f"{NL}.sbuf":
         return None
     if shape is None or sizes is None or not runs_each_iteration(statement, loop) or flow.occurrences(row):
         return None
-    touching = [s for s in flow.simple() if loop in s.loops and found.tensor in s.reads | s.writes]
-    reads = [s for s in touching if s is not statement and not _only_dtype(kernel, s, found.tensor)]
+    touching = [s for s in flow.simple() if loop in s.loops and row_parts.tensor in s.reads | s.writes]
+    reads = [s for s in touching if s is not statement and not _only_dtype(kernel, s, row_parts.tensor)]
     uses = [n for n in flow.occurrences(name) if n is not allocation.bound]
     outside = any(loop not in source.parents(n) for n in uses) or allocation.block is not statement.block
     parts_of_it = any(isinstance(source.parent(n), (cst.Subscript, cst.Attribute)) for n in uses)
     if reads or outside or parts_of_it or flow.sharing([name]) != {name}:
         return None
-    if (found.used | flow.variables(allocation.value) - {found.tensor}) & flow.varying(loop):
+    if (row_parts.used | flow.variables(allocation.value) - {row_parts.tensor}) & flow.varying(loop):
         return None
-    if too_large(kernel, [shape.rows, found.length]):
+    if too_large(kernel, [shape.rows, row_parts.length]):
         return None
-    whole_sizes = source.replace_with_parentheses(sizes, f"({shape.rows}, {found.length})")
+    whole_sizes = source.replace_with_parentheses(sizes, f"({shape.rows}, {row_parts.length})")
     whole = source.edited(allocation.value, whole_sizes)
     edits = [source.before(loop, source.with_comment(allocation.node, f"{row} = {whole}"))]
     edits += [source.moved(allocation.node), source.moved(statement.node)]
     edits += [
-        source.replace(n, f"{row}[:, {found.slice}]") for n in uses if flow.statement_of(n) is not statement
+        source.replace(n, f"{row}[:, {row_parts.slice}]")
+        for n in uses
+        if flow.statement_of(n) is not statement
     ]
-    store = kernel.spell("nisa.dma_copy", found.whole, row) or ""
+    store = kernel.spell("nisa.dma_copy", row_parts.whole, row) or ""
     edits.append(source.after(loop, source.with_comment(statement.node, store)))
     over = source.code(loop.target)
-    return Rewrite(tuple(edits), f"Store the rows of {found.tensor} in full after the loop over {over}.")
+    return Rewrite(tuple(edits), f"Store the rows of {row_parts.tensor} in full after the loop over {over}.")
 
 
 @dataclass(frozen=True)
@@ -232,11 +244,11 @@ def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...
     """Return the part of its rows that ``node`` takes in one of ``loops``; its last index must depend on that loop
     alone."""
     arange = kernel.spelled(f"{NL}.arange")
-    found: TileShape | None = tile(kernel, node)
+    shape: TileShape | None = tile(kernel, node)
     if (
         not isinstance(node, cst.Subscript)
         or not isinstance(node.value, cst.Name)
-        or found is None
+        or shape is None
         or arange is None
     ):
         return None
@@ -253,7 +265,7 @@ def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...
     if loop is None or not isinstance(product.operator, cst.Multiply) or not _is_columns(kernel, columns):
         return None
     if (
-        kernel.source.code(width) != found.columns
+        kernel.source.code(width) != shape.columns
         or not isinstance(loop.iter, cst.Call)
         or len(loop.iter.args) != 1
     ):
@@ -262,11 +274,11 @@ def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...
     if not others or any(loop_variable(loop) in kernel.flow.variables(other) for other in others):
         return None
     times = kernel.source.code(loop.iter.args[0].value)
-    length = f"{factor(found.columns)} * {factor(times)}"
+    length = f"{factor(shape.columns)} * {factor(times)}"
     before = tuple(kernel.source.code(other).strip(", ") for other in others)
     offset = kernel.source.code(product)
-    place = _place(kernel, others[-1].slice) or f"{arange}({found.rows})[:, None]"
-    return RowParts(loop, node.value.value, before, found.rows, found.columns, length, offset, arange, place)
+    place = _place(kernel, others[-1].slice) or f"{arange}({shape.rows})[:, None]"
+    return RowParts(loop, node.value.value, before, shape.rows, shape.columns, length, offset, arange, place)
 
 
 def _place(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:

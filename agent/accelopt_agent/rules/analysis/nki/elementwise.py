@@ -180,10 +180,10 @@ def reduction(kernel: NkiKernel, instruction: NkiCall) -> FreeAxisReduction | No
 
 def is_zero(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
     """Return whether a tile holds only zeros: it is set once, by a memset of 0."""
-    found = kernel.definition(node)
-    if found is not None and found.path == f"{NISA}.memset":
-        return number(kernel.flow, found.get("value")) == 0
-    return found is not None and found.path == f"{NL}.zeros"
+    definition = kernel.definition(node)
+    if definition is not None and definition.path == f"{NISA}.memset":
+        return number(kernel.flow, definition.get("value")) == 0
+    return definition is not None and definition.path == f"{NL}.zeros"
 
 
 def keeps_precision(kernel: NkiKernel, inner: NkiCall, outer: NkiCall) -> bool:
@@ -199,5 +199,5 @@ def destination_type(kernel: NkiKernel, instruction: NkiCall) -> str | None:
     """Return the type of the tensor that an instruction writes, as its allocation states it."""
     name = root_name(instruction.destination) if instruction.destination is not None else None
     allocation = kernel.flow.allocation(name) if name else None
-    made = kernel.instruction(allocation.value) if allocation and allocation.value else None
-    return kernel.code(made.get("dtype")) if made else None
+    own = kernel.instruction(allocation.value) if allocation and allocation.value else None
+    return kernel.code(own.get("dtype")) if own else None

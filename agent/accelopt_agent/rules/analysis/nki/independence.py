@@ -89,8 +89,12 @@ def _apart_in(kernel: NkiKernel, index: cst.BaseSlice, loop: cst.For) -> bool:
         if value.value == variable:
             return True
         bound = kernel.flow.binding(value.value)
-        made = bound[0].value if len(bound) == 1 and loop in bound[0].loops else None
-        return made is not None and isinstance(made, cst.Call) and _steps(kernel, made, variable)
+        definition = bound[0].value if len(bound) == 1 and loop in bound[0].loops else None
+        return (
+            definition is not None
+            and isinstance(definition, cst.Call)
+            and _steps(kernel, definition, variable)
+        )
     return isinstance(value, cst.Call) and _steps(kernel, value, variable)
 
 

@@ -98,16 +98,16 @@ class NkiKernel:
         path = self.path(call.func)
         if path is None or not path.startswith(f"{NISA}."):
             return None
-        named = _named(call, self.dialect.parameters.get(path))
-        if named is None:
+        arguments = _named(call, self.dialect.parameters.get(path))
+        if arguments is None:
             return dict.fromkeys(call.args[:1], True)
         adds = path in self.dialect.keeping
-        return {named[name]: adds for name in operations()[path].writes if name in named}
+        return {arguments[name]: adds for name in operations()[path].writes if name in arguments}
 
     @cached_property
     def instructions(self) -> list[NkiCall]:
         """The statements that are one instruction, in source order: ``target = call(...)`` or ``call(...)``."""
-        found = []
+        instructions = []
         for statement in self.flow.simple():
             value = statement.value
             node = statement.node
@@ -115,8 +115,8 @@ class NkiKernel:
                 only = node.body[0]
                 value = only.value if isinstance(only, cst.Expr) else None
             if value is not None and (instruction := self.instruction(value, statement)):
-                found.append(instruction)
-        return found
+                instructions.append(instruction)
+        return instructions
 
     @cached_property
     def arguments(self) -> set[str]:
@@ -136,15 +136,15 @@ class NkiKernel:
     @cached_property
     def index_variables(self) -> set[str]:
         """Variables bound to ``nl.arange`` or arithmetic with it: positions, not tensors."""
-        found: set[str] = set()
+        variables: set[str] = set()
         for statement in self.flow.simple():
             if statement.value is not None and isinstance(statement.target, cst.Name):
                 names = {n.value for n in self.source.walk(statement.value, cst.Name)}
                 calls = [self.path(c.func) for c in self.source.walk(statement.value, cst.Call)]
                 makes = f"{NL}.arange" in calls and not any(c in self.dialect.parameters for c in calls)
-                if makes or (names & found and not calls):
-                    found.add(statement.target.value)
-        return found
+                if makes or (names & variables and not calls):
+                    variables.add(statement.target.value)
+        return variables
 
     def instruction(self, node: cst.BaseExpression, statement: Statement | None = None) -> NkiCall | None:
         """Return ``node`` as an instruction, or None when it is no call of a known function with plain arguments."""
@@ -155,10 +155,10 @@ class NkiKernel:
         if not isinstance(node, cst.Call):
             return None
         path = self.path(node.func)
-        named = _named(node, self.dialect.parameters.get(path or ""))
-        if path is None or named is None:
+        arguments = _named(node, self.dialect.parameters.get(path or ""))
+        if path is None or arguments is None:
             return None
-        args = {name: arg.value for name, arg in named.items()}
+        args = {name: arg.value for name, arg in arguments.items()}
         destination = args.pop("dst", None) if self.dialect.mutates else None
         return NkiCall(path, node, args, statement, destination)
 
@@ -177,14 +177,14 @@ class NkiKernel:
 
         It stands in the same block, under no mask of its own, and nothing changes its operands in between.
         """
-        found = self.definition(node)
-        if found is None or found.statement is None:
+        definition = self.definition(node)
+        if definition is None or definition.statement is None:
             return None
-        reader = self.flow.only_reader(found.statement)
+        reader = self.flow.only_reader(definition.statement)
         if reader is None or reader[0] is not node or reader[1] is not consumer:
             return None
-        movable = self.flow.unchanged(found.statement, consumer, self.flow.variables(found.call))
-        return found if movable else None
+        movable = self.flow.unchanged(definition.statement, consumer, self.flow.variables(definition.call))
+        return definition if movable else None
 
     def without(self, instruction: NkiCall) -> list[ByteEdit]:
         """Return the edits that remove an instruction whose value nobody reads, and the tensor made for that
@@ -241,12 +241,12 @@ def _named(call: cst.Call, parameters: tuple[str, ...] | None) -> dict[str, cst.
     """Return the arguments of a call by parameter; None where that is not known."""
     if parameters is None:
         return None
-    found: dict[str, cst.Arg] = {}
+    arguments: dict[str, cst.Arg] = {}
     for position, arg in enumerate(call.args):
         if arg.star or (arg.keyword is None and position >= len(parameters)):
             return None
-        found[arg.keyword.value if arg.keyword else parameters[position]] = arg
-    return found
+        arguments[arg.keyword.value if arg.keyword else parameters[position]] = arg
+    return arguments
 
 
 def open_nki(subject: RuleContext) -> NkiKernel | None:
@@ -309,12 +309,12 @@ def spelling(name: NkiDialect) -> NkiSpelling:
     Rules know what computes or moves tiles; of today's ``nl`` only what allocates, as they move instructions with a
     destination. What leaves its result in the registers of an engine stays where it is.
     """
-    known = {
+    parameters = {
         o.name: o.signatures[name].positional
         for o in operations().values()
         if name in o.signatures
         and o.kind not in _UNMOVED
         and (name == "beta1" or o.kind == "allocation" or o.name.startswith(f"{NISA}."))
     }
-    keeping = frozenset(path for path in known if operations()[path].keeps)
-    return NkiSpelling(name, table()["packages"][name], known, name == "current", keeping)
+    keeping = frozenset(path for path in parameters if operations()[path].keeps)
+    return NkiSpelling(name, table()["packages"][name], parameters, name == "current", keeping)

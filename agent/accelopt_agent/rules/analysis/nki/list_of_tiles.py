@@ -24,9 +24,11 @@ def kept_chains(kernel: NkiKernel) -> list[Chain]:
 
 def _kept_chains(subject: RuleContext) -> list[Chain]:
     kernel = subject.analysis(NkiKernel)
-    made = [i.statement for i in kernel.instructions if i.destination is not None and i.statement is not None]
-    found = [chain for statement in made for chain in chains(kernel, statement)]
-    return [c for c in found if not any(_is_inside(kernel, c, other) for other in found)]
+    statements = [
+        i.statement for i in kernel.instructions if i.destination is not None and i.statement is not None
+    ]
+    all_chains = [chain for statement in statements for chain in chains(kernel, statement)]
+    return [c for c in all_chains if not any(_is_inside(kernel, c, other) for other in all_chains)]
 
 
 def listed(kernel: NkiKernel) -> Iterator[Rewrite]:
@@ -74,19 +76,19 @@ def _is_inside(kernel: NkiKernel, one: Chain, other: Chain) -> bool:
 def _listed(kernel: NkiKernel, chain: Chain) -> Rewrite | None:
     source, flow, last = kernel.source, kernel.flow, chain.last
     name = last.target_name or ""
-    kept, index = f"{name}_kept", _index(kernel, chain.over)
-    if index is None or flow.occurrences(kept) or not _fits(kernel, name, chain):
+    list_name, index = f"{name}_kept", _index(kernel, chain.over)
+    if index is None or flow.occurrences(list_name) or not _fits(kernel, name, chain):
         return None
     edits: list[ByteEdit] = []
     for use in flow.occurrences(name):
         statement = flow.statement_of(use)
         if statement not in chain.statements:
-            edits.append(source.replace(use, f"{kept}[{index}]"))
+            edits.append(source.replace(use, f"{list_name}[{index}]"))
     if not edits:
         return None
     lines = [source.with_comment(s.node) for s in chain.statements]
-    filled = in_loops(kernel, chain.over, [*lines, f"{kept}.append({name})"])
-    edits.append(source.before(chain.outer, "\n".join([f"{kept} = []", *filled])))
+    filled = in_loops(kernel, chain.over, [*lines, f"{list_name}.append({name})"])
+    edits.append(source.before(chain.outer, "\n".join([f"{list_name} = []", *filled])))
     edits += [source.moved(s.node) for s in _removable(kernel, chain)]
     over = source.code(chain.outer.target)
     return Rewrite(tuple(edits), f"Make {name} once before the loop over {over} and keep it in SBUF.")
@@ -95,14 +97,18 @@ def _listed(kernel: NkiKernel, chain: Chain) -> Rewrite | None:
 def _fits(kernel: NkiKernel, name: str, chain: Chain) -> bool:
     """Return whether the tiles lie in SBUF and are not known to be too many for it."""
     allocation = kernel.flow.allocation(name)
-    made = kernel.instruction(allocation.value) if allocation and allocation.value else None
-    buffer = made.get("buffer") if made else None
-    if made is None or (buffer is not None and kernel.path(buffer) != f"{NL}.sbuf") or allocation is None:
+    instruction = kernel.instruction(allocation.value) if allocation and allocation.value else None
+    buffer = instruction.get("buffer") if instruction else None
+    if (
+        instruction is None
+        or (buffer is not None and kernel.path(buffer) != f"{NL}.sbuf")
+        or allocation is None
+    ):
         return False
     assert allocation.value is not None
-    found = tile(kernel, allocation.value)
+    shape = tile(kernel, allocation.value)
     counts = [counted(kernel, loop) or "1" for loop in chain.over]
-    return found is None or not too_large(kernel, [*counts, found.rows, found.columns])
+    return shape is None or not too_large(kernel, [*counts, shape.rows, shape.columns])
 
 
 def _removable(kernel: NkiKernel, chain: Chain) -> list[Statement]:
@@ -110,9 +116,11 @@ def _removable(kernel: NkiKernel, chain: Chain) -> list[Statement]:
     gone = {chain.last}
     name = chain.last.target_name
     for statement in reversed(chain.statements[:-1]):
-        made = statement.target_name
-        readers = [s for s in kernel.flow.simple() if made is not None and made in s.reads | s.stores]
-        if made == name or all(s in gone or s is statement for s in readers):
+        tile_name = statement.target_name
+        readers = [
+            s for s in kernel.flow.simple() if tile_name is not None and tile_name in s.reads | s.stores
+        ]
+        if tile_name == name or all(s in gone or s is statement for s in readers):
             gone.add(statement)
     return [s for s in chain.statements if s in gone]
 

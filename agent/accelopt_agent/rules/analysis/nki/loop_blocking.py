@@ -72,11 +72,11 @@ class Blocking:
         v, indent = self.variable, self.source.indent(self.loop)
         count = self.source.code(self.loop.iter.args[0].value)
         bare = factor(count)
-        known = trip_count(self.flow, self.loop)
+        trips = trip_count(self.flow, self.loop)
         sizes = [size for size in (8, 4, 2) if size <= self.size]
         chosen = " else ".join(f"{size} if {bare} % {size} == 0" for size in sizes)
-        lines = [] if known else [f"{indent}{self.block} = {chosen} else 1"]
-        blocks = str(known // self.size) if known else f"{bare} // {self.block}"
+        lines = [] if trips else [f"{indent}{self.block} = {chosen} else 1"]
+        blocks = str(trips // self.size) if trips else f"{bare} // {self.block}"
         header = f"for {v}_outer in {self.words['affine_range']}({blocks}):"
         lines.append(indent + self.source.with_comment(self.loop, header))
         lines += [*self._written(items, indent + "    "), *self._closing(self.loop, indent + "    ")]
@@ -88,13 +88,13 @@ class Blocking:
 
     def _varying(self) -> set[str]:
         """Return the names whose value depends on the iteration."""
-        found = {self.variable}
+        own_names = {self.variable}
         while True:
-            varying = [s for s in self.inside if s.simple and (s.reads | s.writes) & found]
+            varying = [s for s in self.inside if s.simple and (s.reads | s.writes) & own_names]
             more = {n for s in varying for n in self._written_by(s)}
-            if more <= found:
-                return found
-            found |= more
+            if more <= own_names:
+                return own_names
+            own_names |= more
 
     def _written_by(self, statement: Statement) -> set[str]:
         """Return the names that a statement writes, and those that may share storage with one whose contents
@@ -186,12 +186,12 @@ class Blocking:
                 or bound[0].assign is None
             ):
                 return False
-            found = tile(self.kernel, value)
-            if found is None or found.dtype is None or {found.rows, found.columns} & self.varying:
+            shape = tile(self.kernel, value)
+            if shape is None or shape.dtype is None or {shape.rows, shape.columns} & self.varying:
                 return False
             if any(isinstance(self.source.parent(n), cst.Attribute) for n in self.flow.occurrences(name)):
                 return False
-            self.tiles[name] = found
+            self.tiles[name] = shape
         return not any(self._reads_position(n) for n in self.again)
 
     def _reads_position(self, name: str) -> bool:
@@ -230,11 +230,11 @@ class Blocking:
         name = statement.target_name
         if name not in self.tiles or not self._allocates(statement):
             return self._code(statement, indent)
-        found, call = self.tiles[name], statement.value
-        made = self.kernel.instruction(call) if call is not None else None
-        shape = made.get("shape") if made else None
+        tile_shape, call = self.tiles[name], statement.value
+        instruction = self.kernel.instruction(call) if call is not None else None
+        shape = instruction.get("shape") if instruction else None
         assert shape is not None
-        sizes = f"({self.block}, {self.words['par_dim']}({found.rows}), {found.columns})"
+        sizes = f"({self.block}, {self.words['par_dim']}({tile_shape.rows}), {tile_shape.columns})"
         return self._code(statement, indent, [self.source.replace_with_parentheses(shape, sizes)])
 
     def _grouped(self, group: Group, indent: str) -> list[str]:
@@ -242,10 +242,12 @@ class Blocking:
         for statement in group.statements:
             name = statement.target_name
             if name in self.tiles and isinstance(statement.target, cst.Name):
-                found = self.tiles[name]
-                shape = f"({self.block}, {self.words['par_dim']}({found.rows}), {found.columns})"
-                made = f"{self.words['ndarray']}({shape}, dtype={found.dtype}, buffer={self.words['sbuf']})"
-                lines.append(f"{indent}{name} = {made}")
+                tile_shape = self.tiles[name]
+                shape = f"({self.block}, {self.words['par_dim']}({tile_shape.rows}), {tile_shape.columns})"
+                allocation = (
+                    f"{self.words['ndarray']}({shape}, dtype={tile_shape.dtype}, buffer={self.words['sbuf']})"
+                )
+                lines.append(f"{indent}{name} = {allocation}")
         lines.append(f"{indent}for {v}_inner in {self.words['affine_range']}({self.block}):")
         inner, body = indent + "    ", []
         for name in sorted(self.again):
@@ -295,16 +297,16 @@ class Blocking:
         if isinstance(parent, cst.Subscript) and parent.value is name:
             at = self.source.start(parent.slice[0])
             return [ByteEdit(at, at, f"{v}_inner, ")]
-        found, arange = self.tiles[name.value], self.words["arange"]
-        rows, columns = f"{arange}({found.rows})[:, None]", f"{arange}({found.columns})[None, :]"
+        shape, arange = self.tiles[name.value], self.words["arange"]
+        rows, columns = f"{arange}({shape.rows})[:, None]", f"{arange}({shape.columns})[None, :]"
         return [self.source.replace(name, f"{name.value}[{v}_inner, {rows}, {columns}]")]
 
 
 def groups(items: Items) -> list[Group]:
-    found: list[Group] = []
+    result: list[Group] = []
     for item in items:
         if isinstance(item, Group):
-            found.append(item)
+            result.append(item)
         elif isinstance(item, PartLoop):
-            found += groups(item.items)
-    return found
+            result += groups(item.items)
+    return result

@@ -54,8 +54,8 @@ def chains(kernel: NkiKernel, last: Statement) -> Iterator[Chain]:
     if not kernel.dialect.mutates and kernel.flow.uses_after(last) is None:
         return
     for position in range(len(last.loops)):
-        if (found := _before(kernel, last, position)) is not None:
-            yield found
+        if (chain := _before(kernel, last, position)) is not None:
+            yield chain
 
 
 def _before(kernel: NkiKernel, last: Statement, position: int) -> Chain | None:
@@ -93,10 +93,14 @@ def _before(kernel: NkiKernel, last: Statement, position: int) -> Chain | None:
 
 def _binding(kernel: NkiKernel, name: str, last: Statement) -> list[Statement] | None:
     """Return the one statement before ``last`` that binds ``name`` for it."""
-    made = [s for s in kernel.flow.before(last) if s.binds(name)]
-    if len(made) != 1 or not isinstance(made[0].target, cst.Name) or kernel.flow.uses_after(made[0]) is None:
+    bindings = [s for s in kernel.flow.before(last) if s.binds(name)]
+    if (
+        len(bindings) != 1
+        or not isinstance(bindings[0].target, cst.Name)
+        or kernel.flow.uses_after(bindings[0]) is None
+    ):
         return None
-    return made
+    return bindings
 
 
 def _writers(kernel: NkiKernel, name: str, last: Statement) -> list[Statement] | None:

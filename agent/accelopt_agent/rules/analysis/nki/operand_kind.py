@@ -26,13 +26,13 @@ _OF_NUMBERS = frozenset({"float", "int", "abs", "round", "min", "max", "len"})
 
 def kind(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> Kind | None:
     """Return the kind of ``node`` as an operand, or None when the syntax does not determine it."""
-    known: dict[cst.BaseExpression, Kind | None] = kernel.subject.analysis(_known)
-    if node not in known:
-        found = _kind(kernel, node, depth)
+    kinds: dict[cst.BaseExpression, Kind | None] = kernel.subject.analysis(_known)
+    if node not in kinds:
+        own_kind = _kind(kernel, node, depth)
         if depth:
-            return found  # perhaps given up for its depth
-        known[node] = found
-    return known[node]
+            return own_kind  # perhaps given up for its depth
+        kinds[node] = own_kind
+    return kinds[node]
 
 
 def _known(subject: RuleContext) -> dict[cst.BaseExpression, Kind | None]:

@@ -84,10 +84,10 @@ def _indices(kernel: NkiKernel, bound: Statement) -> dict[str, cst.BaseExpressio
             kernel.path(value.func) or kernel.source.code(value.func) if isinstance(value, cst.Call) else ""
         )
         pairs = [(target, value)] if called in _RANGES or isinstance(value, cst.Tuple) else []
-    found = {t.value: v for t, v in pairs if isinstance(t, cst.Name)}
-    once = all(len(kernel.flow.binding(name)) == 1 for name in found)
-    whole = len(found) == len(pairs) and once and all(_is_index(kernel, v) for v in found.values())
-    return found if whole else {}
+    indices = {t.value: v for t, v in pairs if isinstance(t, cst.Name)}
+    once = all(len(kernel.flow.binding(name)) == 1 for name in indices)
+    whole = len(indices) == len(pairs) and once and all(_is_index(kernel, v) for v in indices.values())
+    return indices if whole else {}
 
 
 def _in_place_of(source: ParsedSource, use: cst.Name, value: cst.BaseExpression) -> str | None:

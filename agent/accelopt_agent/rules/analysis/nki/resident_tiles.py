@@ -64,16 +64,16 @@ def keep(
     """Return a tensor of that name to keep ``tile`` in; None where it cannot be written or would be too
     large. Sizes that are not constant count as 1: the emulator finds out whether they fit."""
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange", "sbuf")}
-    found = {w: spelled for w, spelled in words.items() if spelled is not None}
+    spellings = {w: spelled for w, spelled in words.items() if spelled is not None}
     counts = [counted(kernel, loop) for loop in loops]
-    known = [count for count in counts if count is not None]
-    if tile is None or tile.dtype is None or len(found) != len(words) or len(known) != len(counts):
+    sizes = [count for count in counts if count is not None]
+    if tile is None or tile.dtype is None or len(spellings) != len(words) or len(sizes) != len(counts):
         return None
     if kernel.flow.occurrences(name) or any(loop_variable(loop) is None for loop in loops):
         return None
-    if too_large(kernel, [*known, tile.rows, tile.columns]):
+    if too_large(kernel, [*sizes, tile.rows, tile.columns]):
         return None
-    return ResidentTiles(name, tile, tuple(loops), tuple(known), found)
+    return ResidentTiles(name, tile, tuple(loops), tuple(sizes), spellings)
 
 
 def too_large(kernel: NkiKernel, sizes: Sequence[str]) -> bool:
@@ -90,7 +90,7 @@ def counted(kernel: NkiKernel, loop: cst.For) -> str | None:
     return kernel.source.code(loop.iter.args[0].value) if name in RANGES else None
 
 
-def read_kept(kernel: NkiKernel, kept: ResidentTiles, uses: Sequence[cst.Name]) -> list[ByteEdit]:
+def read_kept(kernel: NkiKernel, resident: ResidentTiles, uses: Sequence[cst.Name]) -> list[ByteEdit]:
     """Return the edits that read the kept tile where ``uses`` read the variable; none where one reads it in
     another way."""
     source, edits = kernel.source, []
@@ -100,8 +100,8 @@ def read_kept(kernel: NkiKernel, kept: ResidentTiles, uses: Sequence[cst.Name]) 
             return []
         if isinstance(parent, cst.Subscript) and parent.value is use:
             at = source.start(parent.slice[0])
-            edits.append(source.replace(use, kept.name))
-            edits.append(ByteEdit(at, at, "".join(f"{index}, " for index in kept.indices(kernel))))
+            edits.append(source.replace(use, resident.name))
+            edits.append(ByteEdit(at, at, "".join(f"{index}, " for index in resident.indices(kernel))))
         else:
-            edits.append(source.replace(use, kept.place(kernel)))
+            edits.append(source.replace(use, resident.place(kernel)))
     return edits

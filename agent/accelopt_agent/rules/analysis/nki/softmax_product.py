@@ -86,20 +86,20 @@ class _LoopBody:
             return None
         if any(s.block is not loop.body or not s.simple for s in statements):
             return None
-        found = [(p, s) for s in statements for p in _products(kernel, s)]
-        if len(found) != 1 or set(found[0][0].args) - {"x", "y", "transpose_x", "stationary", "moving"}:
+        products = [(p, s) for s in statements for p in _products(kernel, s)]
+        if len(products) != 1 or set(products[0][0].args) - {"x", "y", "transpose_x", "stationary", "moving"}:
             return None
-        return cls(loop, variable, count, tuple(statements), *found[0])
+        return cls(loop, variable, count, tuple(statements), *products[0])
 
     def operand(self, code: str, shape: TileShape, apart: set[Statement]) -> Operand:
-        left = tuple(s for s in self.statements if s not in apart)
-        return Operand(code, shape, left, self.loop, self.variable, self.count)
+        rest = tuple(s for s in self.statements if s not in apart)
+        return Operand(code, shape, rest, self.loop, self.variable, self.count)
 
 
 def _products(kernel: NkiKernel, statement: Statement) -> list[NkiCall]:
     calls = kernel.source.walk(statement.node, cst.Call)
-    found = [kernel.instruction(c, statement) for c in calls if kernel.path(c.func) in _PRODUCTS]
-    return [p for p in found if p is not None]
+    products = [kernel.instruction(c, statement) for c in calls if kernel.path(c.func) in _PRODUCTS]
+    return [p for p in products if p is not None]
 
 
 def _stationary(kernel: NkiKernel, product: NkiCall) -> tuple[cst.BaseExpression, bool]:
@@ -135,17 +135,17 @@ class _Softmax:
         weights = root_name(part)
         if not turned or weights is None:
             return None
-        made = _Made(kernel, body)
+        makers = _Made(kernel, body)
         powers: str | None = weights
         total: str | None = None
-        scaled = scalar_steps(kernel, made.by(weights))
+        scaled = scalar_steps(kernel, makers.by(weights))
         if (
             scaled is not None
             and len(scaled.steps) == 1
             and kind(kernel, scaled.steps[0].operand) == "column"
         ):
             step, column = scaled.steps[0], _name(scaled.steps[0].operand)
-            inverse = made.by(column) if step.op == "multiply" else None
+            inverse = makers.by(column) if step.op == "multiply" else None
             if inverse is not None and inverse.path.rpartition(".")[2] == "reciprocal":
                 total = _name(next(iter(inverse.args.values())))
             elif step.op == "divide" and not step.reverse:
@@ -153,29 +153,29 @@ class _Softmax:
             powers = _name(scaled.data)
             if total is None:
                 return None
-        exponential = activation(kernel, made.by(powers))
+        exponential = activation(kernel, makers.by(powers))
         if exponential is None or exponential.op != "exp" or exponential.scale is not None:
             return None
-        scores, largest = _shifted(kernel, made, exponential.data, exponential.bias)
-        if scores is None or not _reduces(kernel, made.by(largest), "max", scores):
+        scores, largest = _shifted(kernel, makers, exponential.data, exponential.bias)
+        if scores is None or not _reduces(kernel, makers.by(largest), "max", scores):
             return None
-        sums = [s.target_name for s in body if s.simple and _reduces(kernel, made.of(s), "add", powers)]
+        sums = [s.target_name for s in body if s.simple and _reduces(kernel, makers.of(s), "add", powers)]
         if len(sums) != 1 or sums[0] is None or total not in (None, sums[0]):
             return None
-        made.by(sums[0])
-        kept = set() if total is not None else {sums[0]}
-        own = frozenset(made.names - kept | {scores})
+        makers.by(sums[0])
+        outside = set() if total is not None else {sums[0]}
+        own = frozenset(makers.names - outside | {scores})
         return cls(
-            scores, weights, sums[0], total is not None, part, frozenset(made.statements), turning, own
+            scores, weights, sums[0], total is not None, part, frozenset(makers.statements), turning, own
         )
 
 
 def _shifted(
-    kernel: NkiKernel, made: _Made, data: cst.BaseExpression, bias: cst.BaseExpression | None
+    kernel: NkiKernel, makers: _Made, data: cst.BaseExpression, bias: cst.BaseExpression | None
 ) -> tuple[str | None, str | None]:
     """Return the tile that is shifted before its exponential, and the column that is subtracted."""
     if bias is None:
-        steps = scalar_steps(kernel, made.by(_name(data)))
+        steps = scalar_steps(kernel, makers.by(_name(data)))
         if (
             steps is None
             or len(steps.steps) != 1
@@ -184,7 +184,7 @@ def _shifted(
         ):
             return None, None
         return _name(steps.data), _name(steps.steps[0].operand)
-    steps = scalar_steps(kernel, made.by(_name(bias)))
+    steps = scalar_steps(kernel, makers.by(_name(bias)))
     if steps is None or len(steps.steps) != 1 or steps.steps[0].op != "multiply":
         return None, None
     negated = number(kernel.flow, steps.steps[0].operand) == -1
@@ -220,8 +220,13 @@ def _name(node: cst.BaseExpression | None) -> str | None:
 
 
 def _reduces(kernel: NkiKernel, instruction: NkiCall | None, op: str, data: str | None) -> bool:
-    found = reduction(kernel, instruction) if instruction is not None else None
-    return found is not None and found.op == op and data is not None and _name(found.data) == data
+    row_reduction = reduction(kernel, instruction) if instruction is not None else None
+    return (
+        row_reduction is not None
+        and row_reduction.op == op
+        and data is not None
+        and _name(row_reduction.data) == data
+    )
 
 
 def _untransposed(
@@ -232,11 +237,15 @@ def _untransposed(
     used: set[Statement] = set()
     while True:
         call = node if isinstance(node, cst.Call) else None
-        found = kernel.flow.definition(node) if isinstance(node, cst.Name) else None
-        if found is not None and found in mixing.statements and isinstance(found.value, cst.Call):
+        definition = kernel.flow.definition(node) if isinstance(node, cst.Name) else None
+        if (
+            definition is not None
+            and definition in mixing.statements
+            and isinstance(definition.value, cst.Call)
+        ):
             allocation = kernel.flow.allocation(node.value) if isinstance(node, cst.Name) else None
-            used |= {found} | ({allocation} if allocation is not None else set())
-            call = found.value
+            used |= {definition} | ({allocation} if allocation is not None else set())
+            call = definition.value
         path = None if call is None else kernel.path(call.func)
         if call is None or path not in _COPIES | _TRANSPOSES:
             return node, turned, frozenset(used)
@@ -264,8 +273,12 @@ def _whole(
     sum_made = flow.allocation(mixed)
     at = [n for n, s in enumerate(body) if s.node in (scoring.loop, mixing.loop)]
     before, after = body[: at[0]], body[at[1] + 1 :]
-    known = softmax.statements | {allocated, sum_made}
-    if at[0] > at[1] or any(s not in known for s in body[at[0] + 1 : at[1]]) or sum_made not in body:
+    softmax_statements = softmax.statements | {allocated, sum_made}
+    if (
+        at[0] > at[1]
+        or any(s not in softmax_statements for s in body[at[0] + 1 : at[1]])
+        or sum_made not in body
+    ):
         return None
     query, keys, values = (
         _stationary(kernel, scoring.product),
@@ -285,7 +298,7 @@ def _whole(
         return None
     if not _in_order(kernel, softmax.part, mixing.variable, shapes[1].rows):
         return None
-    prefix = tuple(s for s in before if s not in known)
+    prefix = tuple(s for s in before if s not in softmax_statements)
     made_by_keys = scoring.operand(kernel.source.code(keys), shapes[0], scores.statements)
     made_by_values = mixing.operand(
         kernel.source.code(values), shapes[1], {mixing.statement, *softmax.turning}
@@ -298,7 +311,7 @@ def _whole(
         read = set().union(*(s.reads for s in operand.statements))
         if (read - written) & varying or softmax.own & (read | written):
             return None
-    inside = {*known, *scoring.statements, *mixing.statements}
+    inside = {*softmax_statements, *scoring.statements, *mixing.statements}
     if any(softmax.own & (s.reads | s.writes) for s in body if s.simple and s not in inside):
         return None
     if any(loop not in kernel.source.parents(n) for name in softmax.own for n in flow.occurrences(name)):
@@ -359,11 +372,11 @@ def _scaled(
     kernel: NkiKernel, instruction: NkiCall | None
 ) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
     """Return the tile that an instruction copies or multiplies by a number, and the number."""
-    steps, found = scalar_steps(kernel, instruction), activation(kernel, instruction)
+    steps, function = scalar_steps(kernel, instruction), activation(kernel, instruction)
     if steps is not None and len(steps.steps) == 1 and steps.steps[0].op == "multiply":
         return steps.data, steps.steps[0].operand
-    if found is not None and found.op == "copy" and found.bias is None:
-        return found.data, found.scale
+    if function is not None and function.op == "copy" and function.bias is None:
+        return function.data, function.scale
     return (
         (instruction["src"], None)
         if instruction is not None and instruction.path in _COPIES
@@ -400,9 +413,9 @@ def _without_positions(kernel: NkiKernel, node: cst.BaseExpression) -> str:
     """Return an index with 0 for what ``nl.arange`` makes."""
     source = kernel.source
     names = [n for n in source.walk(node, cst.Name) if n.value in kernel.index_variables]
-    made = [
+    positions = [
         s
         for s in source.walk(node, cst.Subscript)
         if isinstance(s.value, cst.Call) and kernel.path(s.value.func) == f"{NL}.arange"
     ]
-    return source.edited(node, *(source.replace(n, "0") for n in [*made, *names]))
+    return source.edited(node, *(source.replace(n, "0") for n in [*positions, *names]))

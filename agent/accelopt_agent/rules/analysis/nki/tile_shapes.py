@@ -34,13 +34,13 @@ class TileShape:
 
 def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> TileShape | None:
     """Return the shape and type of the tile ``node``; None where the syntax does not give two sizes."""
-    known: dict[cst.BaseExpression, TileShape | None] = kernel.subject.analysis(_known)
+    shapes: dict[cst.BaseExpression, TileShape | None] = kernel.subject.analysis(_known)
     if depth > _DEPTH:
         return None
-    if node not in known:
-        known[node] = None  # a value made from itself has no shape that is known
-        known[node] = _tile(kernel, node, depth)
-    return known[node]
+    if node not in shapes:
+        shapes[node] = None  # a value made from itself has no shape that is known
+        shapes[node] = _tile(kernel, node, depth)
+    return shapes[node]
 
 
 def _known(subject: RuleContext) -> dict[cst.BaseExpression, TileShape | None]:
@@ -67,8 +67,8 @@ def _part(kernel: NkiKernel, node: cst.Subscript, depth: int) -> TileShape | Non
     dtype = _dtype_of(kernel, root, depth) if root else None
     if all(isinstance(element.slice, cst.Slice) for element in node.slice):
         extents = [_extent(kernel, element.slice) for element in node.slice]
-        known = [extent for extent in extents if extent is not None]
-        return TileShape(known[0], known[1], dtype) if len(known) == len(extents) == 2 else None
+        lengths = [extent for extent in extents if extent is not None]
+        return TileShape(lengths[0], lengths[1], dtype) if len(lengths) == len(extents) == 2 else None
     sizes: dict[str, str] = {}
     for element in node.slice:
         if not isinstance(element.slice, cst.Index):
@@ -85,14 +85,14 @@ def _extent(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
     """Return how many elements a slice takes, whatever the loop variables are."""
     if not isinstance(index, cst.Slice) or index.upper is None or index.step is not None:
         return None
-    found: set[float | int | None] = set()
+    extents: set[float | int | None] = set()
     for value in (0, 1):
-        known = dict.fromkeys(kernel.loop_variables, value)
-        low = 0 if index.lower is None else number(kernel.flow, index.lower, known)
-        high = number(kernel.flow, index.upper, known)
-        found.add(None if low is None or high is None else high - low)
-    extent = found.pop()
-    return str(extent) if not found and isinstance(extent, int) and extent > 0 else None
+        values = dict.fromkeys(kernel.loop_variables, value)
+        low = 0 if index.lower is None else number(kernel.flow, index.lower, values)
+        high = number(kernel.flow, index.upper, values)
+        extents.add(None if low is None or high is None else high - low)
+    extent = extents.pop()
+    return str(extent) if not extents and isinstance(extent, int) and extent > 0 else None
 
 
 def _root(node: cst.BaseExpression) -> str | None:
@@ -109,19 +109,19 @@ def _root(node: cst.BaseExpression) -> str | None:
 
 def aranges(kernel: NkiKernel, index: cst.BaseExpression) -> list[tuple[str, str]]:
     """("rows" or "columns", size) of each arange in an index, those behind variables included."""
-    found: list[tuple[str, str]] = []
+    sizes: list[tuple[str, str]] = []
     for name in kernel.source.walk(index, cst.Name):
         if name.value in kernel.index_variables:
             bound = [s for s in kernel.flow.binding(name.value) if s.simple]
             if len(bound) != 1 or bound[0].value is None:
                 return [("unknown", name.value)]
-            found += aranges(kernel, bound[0].value)
+            sizes += aranges(kernel, bound[0].value)
     for node in kernel.source.walk(index, cst.Subscript):
         call = node.value
         if isinstance(call, cst.Call) and kernel.path(call.func) == f"{NL}.arange":
             axis = _axis(kernel.source.code(node)[len(kernel.source.code(call)) :])
-            found.append((axis, kernel.source.code(call.args[0].value) if len(call.args) == 1 else "?"))
-    return found
+            sizes.append((axis, kernel.source.code(call.args[0].value) if len(call.args) == 1 else "?"))
+    return sizes
 
 
 def _axis(brackets: str) -> str:
@@ -130,8 +130,8 @@ def _axis(brackets: str) -> str:
 
 def _variable(kernel: NkiKernel, name: str, depth: int) -> TileShape | None:
     bound = kernel.flow.binding(name)
-    found = {_bound(kernel, s, depth) for s in bound}
-    return found.pop() if len(found) == 1 else None
+    shapes = {_bound(kernel, s, depth) for s in bound}
+    return shapes.pop() if len(shapes) == 1 else None
 
 
 def _bound(kernel: NkiKernel, statement: Statement, depth: int) -> TileShape | None:
@@ -149,9 +149,9 @@ def _result(kernel: NkiKernel, node: cst.Call | cst.BinaryOperation, depth: int)
     instruction = kernel.instruction(node)
     if instruction is None or instruction.destination is not None:
         return None
-    found = _of_instruction(kernel, instruction, depth)
+    shape = _of_instruction(kernel, instruction, depth)
     stated = kernel.code(instruction.get("dtype"))
-    return TileShape(found.rows, found.columns, stated) if found and stated else found
+    return TileShape(shape.rows, shape.columns, stated) if shape and stated else shape
 
 
 def _reshaped(kernel: NkiKernel, node: cst.Call, name: str, depth: int) -> TileShape | None:
@@ -189,14 +189,14 @@ def _of_instruction(kernel: NkiKernel, instruction: NkiCall, depth: int) -> Tile
         instruction.get(key) for key in ("src", "x", "data", "data0", "data1", "y", "data2", "operand1")
     ]
     tiles = [tile(kernel, i, depth + 1) for i in inputs if i is not None and kind(kernel, i) != "number"]
-    known = [t for t in tiles if t is not None]
-    if not known or len(known) != len(tiles):
+    shapes = [t for t in tiles if t is not None]
+    if not shapes or len(shapes) != len(tiles):
         return None
     if name in _SAME_AS_INPUT:
-        return known[0]
+        return shapes[0]
     if name in _REDUCTIONS:
-        return TileShape(known[0].rows, "1", known[0].dtype)
-    return _together(kernel, known) if name in _PAIRS else None
+        return TileShape(shapes[0].rows, "1", shapes[0].dtype)
+    return _together(kernel, shapes) if name in _PAIRS else None
 
 
 def _product(kernel: NkiKernel, instruction: NkiCall, depth: int) -> TileShape | None:
@@ -224,8 +224,8 @@ def _dtype_of(kernel: NkiKernel, name: str, depth: int) -> str | None:
         return f"{name}.dtype"
     for statement in kernel.flow.simple():
         if statement.binds(name) and isinstance(statement.value, cst.Call):
-            made = kernel.instruction(statement.value)
-            if made is not None and made.get("dtype") is not None:
-                return kernel.code(made["dtype"])
-    found = _variable(kernel, name, depth + 1)
-    return found.dtype if found else None
+            instruction = kernel.instruction(statement.value)
+            if instruction is not None and instruction.get("dtype") is not None:
+                return kernel.code(instruction["dtype"])
+    shape = _variable(kernel, name, depth + 1)
+    return shape.dtype if shape else None

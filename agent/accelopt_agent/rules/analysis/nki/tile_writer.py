@@ -64,8 +64,8 @@ class TileWriter:
 
     def filled(self, name: str, rows: str, columns: str, value: str, space: str | None = None) -> list[str]:
         if self.mutates:
-            made = self.new(name, rows, columns, self.float32, space)
-            return [made, f"{self.nisa['memset']}({name}, {value})"]
+            allocation = self.new(name, rows, columns, self.float32, space)
+            return [allocation, f"{self.nisa['memset']}({name}, {value})"]
         options = f"dtype={self.float32}, buffer={space or self.nl['sbuf']}"
         return [f"{name} = {self.nl['full']}(({rows}, {columns}), {value}, {options})"]
 
