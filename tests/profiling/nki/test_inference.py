@@ -222,8 +222,8 @@ def test_the_kernel_runs_with_what_is_inferred(tmp_path: Path, name: str) -> Non
     namespace: dict[str, Any] = {}
     exec(compile(problem.text, "problem", "exec"), namespace)  # noqa: S102
     sys.modules.pop("kernel_file")
-    named = dict(zip(body[6 : body.index(")")].split(", "), namespace["get_inputs"](), strict=False))
-    arguments = {re.split("[=:]", name)[0]: value for name, value in named.items()}
+    by_name = dict(zip(body[6 : body.index(")")].split(", "), namespace["get_inputs"](), strict=False))
+    arguments = {re.split("[=:]", name)[0]: value for name, value in by_name.items()}
     assert eval(holds, arguments), problem.text  # noqa: S307
 
 

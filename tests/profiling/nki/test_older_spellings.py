@@ -39,9 +39,9 @@ def test_hints_to_the_compiler_and_annotations_change_nothing(hint: str) -> None
 def test_an_annotated_argument_is_written_in_its_place() -> None:
     head = nki_source.HEAD.replace("{arguments}", "a: nt.tensor[nt.mutable]")
     head = head.replace("@nki.jit", "import neuronxcc.nki.typing as nt\n\n\n@nki.jit")
-    given = A.copy()
-    assert nki_source.run("nl.store(a, nl.add(nl.load(a), 1.0))\nreturn a", given, head=head).fault is None
-    np.testing.assert_array_equal(given, A + 1)
+    array = A.copy()
+    assert nki_source.run("nl.store(a, nl.add(nl.load(a), 1.0))\nreturn a", array, head=head).fault is None
+    np.testing.assert_array_equal(array, A + 1)
 
 
 REDUCED = """
@@ -81,8 +81,8 @@ def test_an_instruction_reduces_what_it_computes(statement: str, expected: np.nd
 
 
 def test_an_accumulation_over_instructions_adds_to_what_the_first_one_reset() -> None:
-    said = "nisa.activation(nl.exp, x, reduce_op=nl.add, reduce_res=column, reduce_cmd=nisa.reduce_cmd."
-    outcome = nki_source.run(REDUCED.format(statement=f"y = {said}reset_reduce)\ny = {said}reduce)"), A)
+    start = "nisa.activation(nl.exp, x, reduce_op=nl.add, reduce_res=column, reduce_cmd=nisa.reduce_cmd."
+    outcome = nki_source.run(REDUCED.format(statement=f"y = {start}reset_reduce)\ny = {start}reduce)"), A)
     assert outcome.fault is None, outcome.fault
     expected = np.exp(A) * 2 * np.exp(A).sum(1, keepdims=True)
     np.testing.assert_allclose(outcome.result, expected, rtol=1e-4, atol=1e-4)

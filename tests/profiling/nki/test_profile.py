@@ -128,9 +128,9 @@ def test_what_is_wrong_becomes_a_finding_on_its_line(
 
     assert old in SILU
     (kernel,) = profiled(tmp_path, SILU.replace(old, new)).kernels
-    found = [f for f in kernel.findings if f.code == code]
-    assert [(f.line, f.severity) for f in found] == [(line, "error")]
-    assert re.search(words, found[0].message), found[0].message
+    findings = [f for f in kernel.findings if f.code == code]
+    assert [(f.line, f.severity) for f in findings] == [(line, "error")]
+    assert re.search(words, findings[0].message), findings[0].message
     assert kernel.correctness.status == "failed"
 
 
@@ -186,10 +186,10 @@ UNWRITTEN = ProblemRef(
 def test_each_kernel_of_a_file_without_a_problem_is_run_by_a_call_of_its_own(tmp_path: Path) -> None:
     silu = SILU.split("def get_inputs")[0]
     text = silu + silu[silu.index("@nki.jit") :].replace("silu(x)", "second(x)")
-    made = profiled(tmp_path, text, problem=UNWRITTEN)
-    assert [k.latency.known for k in made.kernels] == [Known.ESTIMATED] * 2
-    assert not [f for k in made.kernels for f in k.findings if f.code == "never-launched"]
-    assert len([e for e in made.emitted if "inferred" in e]) == 1, "the file has one inferred problem"
+    result = profiled(tmp_path, text, problem=UNWRITTEN)
+    assert [k.latency.known for k in result.kernels] == [Known.ESTIMATED] * 2
+    assert not [f for k in result.kernels for f in k.findings if f.code == "never-launched"]
+    assert len([e for e in result.emitted if "inferred" in e]) == 1, "the file has one inferred problem"
 
 
 def test_a_kernel_that_no_inferred_call_launches_says_why(tmp_path: Path) -> None:
@@ -362,9 +362,9 @@ def test_what_host_code_launches_for_values_has_its_cost(
     """A trace has zeros for values; where nothing looks at them, nothing is run twice."""
     modes: list[str] = []
 
-    def counted(mode: Any = "full", *arguments: Any, **named: Any) -> Any:
+    def counted(mode: Any = "full", *arguments: Any, **keywords: Any) -> Any:
         modes.append(mode)
-        return emulated(mode, *arguments, **named)
+        return emulated(mode, *arguments, **keywords)
 
     monkeypatch.setattr("accelopt_profiling.nki.profile.emulated", counted)
     text = SILU.replace(
@@ -377,8 +377,8 @@ def test_what_host_code_launches_for_values_has_its_cost(
 
 
 def test_a_latency_that_a_file_asks_for_is_not_a_number(tmp_path: Path) -> None:
-    asked = "assert np.isnan(kernel.benchmark_result.nc_latency.get_latency_percentile(99))"
-    text = SELFRUN.format(factor=3, after=asked)
+    check = "assert np.isnan(kernel.benchmark_result.nc_latency.get_latency_percentile(99))"
+    text = SELFRUN.format(factor=3, after=check)
     (kernel,) = profiled(tmp_path, text, problem=ProblemRef("selfrun", options={"main": True})).kernels
     assert not [f for f in kernel.findings if f.severity == "error"]
 

@@ -76,16 +76,16 @@ BODIES: list[tuple[str, np.ndarray, dict[str, int]]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("body", "expected", "left"), BODIES)
-def test_what_is_left_to_do(body: str, expected: np.ndarray, left: dict[str, int]) -> None:
+@pytest.mark.parametrize(("body", "expected", "remaining"), BODIES)
+def test_what_is_left_to_do(body: str, expected: np.ndarray, remaining: dict[str, int]) -> None:
     done: list[ComputeStep] = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(deferred, "elide_copies", lambda steps: done.extend(elide_copies(steps)) or done)
         outcome = run(HEAD + body + "\nreturn out", A)
     np.testing.assert_allclose(outcome.result, expected, rtol=1e-5, atol=1e-5)
     names = Counter(getattr(step.function, "__name__", "") for step in done)
-    assert {name: names[name] for name in left} == left
-    assert sum(left.values()) == len(done), names
+    assert {name: names[name] for name in remaining} == remaining
+    assert sum(remaining.values()) == len(done), names
 
 
 def test_a_read_of_unwritten_memory_keeps_every_step() -> None:
@@ -123,10 +123,10 @@ def test_a_view_of_a_copy_is_the_same_view_of_the_original(
         keys.append(slice(low, data.draw(st.integers(low + 1, n)), data.draw(st.integers(1, 2))))
     view = copy[tuple(keys)].transpose(data.draw(st.permutations(range(3))))
     start = (view.__array_interface__["data"][0] - copy.__array_interface__["data"][0]) // 4
-    found = _through(start, dims(view), parts)
-    assert found is not None
+    origin = _through(start, dims(view), parts)
+    assert origin is not None
     flat = values.reshape(-1)
     read = np.lib.stride_tricks.as_strided(
-        flat[found[0] :], [n for n, _ in found[1]], [4 * step for _, step in found[1]]
+        flat[origin[0] :], [n for n, _ in origin[1]], [4 * step for _, step in origin[1]]
     )
     np.testing.assert_array_equal(read, view)

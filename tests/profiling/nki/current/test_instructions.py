@@ -30,8 +30,8 @@ def counted() -> np.ndarray:
     """Positions of positive elements from 3 on, padded with -1, then their number; every 16th row, -9 elsewhere."""
     out = np.full((128, 65), -9.0)
     for row in range(0, 128, 16):
-        found = np.flatnonzero(A[row] > 0)
-        out[row] = [*(found + 3), *[-1] * (64 - len(found)), len(found)]
+        positions = np.flatnonzero(A[row] > 0)
+        out[row] = [*(positions + 3), *[-1] * (64 - len(positions)), len(positions)]
     return out[:, 1:]
 
 

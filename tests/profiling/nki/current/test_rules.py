@@ -47,10 +47,10 @@ def test_a_broken_rule_is_told_on_its_line(body: str, line: int, code: str, word
     fault = run(LOAD + body + "\nreturn a", A, mode=mode).fault
     assert fault is not None
     assert re.search(words, fault.message), fault.message
-    wanted = (
+    expected_line = (
         FIRST_LINE + line - 1 if "sbuf(129" not in body and "sbuf(128, 4, dtype" not in body else fault.line
     )
-    assert (fault.code, fault.line) == (code, wanted)
+    assert (fault.code, fault.line) == (code, expected_line)
 
 
 def test_reading_what_was_never_written_is_told() -> None:
@@ -85,7 +85,7 @@ def test_the_second_generation_transposes_by_a_product(limits: CoreLimits, allow
     ],
 )
 def test_an_input_can_be_written_where_the_kernel_returns_it_or_nothing(returned: str, allowed: bool) -> None:
-    given = A.copy()
-    outcome = run(f"x = sbuf(128, 64)\nnisa.dma_copy(x, b)\nnisa.dma_copy(a, x)\n{returned}", given, A + 1)
+    array = A.copy()
+    outcome = run(f"x = sbuf(128, 64)\nnisa.dma_copy(x, b)\nnisa.dma_copy(a, x)\n{returned}", array, A + 1)
     assert (outcome.fault is None) is allowed
-    np.testing.assert_array_equal(given, A + 1 if allowed else A)
+    np.testing.assert_array_equal(array, A + 1 if allowed else A)

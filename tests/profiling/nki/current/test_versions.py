@@ -31,8 +31,8 @@ def test_what_is_deprecated_is_told_as_information(
     version: str, count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(VARIABLE, version)
-    found = run("for i in nl.affine_range(2):\n    pass\nreturn a", A).findings
-    assert [(f.code, f.line, f.severity) for f in found] == [
+    findings = run("for i in nl.affine_range(2):\n    pass\nreturn a", A).findings
+    assert [(f.code, f.line, f.severity) for f in findings] == [
         ("deprecated", FIRST_LINE, "information")
     ] * count
 

@@ -116,7 +116,7 @@ boxes = st.tuples(st.integers(0, 4), st.integers(1, 3), st.integers(0, 6), st.in
 
 
 @given(st.lists(boxes, max_size=20), boxes)
-def test_coverage_is_a_bitmap(writes: list[tuple[int, ...]], asked: tuple[int, ...]) -> None:
+def test_coverage_is_a_bitmap(writes: list[tuple[int, ...]], queried: tuple[int, ...]) -> None:
     def box(t: tuple[int, ...]) -> tuple[tuple[int, int], ...]:
         return (t[0], min(5, t[0] + t[1])), (t[2], min(7, t[2] + t[3]))
 
@@ -125,8 +125,8 @@ def test_coverage_is_a_bitmap(writes: list[tuple[int, ...]], asked: tuple[int, .
         (a, b), (c, d) = box(write)
         coverage.write(box(write))
         bitmap[a:b, c:d] = True
-    (a, b), (c, d) = box(asked)
-    assert coverage.holds(box(asked)) == bool(bitmap[a:b, c:d].all())
+    (a, b), (c, d) = box(queried)
+    assert coverage.holds(box(queried)) == bool(bitmap[a:b, c:d].all())
     np.testing.assert_array_equal(coverage.missing(), ~bitmap)
 
 

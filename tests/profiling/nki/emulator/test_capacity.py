@@ -71,9 +71,9 @@ def test_blocks_of_beta_1_are_counted_one_by_one() -> None:
         nl.store(out, rows[n])
     return out
     """
-    (told,) = run(body, A, mode="trace").findings
-    assert (told.code, told.line, told.severity) == ("capacity", FIRST_LINE + 3, "warning")
-    assert re.search(r"224 KiB in 7 tiles of rows \(line 9\)", told.message), told.message
+    (finding,) = run(body, A, mode="trace").findings
+    assert (finding.code, finding.line, finding.severity) == ("capacity", FIRST_LINE + 3, "warning")
+    assert re.search(r"224 KiB in 7 tiles of rows \(line 9\)", finding.message), finding.message
 
 
 @pytest.mark.parametrize(("banks", "lines"), [(8, []), (9, [12])])
@@ -98,8 +98,8 @@ def test_the_peak_is_the_largest_sum_over_time(tiles: list[tuple[int, int, int, 
             instructions[number].reads.append((place, ((0, 1), (0, size))))
         for number in range(min(one, other), max(one, other) + 1):
             alive[number] += size
-    found = peak_usage(instructions)
-    assert found.peak == max(alive)
-    if found.peak:
-        assert found.line == 100 + alive.index(found.peak)
-        assert sum(h.bytes for h in found.holders) == found.peak
+    usage = peak_usage(instructions)
+    assert usage.peak == max(alive)
+    if usage.peak:
+        assert usage.line == 100 + alive.index(usage.peak)
+        assert sum(h.bytes for h in usage.holders) == usage.peak

@@ -110,8 +110,8 @@ return out
 
 
 def test_a_named_tuple_of_tensors_is_a_result() -> None:
-    made = "import collections\nreturn collections.namedtuple('R', 'a b')(out, out)"
-    body = f"{COPIES['beta1'].replace('return out', '')}\n{made}"
+    statement = "import collections\nreturn collections.namedtuple('R', 'a b')(out, out)"
+    body = f"{COPIES['beta1'].replace('return out', '')}\n{statement}"
     result = nki_source.run(body, X).result
     np.testing.assert_array_equal(result[0], X)
 

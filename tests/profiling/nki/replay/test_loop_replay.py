@@ -183,8 +183,8 @@ def test_violations_in_later_iterations_are_reported(
     body: str, code: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     outcome = both_ways(f"{HEAD}{body}\nreturn out", monkeypatch)[1]
-    told = [finding.code for finding in outcome.findings] + ([outcome.fault.code] if outcome.fault else [])
-    assert code in told
+    codes = [finding.code for finding in outcome.findings] + ([outcome.fault.code] if outcome.fault else [])
+    assert code in codes
 
 
 def test_an_iteration_that_differs_from_the_recording_runs_the_kernel_again(

@@ -102,8 +102,8 @@ def run(body: str, mode: Any, replaying: bool) -> tuple[Any, ...]:
             failed = (type(error), str(error))
         machine = emulation.machines[-1]
     values = None if result is None else np.asarray(result).tobytes()
-    said = [(type(item), item) for item in space["told"]]
-    return fields_of(machine.trace.instructions), machine.findings, failed, values, said
+    messages = [(type(item), item) for item in space["told"]]
+    return fields_of(machine.trace.instructions), machine.findings, failed, values, messages
 
 
 def both_ways(body: str) -> int:

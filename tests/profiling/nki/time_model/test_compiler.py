@@ -99,11 +99,11 @@ return out
 @pytest.mark.parametrize(("tiles", "times"), [(8, 1), (56, 8)])
 def test_loads_too_large_to_keep_are_loaded_again_in_every_sweep(tiles: int, times: int) -> None:
     """Only the half that is read comes back; once it fits, nothing does."""
-    found = plan(SWEPT.format(tiles=tiles), (1024, 128), (tiles * 128, 1024))
+    outcome = plan(SWEPT.format(tiles=tiles), (1024, 128), (tiles * 128, 1024))
     whole, weights = tiles * 128 * 1024 * 4, 1024 * 128 * 4
-    again = found.read_bytes - whole - weights
+    again = outcome.read_bytes - whole - weights
     assert again == pytest.approx(whole / 2 * (times - (times == 1)), rel=0.15)
-    assert found.residency.saved_bytes == 0
+    assert outcome.residency.saved_bytes == 0
 
 
 def test_scaled_operands_in_psum_make_vector_work_cheaper() -> None:
@@ -117,8 +117,8 @@ def test_scaled_operands_in_psum_make_vector_work_cheaper() -> None:
     cycles = {on: (512 * (1 if on else 2) + TRN1.vector_overhead) / 1.12 for on in (True, False)}
     for on, ns in cycles.items():
         compiler = replace(AS_WRITTEN, psum_operands=on, scalar_first=True)
-        found = plan(body, (128, 512), (128, 512), compiler=compiler)
-        assert found.lines[line]["VectorE"] == pytest.approx(ns)
+        outcome = plan(body, (128, 512), (128, 512), compiler=compiler)
+        assert outcome.lines[line]["VectorE"] == pytest.approx(ns)
 
 
 @pytest.mark.parametrize(("columns", "cost"), [(512, 1), (1024, 2)])
@@ -129,10 +129,10 @@ def test_a_broadcast_row_is_read_in_psum_where_it_fits_a_bank(columns: int, cost
     nl.store(out, nisa.tensor_tensor(x, row.broadcast_to((128, {columns})), nl.multiply))
     return out
     """
-    found = plan(body, (128, columns), (1, columns), compiler=replace(AS_WRITTEN, psum_operands=True))
-    assert ("tensor_copy" in {step.opcode for step in found.residency.order}) is (cost == 2)
-    (product,) = (s for s in found.residency.order if s.opcode == "tensor_tensor")
-    assert found.lines[product.line]["VectorE"] >= cost * columns / TRN1.clocks["VectorE"]
+    outcome = plan(body, (128, columns), (1, columns), compiler=replace(AS_WRITTEN, psum_operands=True))
+    assert ("tensor_copy" in {step.opcode for step in outcome.residency.order}) is (cost == 2)
+    (product,) = (s for s in outcome.residency.order if s.opcode == "tensor_tensor")
+    assert outcome.lines[product.line]["VectorE"] >= cost * columns / TRN1.clocks["VectorE"]
     assert product.psum_inputs == (1 if cost == 1 else 0)
 
 
@@ -158,10 +158,10 @@ def test_broadcast_rows_are_kept_where_they_fit_and_else_made_again(
     return out
     """
     compiler = replace(TRN1.compiler, streams_loads=False)
-    found = plan(body, (2, 128, columns), (rows, 1, columns), compiler=compiler)
-    assert found.instructions["TensorE"] == times * rows * columns // 512
-    assert ("tensor_copy" in {step.opcode for step in found.residency.order}) is copied
-    assert found.residency.saved_bytes == 0
+    outcome = plan(body, (2, 128, columns), (rows, 1, columns), compiler=compiler)
+    assert outcome.instructions["TensorE"] == times * rows * columns // 512
+    assert ("tensor_copy" in {step.opcode for step in outcome.residency.order}) is copied
+    assert outcome.residency.saved_bytes == 0
 
 
 @pytest.mark.parametrize(("tiles", "products"), [(1, 1), (16, 16), (32, 64)])
@@ -175,9 +175,9 @@ def test_few_results_of_vector_work_are_kept(tiles: int, products: int) -> None:
             nl.store(out[n, i], nisa.tensor_scalar(both, nl.add, 1.0))
     return out
     """
-    found = plan(body, (tiles, 128, 16), (tiles, 128, 16), compiler=SHARING)
-    made = [step for step in found.residency.order if step.opcode == "tensor_tensor"]
-    assert len(made) == products
+    outcome = plan(body, (tiles, 128, 16), (tiles, 128, 16), compiler=SHARING)
+    vector_steps = [step for step in outcome.residency.order if step.opcode == "tensor_tensor"]
+    assert len(vector_steps) == products
 
 
 def test_vector_engine_waits_less_for_itself_than_for_others() -> None:
@@ -189,11 +189,11 @@ def test_vector_engine_waits_less_for_itself_than_for_others() -> None:
     nl.store(out, x)
     return out
     """
-    found = plan(body, (128, 512), compiler=AS_WRITTEN)
+    outcome = plan(body, (128, 512), compiler=AS_WRITTEN)
     slower = plan(
         body, (128, 512), compiler=AS_WRITTEN, machine=replace(TRN1, vector_result_ns=TRN1.semaphore_ns)
     )
-    assert slower.total - found.total == pytest.approx(7 * (TRN1.semaphore_ns - TRN1.vector_result_ns))
+    assert slower.total - outcome.total == pytest.approx(7 * (TRN1.semaphore_ns - TRN1.vector_result_ns))
 
 
 def test_one_buffer_makes_loads_wait_for_the_work() -> None:
@@ -259,9 +259,9 @@ for k in nl.affine_range(64):
 def test_what_a_kernel_loads_for_each_use_is_no_spill(names: dict[str, str], again: bool) -> None:
     """256 KiB of operands do not stay in 192: loaded again they are, but nothing is written out; and where the kernel
     loads them for each use by itself, nothing is to be told."""
-    found = plan(REPEATED.format(**names), (64, 128, 512), (64, 128, 512))
-    residency = found.residency
-    assert found.read_bytes > 2 * 64 * 128 * 512 * 4
+    outcome = plan(REPEATED.format(**names), (64, 128, 512), (64, 128, 512))
+    residency = outcome.residency
+    assert outcome.read_bytes > 2 * 64 * 128 * 512 * 4
     assert (residency.saved_bytes, residency.reloaded_bytes, residency.spilled) == (0, 0, {})
     assert bool(sum(residency.loaded_again.values())) == again
 

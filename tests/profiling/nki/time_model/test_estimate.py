@@ -337,8 +337,10 @@ def test_bf16_is_faster_on_vector_engine(
     instruction = TracedInstruction(opcode, ("VectorE",), 1, 128, 512)
     regions = [(block, ((0, 128), (0, 512))) for block in blocks]
     instruction.reads, instruction.writes = regions[:-1], regions[-1:]
-    found = engine_ns(instruction, "VectorE", machine) * machine.clocks["VectorE"] - machine.vector_overhead
-    assert found == pytest.approx(cycles)
+    vector_cycles = (
+        engine_ns(instruction, "VectorE", machine) * machine.clocks["VectorE"] - machine.vector_overhead
+    )
+    assert vector_cycles == pytest.approx(cycles)
 
 
 def test_a_tile_that_each_iteration_overwrites_takes_turns_as_one_made_in_the_loop_does() -> None:
@@ -353,9 +355,9 @@ for i in range(64):
     nisa.dma_copy(out[:, nl.ds(i * 512, 512)], scaled)
 return out
 """
-    made = "tile, scaled = sbuf(128, 512), sbuf(128, 512)"
+    allocation = "tile, scaled = sbuf(128, 512), sbuf(128, 512)"
     times = []
-    for before, inside in ((made, "pass"), ("pass", made)):
+    for before, inside in ((allocation, "pass"), ("pass", allocation)):
         shape = np.broadcast_to(np.zeros((), np.float32), (128, 32768))
         outcome = run_current(body.format(before=before, inside=inside), shape, mode="trace")
         assert outcome.fault is None, outcome.fault

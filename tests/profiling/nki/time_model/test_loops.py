@@ -35,7 +35,7 @@ def test_the_parts_spell_out_the_program(keys: list[int]) -> None:
     parts = find_loops(keys)
     assert sum(part.size for part in parts) == len(keys)
     spelled = iter(keys)
-    known: dict[int, int] = {}
+    key_of: dict[int, int] = {}
 
     def walk(some: Sequence[Part]) -> None:
         for part in some:
@@ -43,10 +43,10 @@ def test_the_parts_spell_out_the_program(keys: list[int]) -> None:
                 if part.body:
                     walk(part.body)
                 else:
-                    assert known.setdefault(part.ident, key := next(spelled)) == key
+                    assert key_of.setdefault(part.ident, key := next(spelled)) == key
 
     walk(parts)
-    assert len(set(known.values())) == len(known)
+    assert len(set(key_of.values())) == len(key_of)
 
 
 @pytest.mark.parametrize("counts", [(7,), (5, 4), (3, 6, 4), (2, 3, 2, 5)])

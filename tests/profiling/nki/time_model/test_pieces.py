@@ -63,11 +63,11 @@ def test_only_the_pieces_that_find_no_room_are_moved() -> None:
         steps.append(write)
     read = TracedInstruction("tensor_copy", ("VectorE",), 2, 128, 1024)
     read.reads = [(block, ((0, 128), (1, 3), (0, 512)))]
-    made = kinds.of([*steps, read])
-    assert cut_into_pieces(made)
-    sizes = [piece.free_bytes for step in made[:4] for piece, _ in step.writes]
+    pieces = kinds.of([*steps, read])
+    assert cut_into_pieces(pieces)
+    sizes = [piece.free_bytes for step in pieces[:4] for piece, _ in step.writes]
     assert sizes == [2048] * 4
-    assert [piece for piece, _ in made[4].reads] == [made[1].writes[0][0], made[2].writes[0][0]]
+    assert [piece for piece, _ in pieces[4].reads] == [pieces[1].writes[0][0], pieces[2].writes[0][0]]
     overlapping = TracedInstruction("memset", ("VectorE",), 3, 128, 512)
     overlapping.writes = [(block, ((0, 128), (0, 2), (0, 256)))]
     assert not cut_into_pieces(kinds.of([*steps, overlapping]))

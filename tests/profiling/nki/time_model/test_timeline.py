@@ -34,30 +34,30 @@ def plan() -> Schedule:
 
 
 def test_each_step_is_there_once_and_no_lane_does_two_things_at_once(plan: Schedule) -> None:
-    shown = timeline(plan)
-    spans = shown.spans
-    assert shown.lanes == ["VectorE", "ScalarE", "DMA"]
+    result = timeline(plan)
+    spans = result.spans
+    assert result.lanes == ["VectorE", "ScalarE", "DMA"]
     assert len(spans.lane) == len(plan.residency.order) == 32 * 4
     assert spans.start_us == sorted(spans.start_us)
-    assert shown.shown_us == shown.us == pytest.approx(plan.total / 1000)
+    assert result.shown_us == result.us == pytest.approx(plan.total / 1000)
     for lane in range(3):
         mine = [n for n, at in enumerate(spans.lane) if at == lane]
         ends = [spans.start_us[n] + spans.us[n] for n in mine]
         assert all(end <= spans.start_us[n] + 1e-3 for end, n in zip(ends, mine[1:], strict=False))
-        assert sum(spans.us[n] for n in mine) == pytest.approx(plan.busy[shown.lanes[lane]] / 1000, rel=0.01)
+        assert sum(spans.us[n] for n in mine) == pytest.approx(plan.busy[result.lanes[lane]] / 1000, rel=0.01)
 
 
 def test_a_span_names_what_it_waited_for(plan: Schedule) -> None:
-    shown = timeline(plan)
-    spans = shown.spans
-    first = next(n for n, at in enumerate(spans.lane) if shown.lanes[at] == "ScalarE")
+    result = timeline(plan)
+    spans = result.spans
+    first = next(n for n, at in enumerate(spans.lane) if result.lanes[at] == "ScalarE")
     assert (spans.line[first], spans.why[first]) == (WORK, "operand")
     assert spans.line[spans.cause[first]] == LOAD
 
 
 def test_the_shares_of_all_parts_make_up_the_work(plan: Schedule) -> None:
-    shown = timeline(plan)
-    for engine, shares in zip(shown.lanes, shown.busy, strict=True):
+    result = timeline(plan)
+    for engine, shares in zip(result.lanes, result.busy, strict=True):
         assert all(0 <= share <= 1 for share in shares)
         done = sum(shares) / len(shares) * plan.total
         assert done == pytest.approx(plan.busy[engine], rel=0.02)
@@ -65,18 +65,18 @@ def test_the_shares_of_all_parts_make_up_the_work(plan: Schedule) -> None:
 
 def test_a_very_long_run_is_shown_in_part(plan: Schedule, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(making, "MOST_SPANS", 40)
-    shown = timeline(plan)
-    assert len(shown.spans.lane) == 40
-    assert shown.shown_us < shown.us
-    assert all(cause < 40 for cause in shown.spans.cause)
+    result = timeline(plan)
+    assert len(result.spans.lane) == 40
+    assert result.shown_us < result.us
+    assert all(cause < 40 for cause in result.spans.cause)
 
 
 def test_a_timeline_travels_as_json(plan: Schedule) -> None:
-    shown = timeline(plan)
-    plain: Any = json.loads(json.dumps(to_plain(shown)))
-    assert from_plain(Timeline, plain) == shown
+    result = timeline(plan)
+    plain: Any = json.loads(json.dumps(to_plain(result)))
+    assert from_plain(Timeline, plain) == result
 
 
 def test_nothing_has_an_empty_timeline() -> None:
-    shown = timeline(schedule(prepare([], TRN1), TRN1))
-    assert (shown.us, shown.lanes, shown.spans.lane) == (0.0, [], [])
+    result = timeline(schedule(prepare([], TRN1), TRN1))
+    assert (result.us, result.lanes, result.spans.lane) == (0.0, [], [])

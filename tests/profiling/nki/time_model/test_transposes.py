@@ -68,8 +68,10 @@ def test_small_pieces_of_a_transpose_are_not_advised_to_be_larger_tiles(
     assert outcome.fault is None
     target = "trn2" if limits == TRN2 else "trn1"
     findings = cost_findings(estimate(outcome.trace, hardware(target)))
-    (told,) = [f for f in findings if f.code == "small-dma" and f.line == nki_current_source.FIRST_LINE + 3]
-    assert advice in told.message
+    (finding,) = [
+        f for f in findings if f.code == "small-dma" and f.line == nki_current_source.FIRST_LINE + 3
+    ]
+    assert advice in finding.message
 
 
 def test_two_bytes_are_transposed_by_dma_far_faster_than_four() -> None:

@@ -122,9 +122,9 @@ def test_each_core_has_its_own_memory() -> None:
     return out
     """
     for barrier in ("pass", BARRIER):
-        found = estimate(traced(body.format(barrier=barrier), 2), TRN2).schedule
-        assert found.residency.peak[MemorySpace.SBUF] == 20 * 2048 * 4
-        assert found.residency.saved_bytes == 0
+        outcome = estimate(traced(body.format(barrier=barrier), 2), TRN2).schedule
+        assert outcome.residency.peak[MemorySpace.SBUF] == 20 * 2048 * 4
+        assert outcome.residency.saved_bytes == 0
     findings = []
     for size in (20, 40):
         x = np.broadcast_to(np.zeros((), np.float32), (16 * 128, 2048))
@@ -136,6 +136,6 @@ def test_each_core_has_its_own_memory() -> None:
 
 
 def test_the_timeline_has_lanes_of_both() -> None:
-    found = timeline(estimate(split(2, tiles=4), TRN2).schedule)
-    assert found.lanes == [VECTOR, DMA, f"{VECTOR} 1", f"{DMA} 1"]
-    assert set(found.spans.lane) == {0, 1, 2, 3}
+    result = timeline(estimate(split(2, tiles=4), TRN2).schedule)
+    assert result.lanes == [VECTOR, DMA, f"{VECTOR} 1", f"{DMA} 1"]
+    assert set(result.spans.lane) == {0, 1, 2, 3}
