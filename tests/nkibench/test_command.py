@@ -25,34 +25,34 @@ def command(tmp_path, monkeypatch, capsys):
 
 
 def test_wrong_calls_are_answered_before_anything_runs(command, tmp_path):
-    code, _, said = command("--tasks", "silu,silly")
-    assert (code, "no task 'silly'" in said) == (2, True)
-    code, _, said = command("--target", "trn3")
-    assert (code, "trn1 and trn2" in said) == (2, True)
+    code, _, errors = command("--tasks", "silu,silly")
+    assert (code, "no task 'silly'" in errors) == (2, True)
+    code, _, errors = command("--target", "trn3")
+    assert (code, "trn1 and trn2" in errors) == (2, True)
     code, out, _ = command("--data", str(tmp_path), "--json")
     assert code == 2
     assert "no summary.json" in json.loads(out)["error"]["message"]
     folder = write_checkout(tmp_path)
     (folder / "summary.json").write_text('{"scale":')
-    code, _, said = command("--data", str(folder))
-    assert (code, "summary.json:1: not valid JSON" in said) == (2, True)
+    code, _, errors = command("--data", str(folder))
+    assert (code, "summary.json:1: not valid JSON" in errors) == (2, True)
     (tmp_path / "file").write_text("")
-    code, _, said = command("--tasks", "silu", "--out", str(tmp_path / "file" / "below"))
-    assert (code, "cannot be written" in said) == (2, True)
-    code, _, said = command("--optimize", "--budget", "many", "--tasks", "silu")
-    assert (code, "'many' is no limit" in said) == (2, True)
+    code, _, errors = command("--tasks", "silu", "--out", str(tmp_path / "file" / "below"))
+    assert (code, "cannot be written" in errors) == (2, True)
+    code, _, errors = command("--optimize", "--budget", "many", "--tasks", "silu")
+    assert (code, "'many' is no limit" in errors) == (2, True)
 
 
 @pytest.mark.slow
 def test_a_checkout_is_run_reported_and_not_run_again(command, tmp_path):
     folder = write_checkout(tmp_path, ("silu", "wrong"))
     (folder / "kernels/wrong_M256_N512_0.py").write_text(kernel(value="v4"))
-    code, out, said = command("--data", str(folder), "--json", "--out", "results")
+    code, out, errors = command("--data", str(folder), "--json", "--out", "results")
     assert code == 1
     data = json.loads(out)
     assert [(t["task"], t["status"]) for t in data["tasks"]] == [("silu", "passed"), ("wrong", "wrong")]
     assert data["geomean_percent_of_peak"]["tasks"] == 1
-    assert "silu: passed" in said
+    assert "silu: passed" in errors
     written = {path.name for path in (tmp_path / "work" / "results").iterdir()}
     assert written == {
         "journal.jsonl", "results.json", "results.md", "published.md", "chart.html", "profile_results.csv",
@@ -61,13 +61,13 @@ def test_a_checkout_is_run_reported_and_not_run_again(command, tmp_path):
     code, out, _ = command("--data", str(folder), "--json", "--out", "results", "--tasks", "silu")
     assert code == 0
     assert json.loads(out)["tasks"][0]["receipt"] == receipts[0]  # from the journal
-    code, out, said = command("--data", str(folder), "--out", "results")
+    code, out, errors = command("--data", str(folder), "--out", "results")
     assert code == 1
     rows = [line.split() for line in out.splitlines()]
     assert ["silu", "passed"] in [row[:2] for row in rows]
     assert "wrong: In the case" in out
     assert "over 1 of 2 tasks (estimated)" in out
-    assert "chart are in results" in said
+    assert "chart are in results" in errors
 
 
 @pytest.mark.slow

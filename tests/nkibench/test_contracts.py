@@ -32,16 +32,18 @@ def test_a_right_kernel_has_accelopts_attributes_and_fields(tmp_path):
     res = program.profile(SAVED_FIELDS)
     assert res is program.res
     assert (res.compiled, res.correct, res.runnable) == (True, True, True)
-    found = res.metadata
-    assert found["min_ms"] <= found["latency"] <= found["max_ms"]
-    assert found["rel_diffs"] == pytest.approx((found["max_ms"] - found["min_ms"]) / found["min_ms"])
-    assert found["known"] == "estimated"
-    assert found["hbm_read_bytes"] == found["hbm_write_bytes"] == 256 * 512 * 4
-    assert found["spill_save_bytes"] == 0
-    busy = [found.get(f"{engine}_engine_active_time_percent", 0) for engine in ("scalar", "vector")]
+    metadata = res.metadata
+    assert metadata["min_ms"] <= metadata["latency"] <= metadata["max_ms"]
+    assert metadata["rel_diffs"] == pytest.approx(
+        (metadata["max_ms"] - metadata["min_ms"]) / metadata["min_ms"]
+    )
+    assert metadata["known"] == "estimated"
+    assert metadata["hbm_read_bytes"] == metadata["hbm_write_bytes"] == 256 * 512 * 4
+    assert metadata["spill_save_bytes"] == 0
+    busy = [metadata.get(f"{engine}_engine_active_time_percent", 0) for engine in ("scalar", "vector")]
     assert 0 < max(busy) < 1
-    assert "hardware_flops" not in found  # known on a device only
-    json.dumps(found)  # as AccelOpt writes it into its CSV
+    assert "hardware_flops" not in metadata  # known on a device only
+    json.dumps(metadata)  # as AccelOpt writes it into its CSV
 
 
 @pytest.mark.slow
@@ -60,7 +62,7 @@ def test_wrong_and_broken_kernels_say_so_where_accelopt_looks(tmp_path):
     assert profiled(kernel(name="optimized_kernel")).correct
     wrong = profiled(kernel(value="v4"))
     assert (wrong.compiled, wrong.runnable, wrong.correct) == (True, True, False)
-    assert any("wrong-result" in said for said in wrong.metadata["correctness_error"])
+    assert any("wrong-result" in line for line in wrong.metadata["correctness_error"])
     assert "latency" not in wrong.metadata
     broken = profiled(kernel(value="nl.no_such_function(v5)"))
     assert (broken.compiled, broken.correct) == (False, False)
@@ -110,12 +112,12 @@ def test_a_host_with_a_device_is_measured_and_its_profile_is_kept(tmp_path):
     subject = read_dataset(write_checkout(tmp_path, ("scale",))).ready[0]
     profile = {"total_time": 0.001333, "hbm_read_bytes": 7, "hardware_flops": 5.0}
     host = DeviceHost({"measurement": to_plain(MEASURED), "profile": profile})
-    found = asyncio.run(cost(host, subject, "trn1"))
-    assert found.measurement.latency.known is Known.MEASURED
+    measured_cost = asyncio.run(cost(host, subject, "trn1"))
+    assert measured_cost.measurement.latency.known is Known.MEASURED
     step = host.jobs[0].steps[0]
     assert (step.name, step.device, len(host.jobs[0].steps)) == ("trainium", True, 1)
     assert step.params["kernels"][0]["name"] == "kernel"
-    assert profile_fields(found, ["hardware_flops", "hbm_read_bytes", "spill_save_bytes"]) == {
+    assert profile_fields(measured_cost, ["hardware_flops", "hbm_read_bytes", "spill_save_bytes"]) == {
         "hardware_flops": 5.0, "hbm_read_bytes": 7,
     }  # fmt: skip
 
@@ -134,6 +136,6 @@ def test_a_host_with_a_device_is_measured_and_its_profile_is_kept(tmp_path):
 )
 def test_a_device_that_fails_is_told_and_not_replaced_by_an_estimate(tmp_path, answer, words):
     subject = read_dataset(write_checkout(tmp_path, ("scale",))).ready[0]
-    found = asyncio.run(cost(DeviceHost(answer), subject, "trn1"))
-    assert found.measurement is None
-    assert words in found.why
+    measured_cost = asyncio.run(cost(DeviceHost(answer), subject, "trn1"))
+    assert measured_cost.measurement is None
+    assert words in measured_cost.why

@@ -19,10 +19,10 @@ def checkout(tmp_path):
 
 
 def test_a_checkout_is_read_as_accelopt_names_it(checkout):
-    found = read_dataset(checkout.parent)  # the checkout's own folder, or NKIBench in it
-    assert found == read_dataset(checkout)
-    assert found.faults == []
-    first = found.ready[0]
+    dataset = read_dataset(checkout.parent)  # the checkout's own folder, or NKIBench in it
+    assert dataset == read_dataset(checkout)
+    assert dataset.faults == []
+    first = dataset.ready[0]
     assert (first.name, first.case_id, first.values) == ("scale", "2", {"N": 512, "M": 256})
     assert (first.case_name, first.service_name) == ("scale_M256_N512", "scale_M256_N512_ID0")
     assert first.kernel == checkout / "kernels/scale_M256_N512_0.py"
@@ -83,20 +83,20 @@ def test_a_faulty_operator_is_told_and_the_others_go_on(checkout, name):
     data, words = FAULTY[name]
     summary = {"faulty": data, **json.loads((checkout / "summary.json").read_text())}
     (checkout / "summary.json").write_text(json.dumps(summary))
-    found = read_dataset(checkout)
-    assert [s.name for s in found.ready] == ["scale", "other"]
-    assert [f.name for f in found.faults] == ["faulty"]
-    assert words in str(found.faults[0])
-    assert str(checkout) in str(found.faults[0])
+    dataset = read_dataset(checkout)
+    assert [s.name for s in dataset.ready] == ["scale", "other"]
+    assert [f.name for f in dataset.faults] == ["faulty"]
+    assert words in str(dataset.faults[0])
+    assert str(checkout) in str(dataset.faults[0])
 
 
 def test_a_reference_that_lacks_a_function_is_named_with_its_line(checkout):
     path = checkout / "reference/scale_M256_N512_numpy_2.py"
     path.write_text(path.read_text().replace("def transform_nki_outputs", "def transform_outputs"))
-    found = read_dataset(checkout)
-    assert [s.name for s in found.ready] == ["other"]
-    assert "`transform_nki_outputs`" in str(found.faults[0])
-    assert f"{path}:{found.faults[0].line}:" in str(found.faults[0])
+    dataset = read_dataset(checkout)
+    assert [s.name for s in dataset.ready] == ["other"]
+    assert "`transform_nki_outputs`" in str(dataset.faults[0])
+    assert f"{path}:{dataset.faults[0].line}:" in str(dataset.faults[0])
 
 
 def test_a_reference_that_does_not_parse_is_named_with_its_line(checkout):
@@ -129,12 +129,12 @@ def test_a_folder_without_read_permission_is_said_and_the_others_go_on(checkout,
     (checkout / "summary.json").write_text(json.dumps(summary))
     closed.chmod(0)
     try:
-        found = unprivileged(lambda: read_dataset(checkout))
+        dataset = unprivileged(lambda: read_dataset(checkout))
     finally:
         closed.chmod(0o755)
-    assert [s.name for s in found.ready] == ["scale", "other"]
-    assert "Permission denied" in str(found.faults[0])
-    assert str(closed / "k.py") in str(found.faults[0])
+    assert [s.name for s in dataset.ready] == ["scale", "other"]
+    assert "Permission denied" in str(dataset.faults[0])
+    assert str(closed / "k.py") in str(dataset.faults[0])
 
 
 def test_a_data_set_without_read_permission_is_said(checkout, tmp_path):
@@ -170,9 +170,9 @@ json_values = st.recursive(
 def test_no_summary_whatsoever_ends_the_reading(tmp_path_factory, data):
     folder = tmp_path_factory.mktemp("any")
     (folder / "summary.json").write_text(json.dumps(data))
-    found = read_dataset(folder)
-    assert {f.name for f in found.faults} <= set(data)
-    assert found.ready == []
+    dataset = read_dataset(folder)
+    assert {f.name for f in dataset.faults} <= set(data)
+    assert dataset.ready == []
 
 
 # profile_results.csv

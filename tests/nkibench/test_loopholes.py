@@ -41,15 +41,15 @@ def verdict(workers: SharedWorkers):
             assert kernel.count(old) == 1, old
             kernel = kernel.replace(old, new)
         subject = BenchmarkCase(name, "0", sizes, folder / "kernel.py", folder / "reference.py", folder, task)
-        found, _ = loop.run_until_complete(judge(host, subject, "trn1", kernel))
-        return found
+        result, _ = loop.run_until_complete(judge(host, subject, "trn1", kernel))
+        return result
 
     yield judged
     loop.close()
 
 
-def codes(found):
-    return {reason.code for reason in found.reasons}
+def codes(verdict):
+    return {reason.code for reason in verdict.reasons}
 
 
 WITHOUT_DECAY = (
@@ -62,11 +62,11 @@ WITHOUT_DECAY = (
 @pytest.mark.slow
 def test_adamw_is_accepted_as_it_is_and_refused_without_weight_decay(verdict, tmp_path):
     assert verdict(tmp_path, "adamw").accepted
-    found = verdict(tmp_path, "adamw", WITHOUT_DECAY)
-    assert not found.accepted
-    assert codes(found) == {"wrong-result"}
+    result = verdict(tmp_path, "adamw", WITHOUT_DECAY)
+    assert not result.accepted
+    assert codes(result) == {"wrong-result"}
     worst = max(
-        o["comparison"]["relative"] for c in found.checks for o in c["outputs"] if c["case"] == "original"
+        o["comparison"]["relative"] for c in result.checks for o in c["outputs"] if c["case"] == "original"
     )
     assert worst < tasks()["adamw"].relative_tolerance  # so that the published gate lets it pass
 
@@ -80,17 +80,17 @@ def test_adamw_from_a_checkout_whose_reference_states_no_tolerance(verdict, tmp_
 @pytest.mark.slow
 def test_softmax_without_its_maximum_is_refused(verdict, tmp_path):
     assert verdict(tmp_path, "bmm_softmax").accepted
-    found = verdict(tmp_path, "bmm_softmax", ("shifted = nl.subtract(logits, largest)", "shifted = logits"))
-    assert not found.accepted
-    passed = {check["case"] for check in found.checks if check["outcome"] == "passed"}
+    result = verdict(tmp_path, "bmm_softmax", ("shifted = nl.subtract(logits, largest)", "shifted = logits"))
+    assert not result.accepted
+    passed = {check["case"] for check in result.checks if check["outcome"] == "passed"}
     assert "original" in passed  # it is right on ordinary inputs, which is all that the published gate draws
 
 
 @pytest.mark.slow
 def test_softmax_with_the_first_tiles_maximum_only_is_refused(verdict, tmp_path):
     first = "largest = nl.max(logits[i_m, j_n], axis=[1], keepdims=True)"
-    found = verdict(tmp_path, "bmm_softmax", ("largest = nl.max(logits, axis=[1], keepdims=True)", first))
-    assert not found.accepted
+    result = verdict(tmp_path, "bmm_softmax", ("largest = nl.max(logits, axis=[1], keepdims=True)", first))
+    assert not result.accepted
 
 
 PRODUCT = "                total += nl.matmul(lhs_tile, rhs_tile)\n"
@@ -126,6 +126,6 @@ def test_compensated_low_precision_is_accepted_and_plain_low_precision_is_not(ve
 def test_a_reference_of_another_rank_type_or_count_is_refused_with_the_reason(
     verdict, tmp_path, answer, code
 ):
-    found = verdict(tmp_path, "matmul", answer=answer)
-    assert not found.accepted
-    assert code in codes(found)
+    result = verdict(tmp_path, "matmul", answer=answer)
+    assert not result.accepted
+    assert code in codes(result)

@@ -40,8 +40,8 @@ def test_the_estimate_is_compared_with_the_published_time_and_the_gain_carried_o
 
 def test_progress_counts_no_version_that_was_refused() -> None:
     """700 us came in the fifth try, but what was checked at the end takes 800."""
-    found = progress([SILU])
-    assert found == {
+    means = progress([SILU])
+    assert means == {
         1: 1.0,
         2: pytest.approx(4 / 3),
         5: pytest.approx(4 / 3),

@@ -60,18 +60,18 @@ def test_the_fastest_checked_version_counts_and_the_baseline_where_there_is_none
     end = events.Finished("run", "nothing left to try", events.Usage(candidates=2, seconds=3.0))
     begun = events.BaselineMeasured("kernel", None)
     tried = events.CandidateTried(7, None, "faster", latency(700))
-    found = [
+    suggestions = [
         tried,
         events.SuggestionFound(Offered(800.0, ("rule:a",), "A")),
         events.SuggestionFound(Offered(700.0, ("rule:a", "rule:b"), "B")),
         end,
     ]
-    (best,) = searched([begun, *found], folder)
+    (best,) = searched([begun, *suggestions], folder)
     assert (best.latency.us, best.steps, best.text) == (700.0, ("rule:a", "rule:b"), "B")
     assert (best.tried, best.accepted, best.seconds, best.reason) == (7, 2, 3.0, "nothing left to try")
     assert best.peak_us == pytest.approx(0.75 * 21701, rel=1e-3)
     refused = Cost(None, [Finding("capacity", 3, "error", "It needs 16 of 8 PSUM banks.")])
-    (unlaunchable,) = searched([begun, *found], folder, refused)
+    (unlaunchable,) = searched([begun, *suggestions], folder, refused)
     assert (unlaunchable.latency.us, unlaunchable.text) == (1000.0, "")
     assert unlaunchable.reason == "nothing left to try; line 3: It needs 16 of 8 PSUM banks."
     (nothing,) = searched([begun, end], folder)

@@ -37,19 +37,21 @@ def test_a_run_goes_on_after_every_kind_of_fault_and_is_taken_up_again(tmp_path)
     (folder / "kernels/missing_M256_N512_0.py").unlink()
     cases = read_dataset(folder)
     journal = tmp_path / "journal.jsonl"
-    found = {
+    results = {
         r.task: r
         for r in results_of(told(cases, BenchmarkPlan("trn1", jobs=2), Journal(journal, TaskResult)))
     }
-    assert {name: r.status for name, r in found.items()} == {
+    assert {name: r.status for name, r in results.items()} == {
         "missing": "failed", "scale": "passed", "silu": "passed", "wrong": "wrong", "raises": "failed", "rank": "wrong",
     }  # fmt: skip
-    assert "does not exist" in found["missing"].detail
-    assert "unknown" in found["raises"].detail
-    assert "line 18" in found["raises"].detail
-    assert found["scale"].error < 1e-6
-    assert found["scale"].peak_us is None  # nothing is published of an operator of that name
-    assert found["silu"].percent == pytest.approx(100 * found["silu"].peak_us / found["silu"].latency.us)
+    assert "does not exist" in results["missing"].detail
+    assert "unknown" in results["raises"].detail
+    assert "line 18" in results["raises"].detail
+    assert results["scale"].error < 1e-6
+    assert results["scale"].peak_us is None  # nothing is published of an operator of that name
+    assert results["silu"].percent == pytest.approx(
+        100 * results["silu"].peak_us / results["silu"].latency.us
+    )
 
     with journal.open("a") as file:
         file.write('{"task": "cut o')
@@ -57,8 +59,8 @@ def test_a_run_goes_on_after_every_kind_of_fault_and_is_taken_up_again(tmp_path)
     assert {event.task for event in again if isinstance(event, Working)} == {
         "raises"
     }  # what failed is tried again
-    kept = {r.task: r for r in results_of(again)}
-    assert all(kept[name] == found[name] for name in ("missing", "scale", "silu", "wrong", "rank"))
+    second = {r.task: r for r in results_of(again)}
+    assert all(second[name] == results[name] for name in ("missing", "scale", "silu", "wrong", "rank"))
     (folder / "kernels/silu_M256_N512_0.py").write_text(kernel() + "\n# changed\n")
     changed = told(cases, BenchmarkPlan("trn1"), Journal(journal, TaskResult))
     assert {event.task for event in changed if isinstance(event, Working)} == {"raises", "silu"}
@@ -80,9 +82,9 @@ def test_kernels_that_cannot_be_run_are_named_with_their_line_and_the_rest_goes_
     folder = write_checkout(tmp_path, (*UNFIT, "scale"))
     for name, (value, _) in UNFIT.items():
         (folder / f"kernels/{name}_M256_N512_0.py").write_text(kernel(value=value))
-    found = {r.task: r for r in results_of(told(read_dataset(folder), BenchmarkPlan("trn1", jobs=2)))}
-    assert found.pop("scale").status == "passed"
-    for name, result_found in found.items():
+    results = {r.task: r for r in results_of(told(read_dataset(folder), BenchmarkPlan("trn1", jobs=2)))}
+    assert results.pop("scale").status == "passed"
+    for name, result_found in results.items():
         assert result_found.status != "passed", name
         assert UNFIT[name][1] in result_found.detail, (name, result_found.detail)
         assert "18" in result_found.detail, (name, result_found.detail)
