@@ -21,8 +21,8 @@ PERSON = "person"
 
 
 class NotLearnedError(Exception):
-    """A pair that teaches nothing: the message says why, as one sentence. ``code`` is the gate's reason or "slower",
-    "unknown-time", "no-change"."""
+    """A pair that teaches nothing: the message says why, as one sentence.
+    ``code`` is the gate's reason or "slower", "unknown-time", "no-change"."""
 
     def __init__(self, code: str, why: str) -> None:
         super().__init__(why)
@@ -97,8 +97,9 @@ LEAST_OF_SUGGESTION = 0.5
 
 
 def accept_learned(memory: Memory, learned: Suggestion) -> str:
-    """Store a person's pair and return its id; a suggestion that the person had edited into it is noted as edited, and
-    no longer offered, all in one transaction. Raises MemoryUnavailableError."""
+    """Store a person's pair and return its id.
+    A suggestion that the person had edited into it is noted as edited, and no longer offered, all in one transaction.
+    Raises MemoryUnavailableError."""
     with memory.transaction():
         pair = accept(memory, learned)
         for stored in memory.suggestions(file=learned.file, kernel_hash=learned.base_hash):

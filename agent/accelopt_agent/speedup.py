@@ -25,8 +25,8 @@ def resolution() -> dict[str, Any]:
 
 
 def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
-    """Return ``slow`` over ``fast`` with its interval; None when either is not known. It is known as badly as the worse
-    of the two.
+    """Return ``slow`` over ``fast`` with its interval.
+    None when either is not known. It is known as badly as the worse of the two.
 
     Two estimates of one model share its error: both are at their low ends or both at their high ends, so the interval
     is that of the ratios in these scenarios. Otherwise it is the quotient of the two intervals, and at least the
@@ -53,8 +53,9 @@ def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
 
 
 def direction(before: Latency, after: Latency, target: str) -> Direction | None:
-    """Return what became of a kernel's time; None where either is not known. The one rule for all that compares times:
-    the lens, the warning about a regression, and what a search offers.
+    """Return what became of a kernel's time.
+    None where either is not known. The one rule for all that compares times: the lens, the warning about a regression,
+    and what a search offers.
 
     Estimates differ by at least ``estimated_relative`` at their points, and no scenario of the model says the opposite
     by more than ``scenario_tolerance``. Of measured times, the whole interval of the ratio lies on one side of 1.
@@ -74,7 +75,8 @@ def clearly_faster(slow: Latency, fast: Latency, target: str) -> bool:
 
 
 def _counts(ratio: Speedup, modelled: bool) -> bool:
-    """Return whether a ratio above 1 is more than noise; ``modelled``: it is one of two estimates."""
+    """Return whether a ratio above 1 is more than noise.
+    ``modelled``: it is one of two estimates."""
     if not modelled:
         return ratio.low > 1.0
     facts = resolution()

@@ -63,7 +63,8 @@ _Refusal = TypeVar("_Refusal", Trap, Rejection)
 
 
 class Memory:
-    """Stores and finds what was learned. When a call that saves has returned, its data is on the disk.
+    """Stores and finds what was learned.
+    When a call that saves has returned, its data is on the disk.
 
     Any thread may call; calls are taken one at a time and may wait up to two seconds for another process, so an
     event loop calls through an executor. After a fork, open a new one. Every method raises
@@ -139,7 +140,8 @@ class Memory:
     # Slow-fast pairs
 
     def add_pair(self, pair: Pair) -> str:
-        """Save a pair and return its id; saving the same pair again changes nothing."""
+        """Save a pair and return its id.
+        Saving the same pair again changes nothing."""
         with self.connection.writing() as db:
             added = insert_record(db, "pairs", pair, **pair_columns(pair))
             if self._folder is not None and not pair.checked:
@@ -147,13 +149,15 @@ class Memory:
         return added
 
     def pairs(self, checked: bool = False) -> list[Pair]:
-        """Return the accepted pairs, oldest first; with ``checked`` those too that were only checked."""
+        """Return the accepted pairs, oldest first.
+        With ``checked`` those too that were only checked."""
         query = "SELECT * FROM pairs WHERE proved <= ? ORDER BY number"
         with self.connection.reading() as db:
             return [pair_of_row(row) for row in db.query(query, [int(checked)])]
 
     def withdraw_unaccepted(self, pair_id: str) -> None:
-        """Delete a pair that nobody accepted; an accepted one stays. Its receipts stay too."""
+        """Delete a pair that nobody accepted; an accepted one stays.
+        Its receipts stay too."""
         with self.connection.writing() as db:
             db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [pair_id])
 
@@ -174,7 +178,8 @@ class Memory:
         return sorted(matches, key=lambda m: (-m.score, m.pair.id))
 
     def set_lesson(self, pair_id: str, lesson: str) -> None:
-        """Store what the summarizer said about a pair; without such a pair nothing happens."""
+        """Store what the summarizer said about a pair.
+        Without such a pair nothing happens."""
         with self.connection.writing() as db:
             db.execute("UPDATE pairs SET lesson = ? WHERE id = ?", [storable(lesson), pair_id])
 
@@ -202,7 +207,8 @@ class Memory:
             return insert_record(db, "traps", trap)
 
     def set_trap_message(self, trap_id: str, message: str) -> None:
-        """Say why the rewrite of a trap is no good; a trap that is not there stays so."""
+        """Say why the rewrite of a trap is no good.
+        A trap that is not there stays so."""
         with self.connection.writing() as db:
             db.execute("UPDATE traps SET message = ? WHERE id = ?", [storable(message), trap_id])
 
@@ -229,8 +235,8 @@ class Memory:
     # Suggestions: saved by the search, so that an id means the same after a restart and in another program
 
     def save_suggestion(self, suggestion: Mapping[str, Any], state: SuggestionState | None = None) -> str:
-        """Save a suggestion's plain data (``plain.to_plain``) under its own ``id``. Saved again, its data is replaced,
-        and its state only where ``state`` is given; a new one is "offered".
+        """Save a suggestion's plain data (``plain.to_plain``) under its own ``id``.
+        Saved again, its data is replaced, and its state only where ``state`` is given; a new one is "offered".
 
         Raises:
             ValueError: it lacks ``id``, ``file`` or ``base_hash``.

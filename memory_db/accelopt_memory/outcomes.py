@@ -59,8 +59,9 @@ class Outcome:
 
     @property
     def vote(self) -> tuple[float, float]:
-        """Its clipped log ratio and its weight. A failure gained nothing, an accepted one counts double, and one that
-        was undone counts against the item by what it had gained."""
+        """Its clipped log ratio and its weight.
+        A failure gained nothing, an accepted one counts double, and one that was undone counts against the item by what
+        it had gained."""
         value = 0.0 if self.log_ratio is None or self.failed else self.log_ratio
         value = max(LEAST_LOG, min(MOST_LOG, value))
         if self.undone:
@@ -109,7 +110,8 @@ class OutcomePrior:
         return (item,) in self._groups
 
     def expected(self, item: str, bound: str | None, target: str) -> float:
-        """Return the expected time after over time before; an item never tried gets a small bonus."""
+        """Return the expected time after over time before.
+        An item never tried gets a small bonus."""
         estimate = self._shrunk(PRIOR_LOG, SHRINKAGE, ())
         estimate = self._narrowed(self._shrunk(estimate, SHRINKAGE, (item,)), item, bound, target)
         return math.exp(estimate if self.knows(item) else estimate + UNTRIED_LOG)
@@ -165,7 +167,8 @@ class OutcomeTable:
         edited: bool = False,
         undone: bool = False,
     ) -> None:
-        """Note a person's decision at the outcomes of ``items`` on one task; ``edited``: accepted after changes."""
+        """Note a person's decision at the outcomes of ``items`` on one task.
+        ``edited``: accepted after changes."""
         with self._connection.writing() as db:
             for item in items:
                 db.execute(

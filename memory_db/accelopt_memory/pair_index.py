@@ -239,8 +239,8 @@ def _coarse(sketches: _Sketches, own: np.ndarray[Any, Any]) -> np.ndarray[Any, A
 
 
 def _rows(db: Database, dialect: str, first: int, *, packed: bool) -> list[tuple[int, bytes, bytes]]:
-    """Return number, sketch and packed features of the rows from ``first`` on; of rows that an older version stored
-    they are made here. Not ``packed``: the last is empty."""
+    """Return number, sketch and packed features of the rows from ``first`` on.
+    Of rows that an older version stored they are made here. Not ``packed``: the last is empty."""
     query = (
         f"SELECT number, sketch, {'packed' if packed else 'NULL'}, "
         "CASE WHEN packed IS NULL OR sketch IS NULL THEN features_json END FROM pairs "
@@ -288,7 +288,8 @@ def _ones(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 class KernelSketches:
-    """The sketches of kernels in one database, by content hash. Threads and errors as in ``memory.Memory``."""
+    """The sketches of kernels in one database, by content hash.
+    Threads and errors as in ``memory.Memory``."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -315,7 +316,8 @@ def _fields(packed: bytes) -> list[int]:
 
 
 def _similarity(a: list[int], b: list[int]) -> float:
-    """Return the weighted mean of the fields' Jaccard indices; fields that are empty in both are left out."""
+    """Return the weighted mean of the fields' Jaccard indices.
+    Fields that are empty in both are left out."""
     parts = [
         (weight, (x & y).bit_count() / (x | y).bit_count())
         for x, y, (_, weight) in zip(a, b, FIELDS.values(), strict=True)

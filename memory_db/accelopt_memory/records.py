@@ -84,8 +84,8 @@ class Pair:
 
 @dataclass(frozen=True)
 class Match:
-    """A pair whose slow side looks like the kernel asked about; ``score`` is 0..1, 1 for the same
-    structure."""
+    """A pair whose slow side looks like the kernel asked about.
+    ``score`` is 0..1, 1 for the same structure."""
 
     pair: Pair
     score: float
@@ -128,7 +128,8 @@ class LikeFailure:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A suggestion that a person did not want. The same rewrite of the same kernel is not offered again."""
+    """A suggestion that a person did not want.
+    The same rewrite of the same kernel is not offered again."""
 
     kernel_hash: str
     candidate_id: str
@@ -146,8 +147,8 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Run:
-    """One search. ``options`` are its settings, ``result`` what it ended with; times are UTC in ISO
-    format."""
+    """One search.
+    ``options`` are its settings, ``result`` what it ended with; times are UTC in ISO format."""
 
     id: str
     file: str
@@ -164,8 +165,8 @@ class Run:
 
 @dataclass(frozen=True)
 class RunEvent:
-    """One event of a run, numbered from 1 within it. ``key`` identifies a result that was paid for; a run has each key
-    once."""
+    """One event of a run, numbered from 1 within it.
+    ``key`` identifies a result that was paid for; a run has each key once."""
 
     run: str
     number: int
@@ -187,8 +188,9 @@ class StoredSuggestion:
 
 @dataclass(frozen=True)
 class Stats:
-    """The number of records of each kind; ``pairs`` are those that a person accepted, ``checked`` those that nobody
-    did. ``bytes`` counts the file and its write-ahead log, 0 when there is none."""
+    """The number of records of each kind.
+    ``pairs`` are those that a person accepted, ``checked`` those that nobody did. ``bytes`` counts the file and its
+    write-ahead log, 0 when there is none."""
 
     path: str
     pairs: int

@@ -30,7 +30,8 @@ class RepairReport:
 
 
 def repair(path: Path) -> RepairReport:
-    """Salvage the database at ``path`` row by row; the damaged file is kept beside the new one.
+    """Salvage the database at ``path`` row by row.
+    The damaged file is kept beside the new one.
 
     Raises:
         FileNotFoundError: there is no such file.

@@ -33,8 +33,8 @@ class RunLog:
         return run.id
 
     def add_event(self, run: str, kind: str, data: dict[str, Any], key: str | None = None) -> int:
-        """Append an event and return its number, from 1. With a ``key`` that the run has already, nothing is added
-        and that event's number is returned.
+        """Append an event and return its number, from 1.
+        With a ``key`` that the run has already, nothing is added and that event's number is returned.
 
         Raises:
             KeyError: there is no such run.
@@ -71,8 +71,8 @@ class RunLog:
         return rows[0] if rows else None
 
     def runs(self, kernel_hash: str | None = None, status: RunStatus | None = None) -> list[Run]:
-        """Newest first; None means any. A run whose process was killed stays "running", which is how it is recognised
-        when it is resumed."""
+        """Newest first; None means any.
+        A run whose process was killed stays "running", which is how it is recognised when it is resumed."""
         query = (
             "SELECT * FROM runs WHERE (:hash IS NULL OR kernel_hash = :hash) "
             "AND (:status IS NULL OR status = :status) ORDER BY number DESC"

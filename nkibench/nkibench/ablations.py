@@ -24,7 +24,8 @@ class Ablation:
         return self.name.replace(" ", "-")
 
     def of(self, plan: SearchPlan) -> SearchPlan:
-        """Return ``plan`` without what is left out. Options of another strategy do not go with it."""
+        """Return ``plan`` without what is left out.
+        Options of another strategy do not go with it."""
         sources = plan.sources & self.sources
         experience = plan.experience if "memory" in self.sources else "none"
         if self.strategy is None or self.strategy == plan.strategy:

@@ -30,7 +30,8 @@ from nkibench.task import Task, tasks
 
 @dataclass
 class KernelProperties:
-    """What one ``profile`` found. ``metadata`` holds the latency (ms) and the asked-for fields, or the error."""
+    """What one ``profile`` found.
+    ``metadata`` holds the latency (ms) and the asked-for fields, or the error."""
 
     compiled: bool = False
     correct: bool = False

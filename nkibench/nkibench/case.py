@@ -13,7 +13,8 @@ from nkibench.task import NkiDialect, Task, tasks
 
 @dataclass(frozen=True)
 class BenchmarkCase:
-    """A kernel file with its reference module; ``root`` is the folder that both are in.
+    """A kernel file with its reference module.
+    ``root`` is the folder that both are in.
 
     ``name`` is the operator's; ``task`` is ours of that name, None where we have none (then nothing is published
     of its peak).

@@ -27,7 +27,8 @@ SUMMARY = "summary.json"
 
 
 class DatasetError(Exception):
-    """Nothing of the data set can be run; the message names the file and the line."""
+    """Nothing of the data set can be run.
+    The message names the file and the line."""
 
 
 def find_dataset(folder: Path) -> Path:

@@ -27,7 +27,8 @@ FULL_SIZE = Limits(seconds=1200.0, memory_bytes=24 << 30)
 
 @dataclass(frozen=True)
 class Cost:
-    """``measurement`` is None when nothing is known of the cost; ``findings`` then say why.
+    """``measurement`` is None when nothing is known of the cost.
+    ``findings`` then say why.
 
     ``profile`` holds the fields of a device's profiler, empty without a device.
     """
@@ -132,7 +133,8 @@ async def judge(
 
 
 class NoKernelError(Exception):
-    """A file has no kernel or no reference to go with it; the message says which."""
+    """A file has no kernel or no reference to go with it.
+    The message says which."""
 
 
 def only_kernel(examined: KernelFile) -> Kernel:
@@ -148,7 +150,8 @@ def only_kernel(examined: KernelFile) -> Kernel:
 
 
 def _with_tolerance(source: Source, case: BenchmarkCase, tolerance: float | None) -> Source:
-    """Return the same files; a reference of others that states no tolerance gets ours."""
+    """Return the same files.
+    A reference of others that states no tolerance gets ours."""
     if tolerance is None and case.task is not None:
         tolerance = case.task.gate_tolerance
     path = case.reference.relative_to(case.root).as_posix()

@@ -19,9 +19,10 @@ Status = Literal["passed", "wrong", "failed", "absent"]
 
 @dataclass(frozen=True)
 class SetResult:
-    """One kernel of a set. ``latency`` is its own, ``best`` that of the fastest version that a search checked (its own
-    where none was faster), ``percent`` and ``best_percent`` are their percents of peak. ``search`` names the search,
-    ``tokens`` those that a model read and wrote for it; ``key`` tells what it is a result of.
+    """One kernel of a set.
+    ``latency`` is its own, ``best`` that of the fastest version that a search checked (its own where none was faster),
+    ``percent`` and ``best_percent`` are their percents of peak. ``search`` names the search, ``tokens`` those that a
+    model read and wrote for it; ``key`` tells what it is a result of.
 
     ``eager`` and ``compiled`` are PyTorch's own times for the task, ``whole_us`` is that of all kernels of the best
     version together, ``attempts`` counts the files until the first right one where a model wrote it. ``code`` is the
@@ -60,7 +61,8 @@ class SetResult:
 
     @property
     def speedup(self) -> float | None:
-        """The kernel's time over that of its best version; None where one is not known."""
+        """The kernel's time over that of its best version.
+        None where one is not known."""
         if self.status != "passed" or not self.latency.us or not self.best.us:
             return None
         return self.latency.us / self.best.us
@@ -80,10 +82,11 @@ def of_nkibench(result: TaskResult, search: str = "") -> SetResult:
 
 @dataclass(frozen=True)
 class Metrics:
-    """``success`` is the share of tasks that the gate accepts; ``fast_1`` the share accepted and at least as fast as
-    the kernel that the search began with; the speedups are means over the accepted kernels whose time is known,
-    ``timed`` of them; the percents of peak are geometric means over those whose peak is known. Shares are percent; None
-    over nothing. What a task cost is in candidates, a model's tokens, and money."""
+    """``success`` is the share of tasks that the gate accepts.
+    ``fast_1`` the share accepted and at least as fast as the kernel that the search began with; the speedups are means
+    over the accepted kernels whose time is known, ``timed`` of them; the percents of peak are geometric means over
+    those whose peak is known. Shares are percent; None over nothing. What a task cost is in candidates, a model's
+    tokens, and money."""
 
     group: str
     tasks: int

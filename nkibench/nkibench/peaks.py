@@ -33,8 +33,8 @@ class Peak:
     bound: str
 
     def percent(self, latency_us: float) -> float:
-        """Return the percent of peak of a latency. Above 100 the formulas or the latency are wrong; it is said, not
-        hidden."""
+        """Return the percent of peak of a latency.
+        Above 100 the formulas or the latency are wrong; it is said, not hidden."""
         return 100 * self.us / latency_us
 
 
@@ -81,7 +81,8 @@ def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None, pa
 
 
 def peak_of_version(case: BenchmarkCase, target: str, version: KernelMeasurement) -> Peak | None:
-    """Return the least time of a case as ``version`` takes products; None where no formula or rates are known."""
+    """Return the least time of a case as ``version`` takes products.
+    None where no formula or rates are known."""
     passes = version.quantities.get("product_passes")
     if case.task is None:
         return None

@@ -13,9 +13,10 @@ from nkibench.result import TaskResult
 
 @dataclass(frozen=True)
 class PublishedTask:
-    """One kernel of AccelOpt. ``published_ms`` is what it measured, ``our_ms`` what is known here and how; the shares
-    are percents of the published peak: of AccelOpt's kernel and of its best, of ours as estimated, and ``carried``, the
-    published share times the gain that was found, which does not contain the estimate's error."""
+    """One kernel of AccelOpt.
+    ``published_ms`` is what it measured, ``our_ms`` what is known here and how; the shares are percents of the
+    published peak: of AccelOpt's kernel and of its best, of ours as estimated, and ``carried``, the published share
+    times the gain that was found, which does not contain the estimate's error."""
 
     task: str
     published_ms: float
@@ -39,8 +40,9 @@ class PublishedTask:
 
 @dataclass(frozen=True)
 class PublishedSummary:
-    """Geometric means over the tasks; ``off_low`` and ``off_high`` are the extremes of our time over the published
-    one, ``within`` counts those that are off by a third at most."""
+    """Geometric means over the tasks.
+    ``off_low`` and ``off_high`` are the extremes of our time over the published one, ``within`` counts those that are
+    off by a third at most."""
 
     tasks: int
     off: float
@@ -55,8 +57,8 @@ class PublishedSummary:
 
 
 def against_published(results: Sequence[TaskResult]) -> list[PublishedTask]:
-    """Return the results of AccelOpt's own kernels whose measured time is published. Results of our tasks do not
-    belong here: their kernels are others."""
+    """Return the results of AccelOpt's own kernels whose measured time is published.
+    Results of our tasks do not belong here: their kernels are others."""
     rows = []
     for r in results:
         us, peak = r.latency.us, r.peak_us

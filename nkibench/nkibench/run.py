@@ -41,7 +41,8 @@ Told = Working | TaskResult
 
 @dataclass(frozen=True)
 class BenchmarkPlan:
-    """What to run: ``jobs`` cases at a time, for ``target``. With ``searching`` each is optimized too."""
+    """What to run: ``jobs`` cases at a time, for ``target``.
+    With ``searching`` each is optimized too."""
 
     target: str
     dialect: str = "beta1"
@@ -52,7 +53,8 @@ class BenchmarkPlan:
 async def run(
     host: Host, cases: BenchmarkCases, plan: BenchmarkPlan, journal: Journal[TaskResult] | None = None
 ) -> AsyncGenerator[Told, None]:
-    """Work through the cases and tell what happens; what the journal knows already is told at once.
+    """Work through the cases and tell what happens.
+    What the journal knows already is told at once.
 
     A case that cannot be run becomes a result with the status "failed"; the others go on.
 

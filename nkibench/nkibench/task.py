@@ -35,7 +35,8 @@ class Tensor:
 
 @dataclass(frozen=True)
 class Task:
-    """One task. ``values`` are the published sizes; ``multiples`` say which sizes the kernels take.
+    """One task.
+    ``values`` are the published sizes; ``multiples`` say which sizes the kernels take.
 
     ``relative_tolerance`` is the published one; ``gate_tolerance`` is what our gate allows where that is stricter.
     The formulas of the least time (see ``peaks``) count operations and elements.

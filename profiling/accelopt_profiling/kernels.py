@@ -65,7 +65,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Discovery:
-    """The kernels of one file and what is wrong with the file; ``rest_hash`` covers everything that is no kernel."""
+    """The kernels of one file and what is wrong with the file.
+    ``rest_hash`` covers everything that is no kernel."""
 
     kernels: tuple[Kernel, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -74,8 +75,9 @@ class Discovery:
 
 @dataclass
 class _Scope:
-    """``names`` maps local names to dotted paths; ``made`` are the functions that a call makes kernels of
-    (``k = triton.jit(k)``, ``nki.baremetal()(k)``), of the undecorated ``functions`` of the module."""
+    """``names`` maps local names to dotted paths.
+    ``made`` are the functions that a call makes kernels of (``k = triton.jit(k)``, ``nki.baremetal()(k)``), of the
+    undecorated ``functions`` of the module."""
 
     names: dict[str, str] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)
@@ -140,7 +142,8 @@ def may_hold_kernels(text: str) -> bool:
 
 @by_text
 def find_kernels(text: str) -> Discovery:
-    """Find the kernels of ``text``. A file that does not parse gives one finding and no kernel; nothing is raised."""
+    """Find the kernels of ``text``.
+    A file that does not parse gives one finding and no kernel; nothing is raised."""
     return kernels_in(try_parse(text))
 
 

@@ -39,7 +39,8 @@ def _hints(cls: type) -> dict[str, Any]:
 
 
 def from_plain(cls: type[T], data: Any) -> T:
-    """Build ``cls`` from plain JSON values. Unknown keys are ignored: a newer worker may say more.
+    """Build ``cls`` from plain JSON values.
+    Unknown keys are ignored: a newer worker may say more.
 
     Raises:
         ValueError: the data does not have the shape of ``cls``.

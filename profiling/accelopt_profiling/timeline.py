@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class Spans:
-    """Pieces of work in columns, by start. ``lane`` and ``name`` are indices into the timeline's lists.
+    """Pieces of work in columns, by start.
+    ``lane`` and ``name`` are indices into the timeline's lists.
 
     ``line`` is the 1-based source line. ``cause`` is the index of the span that this one waited for, or -1; ``why`` is
     "operand" (it reads what that one wrote), "room" (it writes where that one still reads), "queue" (the lane was

@@ -11,8 +11,8 @@ from accelopt_profiling.timing.statistics import TimeComparison
 
 
 class CostUnavailableError(Exception):
-    """A version of the kernel could not be run. ``lasting`` means that it never will be: the fault is its own.
-    ``code`` is that of a finding."""
+    """A version of the kernel could not be run.
+    ``lasting`` means that it never will be: the fault is its own. ``code`` is that of a finding."""
 
     def __init__(self, code: str, message: str, *, lasting: bool) -> None:
         super().__init__(message)
@@ -54,4 +54,5 @@ class SideBySideTimer(Protocol):
     Raises as ``CostEvaluator``."""
 
     async def compare(self, text: str, kernel: str) -> TimeComparison | None:
-        """Decide whether the version is faster than the original; None where no device can time them."""
+        """Decide whether the version is faster than the original.
+        None where no device can time them."""

@@ -137,8 +137,9 @@ Pick = Literal["expected", "newest", "resampled", "nothing"]
 
 @dataclass(frozen=True)
 class ExperiencePolicy:
-    """How many ``items`` and ``failures`` are chosen, and how. ``tokens`` bounds their text (None: no bound);
-    ``least_gain`` is the speedup below which a pair teaches nothing; ``round`` is how many pairs come in at once."""
+    """How many ``items`` and ``failures`` are chosen, and how.
+    ``tokens`` bounds their text (None: no bound); ``least_gain`` is the speedup below which a pair teaches nothing;
+    ``round`` is how many pairs come in at once."""
 
     pick: Pick
     items: int
@@ -157,7 +158,8 @@ def policies() -> dict[str, ExperiencePolicy]:
 
 
 def policy_named(name: str) -> ExperiencePolicy:
-    """Return the policy ``name``. Raises ValueError: there is none, with the names that there are."""
+    """Return the policy ``name``.
+    Raises ValueError: there is none, with the names that there are."""
     all_policies = policies()
     if name not in all_policies:
         raise ValueError(f"There is no experience policy {name!r}; there are {', '.join(all_policies)}.")

@@ -27,7 +27,8 @@ class EditorModels:
         *,
         backoff_seconds: float = 1.0,
     ) -> Answer:
-        """As ``query_model``. An editor's model is asked once: the editor itself tries again where that helps.
+        """As ``query_model``.
+        An editor's model is asked once: the editor itself tries again where that helps.
 
         Raises:
             ModelCallError: there is no usable answer.

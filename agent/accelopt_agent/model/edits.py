@@ -35,7 +35,8 @@ def has_edits(answer: str) -> bool:
 
 
 def read_edits(answer: str) -> list[Replacement]:
-    """Read the edits of ``answer``, ignoring text and fences around them. A repeated block counts once.
+    """Read the edits of ``answer``, ignoring text and fences around them.
+    A repeated block counts once.
 
     Raises:
         InvalidAnswerError: there are none, or one is not finished.
@@ -70,8 +71,8 @@ def without_fences(lines: list[str]) -> tuple[str, ...]:
 
 
 def apply_edits(text: str, edits: list[Replacement]) -> str:
-    """Apply all ``edits`` to ``text``; each must match exactly once. White space at line ends is ignored, and so is an
-    indent that all lines of a block lack.
+    """Apply all ``edits`` to ``text``; each must match exactly once.
+    White space at line ends is ignored, and so is an indent that all lines of a block lack.
 
     Raises:
         InvalidAnswerError: a block is empty, not in the file, or in it more than once.
@@ -91,7 +92,8 @@ def apply_edits(text: str, edits: list[Replacement]) -> str:
 
 
 def _place(lines: tuple[str, ...], search: tuple[str, ...]) -> tuple[int, str]:
-    """Find ``search`` in ``lines``; return its index and the indent that it lacks there."""
+    """Find ``search`` in ``lines``.
+    Return its index and the indent that it lacks there."""
     places = []
     for at in range(len(lines) - len(search) + 1):
         indent = _missing_indent(lines[at : at + len(search)], search)

@@ -16,7 +16,8 @@ from accelopt_agent.model.settings import ModelSettings
 def ledger_entry(
     role: str, settings: ModelSettings, outcome: Answer | ModelCallError, seconds: float
 ) -> ModelCall:
-    """Build the entry for one call and its result; a fault's entry holds no key and no text of the answer."""
+    """Build the entry for one call and its result.
+    A fault's entry holds no key and no text of the answer."""
     money = settings.money(outcome.tokens_in, outcome.tokens_out, outcome.tokens_cached)
     fault = str(outcome) if isinstance(outcome, ModelCallError) else ""
     return ModelCall(
@@ -34,8 +35,8 @@ async def query_booked(
     book: Callable[[ModelCall], None],
     backoff_seconds: float = 1.0,
 ) -> tuple[str, ModelCall]:
-    """Send a query by ``query``; return the answer's text and the entry that ``book`` got, which gets one of a fault
-    too.
+    """Send a query by ``query``.
+    Return the answer's text and the entry that ``book`` got, which gets one of a fault too.
 
     Raises:
         ModelCallError: as ``query``.
@@ -58,8 +59,8 @@ async def query_booked(
 
 @dataclass(frozen=True)
 class LedgerAccount:
-    """The use of one model by one role. ``faults`` counts the calls without a usable answer; ``estimated`` says that
-    the server did not count all tokens."""
+    """The use of one model by one role.
+    ``faults`` counts the calls without a usable answer; ``estimated`` says that the server did not count all tokens."""
 
     role: str
     model: str

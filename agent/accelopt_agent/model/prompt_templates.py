@@ -20,8 +20,8 @@ def placeholders(name: str) -> set[str]:
 
 
 def render(name: str, **values: str) -> str:
-    """Return the prompt ``name`` with every placeholder filled; what a value holds is never read as a
-    placeholder.
+    """Return the prompt ``name`` with every placeholder filled.
+    What a value holds is never read as a placeholder.
 
     Raises:
         ValueError: values are missing, or the prompt has no place for one.

@@ -123,7 +123,8 @@ def proposals(
 def apply(
     name: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None = None
 ) -> list[Candidate]:
-    """Return everything the rule ``name`` proposes for ``kernel``; empty when it does not apply.
+    """Return everything the rule ``name`` proposes for ``kernel``.
+    Empty when it does not apply.
 
     Raises:
         KeyError: no rule has this name.

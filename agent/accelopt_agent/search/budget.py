@@ -16,11 +16,13 @@ CHECK_SHARE, MOST_FOR_CHECK = 0.25, 0.5
 
 
 class BudgetExhaustedError(Exception):
-    """The run has to end; the message names the limit that is reached."""
+    """The run has to end.
+    The message names the limit that is reached."""
 
 
 class Meter:
-    """The use of one run against its budget. ``clock`` gives seconds; ``paid`` stores what was paid for."""
+    """The use of one run against its budget.
+    ``clock`` gives seconds; ``paid`` stores what was paid for."""
 
     def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = budget
@@ -72,14 +74,16 @@ class Meter:
         )  # fmt: skip
 
     def time_left(self) -> float | None:
-        """Return the seconds until the time is up, below 0 afterwards; None without a limit and while it rests."""
+        """Return the seconds until the time is up, below 0 afterwards.
+        None without a limit and while it rests."""
         if self.budget.seconds is None or self._rests:
             return None
         return self.budget.seconds - (self._clock() - self._started)
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the time is up, at least 0; None without a limit and while it rests."""
+        """Seconds until the time is up, at least 0.
+        None without a limit and while it rests."""
         rest = self.time_left()
         return None if rest is None else max(0.0, rest)
 

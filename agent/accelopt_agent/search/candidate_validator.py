@@ -24,7 +24,8 @@ class ValidationResult:
 
     @property
     def not_offered(self) -> str:
-        """Return why an accepted version is not offered, as a sentence; empty where it is."""
+        """Return why an accepted version is not offered, as a sentence.
+        Empty where it is."""
         if self.untimed is not None:
             return f"A candidate could not be timed beside the original, so it is not offered: {self.untimed}"
         side = self.comparison
@@ -41,8 +42,8 @@ class CandidateValidator:
         self._gate, self._recorder, self._meter = gate, recorder, meter
 
     async def validate(self, node: Node) -> ValidationResult:
-        """Get the gate's verdict on ``node``; time an accepted one that seems faster beside the original, in one
-        session, where a device can.
+        """Get the gate's verdict on ``node``.
+        Time an accepted one that seems faster beside the original, in one session, where a device can.
 
         Raises:
             CostUnavailableError: the gate gave no verdict.

@@ -38,7 +38,8 @@ class PastStep:
 
 @dataclass(frozen=True)
 class PastRun:
-    """A run and its steps. ``tried`` counts the candidates that it measured or took over from earlier runs."""
+    """A run and its steps.
+    ``tried`` counts the candidates that it measured or took over from earlier runs."""
 
     run: Run
     steps: tuple[PastStep, ...]
@@ -104,7 +105,8 @@ def past_run(memory: Memory, run: Run) -> PastRun:
 
 
 def _step(event: RunEvent) -> PastStep | None:
-    """Describe the event for a person; None for one of another version that cannot be read."""
+    """Describe the event for a person.
+    None for one of another version that cannot be read."""
     data, number, at = event.data, event.number, event.created
     try:
         if event.kind == BASELINE:
@@ -130,7 +132,8 @@ def _step(event: RunEvent) -> PastStep | None:
 
 
 def _alive(process: object) -> bool:
-    """Return whether the process of this number runs on this machine; on systems that cannot tell, it may."""
+    """Return whether the process of this number runs on this machine.
+    On systems that cannot tell, it may."""
     if not isinstance(process, int) or process <= 0:
         return False
     if os.name != "posix":

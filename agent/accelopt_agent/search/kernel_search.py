@@ -155,8 +155,9 @@ class KernelSearch:
         yield ProgressText(f"{self.root.kernel.name}: going on")
 
     def _begin(self) -> None:
-        """Start all steps that there is capacity for. When only the budget of candidates is spent, or no more time is
-        left than the check of the best version may need, measured ones are still validated."""
+        """Start all steps that there is capacity for.
+        When only the budget of candidates is spent, or no more time is left than the check of the best version may
+        need, measured ones are still validated."""
         while True:
             free = self._scheduler.free
             rest = self._meter.candidates_left - self._scheduler.count(TryCandidate)
@@ -188,7 +189,8 @@ class KernelSearch:
         )
 
     def _goal_reached(self) -> str | None:
-        """Return the reason why the search may stop early, as one line; None if it may not."""
+        """Return the reason why the search may stop early, as one line.
+        None if it may not."""
         goal, best = self.request.budget.percent_of_peak, self.strategy.best()
         percent = best.measurement.percent_of_peak
         if goal is None or percent is None or percent < goal:
@@ -222,7 +224,8 @@ class KernelSearch:
     async def _take_proposals(
         self, step: AskProposer, task: asyncio.Task[tuple[int, list[Proposal]]]
     ) -> list[Event]:
-        """Pass on to the strategy what is new of an answer. The same fault is told once, however often it is met."""
+        """Pass on to the strategy what is new of an answer.
+        The same fault is told once, however often it is met."""
         name, kernel = step.proposer, step.node.kernel.name
         was_asked, lines = self.strategy.usable(name), list[str]()
         try:

@@ -39,7 +39,8 @@ PROCESS = "process"
 
 
 class Recorder:
-    """``memory`` None records nothing. ``trouble`` is why the memory was given up, None while it works."""
+    """``memory`` None records nothing.
+    ``trouble`` is why the memory was given up, None while it works."""
 
     def __init__(self, memory: Memory | None) -> None:
         self._memory = memory
@@ -57,7 +58,8 @@ class Recorder:
         return f"{self.trouble} The search goes on; nothing of it is remembered."
 
     async def read(self, call: Callable[[Memory], T], otherwise: T) -> T:
-        """Read from the memory; ``otherwise`` where there is none or it cannot be read."""
+        """Read from the memory.
+        ``otherwise`` where there is none or it cannot be read."""
         return otherwise if self._memory is None else await self._call(call, self._memory, otherwise)
 
     async def _write(self, call: Callable[[Memory], T], otherwise: T) -> T:
@@ -96,7 +98,8 @@ class Recorder:
             await self._write(tidy, Forgotten())
 
     async def stored(self, key: str) -> Any:
-        """Return the plain value that is stored under a key; None where none is."""
+        """Return the plain value that is stored under a key.
+        None where none is."""
         return await self.read(lambda m: m.profile_cache.get(key), None)
 
     async def store(self, key: str, value: Any) -> None:
@@ -144,7 +147,8 @@ class Recorder:
         await self._write(lambda m: m.outcomes.refuse(task, target, rewrite), None)
 
     async def prior(self, dialect: str) -> OutcomePrior | None:
-        """Return what earlier outcomes of the dialect let expect; None where there are none."""
+        """Return what earlier outcomes of the dialect let expect.
+        None where there are none."""
         nothing: OutcomePrior | None = None
         prior = await self.read(lambda m: m.outcomes.prior(dialect), nothing)
         return prior if prior is not None and prior.outcomes else None

@@ -37,8 +37,8 @@ def node_of_trial(
     texts: VersionTexts,
     target: str,
 ) -> Node:
-    """Build the node of ``trial`` in the search from ``root``. It is a failed one where ``outcome`` is an error or has
-    one."""
+    """Build the node of ``trial`` in the search from ``root``.
+    It is a failed one where ``outcome`` is an error or has one."""
     candidate, failure = trial.composed, None
     if isinstance(outcome, CostUnavailableError):
         failure = Failure(outcome.code, str(outcome))

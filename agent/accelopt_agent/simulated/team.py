@@ -30,9 +30,10 @@ _WRONG = (
 
 @dataclass(frozen=True)
 class Skill:
-    """Chances, 0..1. A plan is a rewrite of the catalogue with chance ``knows``, else an edit that changes no cost.
-    What is written for a plan is broken with chance ``breaks``; a broken edit crashes with chance ``crashes``, else
-    its result is wrong. A repair succeeds with chance ``repairs``.
+    """Chances, 0..1.
+    A plan is a rewrite of the catalogue with chance ``knows``, else an edit that changes no cost. What is written for a
+    plan is broken with chance ``breaks``; a broken edit crashes with chance ``crashes``, else its result is wrong. A
+    repair succeeds with chance ``repairs``.
 
     The defaults lie among what was published. STARK's agents (per attempt): 83-97 % of the kernels compile and
     15-61 % are right. AccelOpt's partial trace: 510 kernels of 37 task-iterations (up to 144 kernels each) were

@@ -43,7 +43,8 @@ class ModuleParts:
         return {u for node in self.definitions.get(name, ()) for u in self.names_in(node)}
 
     def reached(self, names: Iterable[str], but: Iterable[str] = ()) -> set[str]:
-        """Return ``names`` and all definitions that they use, directly or through others; ``but`` are not entered."""
+        """Return ``names`` and all definitions that they use, directly or through others.
+        ``but`` are not entered."""
         closed, waiting, definitions = set(but), [n for n in names if n in self.definitions], set[str]()
         while waiting:
             name = waiting.pop()
@@ -82,7 +83,8 @@ def read_parts(text: str) -> ModuleParts:
 
 
 def same_code(one: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> bool:
-    """Return whether two definitions are the same; layout and comments do not count."""
+    """Return whether two definitions are the same.
+    Layout and comments do not count."""
     return [ast.dump(n) for n in one] == [ast.dump(n) for n in other]
 
 

@@ -39,9 +39,9 @@ class Token:
 
 @dataclass(frozen=True)
 class LogicalLine:
-    """One statement, or the header of one. ``depth`` counts the blocks around it. ``first`` to ``end`` are its physical
-    lines (0-based, exclusive), ``lead`` is the first of the comments and blank lines before it. ``tail`` is the
-    comment behind it."""
+    """One statement, or the header of one.
+    ``depth`` counts the blocks around it. ``first`` to ``end`` are its physical lines (0-based, exclusive), ``lead`` is
+    the first of the comments and blank lines before it. ``tail`` is the comment behind it."""
 
     tokens: tuple[Token, ...]
     depth: int
@@ -63,7 +63,8 @@ class LogicalLine:
 
 @dataclass(frozen=True)
 class TokenizedFunction:
-    """A function with its decorators; ``name`` is qualified as in ``scopes.Scope``. Nested functions are part of it."""
+    """A function with its decorators; ``name`` is qualified as in ``scopes.Scope``.
+    Nested functions are part of it."""
 
     name: str
     lines: tuple[LogicalLine, ...]
@@ -72,8 +73,9 @@ class TokenizedFunction:
 
 @dataclass(frozen=True)
 class TokenizedSource:
-    """A file as logical lines. ``functions`` are its outermost functions and methods in source order, ``module`` the
-    positions (in ``lines``) of all lines outside of them."""
+    """A file as logical lines.
+    ``functions`` are its outermost functions and methods in source order, ``module`` the positions (in ``lines``) of
+    all lines outside of them."""
 
     text: str
     lines: tuple[LogicalLine, ...]

@@ -23,8 +23,9 @@ LEAST_FIT = 0.6
 
 @dataclass(frozen=True)
 class TransferredEdit:
-    """``text`` is the other file after the edit. ``fit`` is the share (0..1) of the lines which the edit changes that
-    were there; ``whole`` tells that all of its parts were merged."""
+    """``text`` is the other file after the edit.
+    ``fit`` is the share (0..1) of the lines which the edit changes that were there; ``whole`` tells that all of its
+    parts were merged."""
 
     text: str
     fit: float

@@ -112,7 +112,8 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
 def _apply(
     rule: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None, hint: str
 ) -> Candidate | None:
-    """Apply the rule to the kernel; of several rewrites, return the one whose summary is most similar to ``hint``."""
+    """Apply the rule to the kernel.
+    Of several rewrites, return the one whose summary is most similar to ``hint``."""
     from accelopt_agent.rules import catalogue
 
     try:
@@ -126,7 +127,8 @@ def _apply(
 
 
 def transfer_edit(match: Match, node: Node) -> Candidate | None:
-    """Carry the pair's edit over; None where it does not fit, or changes other kernels of the file alone."""
+    """Carry the pair's edit over.
+    None where it does not fit, or changes other kernels of the file alone."""
     pair = match.pair
     result = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
     if result is None or not kernel_changed(node.text, result.text, node.kernel.name):

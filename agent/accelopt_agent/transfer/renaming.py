@@ -15,7 +15,8 @@ _TRAILERS = {".": "", "[": "]", "(": ")"}
 
 @dataclass
 class Votes:
-    """What the tokens of one function were aligned with. An expression (``x.shape[0]``) may stand for a name."""
+    """What the tokens of one function were aligned with.
+    An expression (``x.shape[0]``) may stand for a name."""
 
     names: dict[str, Counter[tuple[str, ...]]] = field(default_factory=dict)
     numbers: dict[str, Counter[tuple[str, ...]]] = field(default_factory=dict)
@@ -57,7 +58,8 @@ class Renaming:
         return {name: image[0] for name, image in self.names.items() if len(image) == 1}
 
     def tokens(self, token: Token) -> list[Token]:
-        """Return what stands for ``token`` in the other kernel; a name that means something else there gets a ``_``."""
+        """Return what stands for ``token`` in the other kernel.
+        A name that means something else there gets a ``_``."""
         if token.kind == "local":
             image = self.names.get(token.value)
             if image is None or (token.keyword and len(image) > 1):
@@ -76,7 +78,8 @@ class Renaming:
 
 
 def elected(votes: Votes, shared: Renaming | None, target_names: frozenset[str]) -> Renaming:
-    """Return the majority of ``votes``; no two names get the same one. ``shared`` is asked where there is no vote."""
+    """Return the majority of ``votes``; no two names get the same one.
+    ``shared`` is asked where there is no vote."""
     names: dict[str, tuple[str, ...]] = {}
     used: set[tuple[str, ...]] = set()
     ballots = [

@@ -21,8 +21,9 @@ def merge_line(
     renaming: Renaming,
     names: Renaming | None = None,
 ) -> list[Token]:
-    """Return ``target`` with the changes from ``slow`` to ``fast``. ``renaming`` is that between the slow side and the
-    target; ``names``, by default the same, that of the function in which the result stands."""
+    """Return ``target`` with the changes from ``slow`` to ``fast``.
+    ``renaming`` is that between the slow side and the target; ``names``, by default the same, that of the function in
+    which the result stands."""
     if slow.key == fast.key:
         return list(target.tokens)
     merged = _merged(slow.tokens, fast.tokens, target.tokens, renaming, names or renaming)
@@ -108,8 +109,8 @@ def _new_token(
     there: Mapping[int, int],
     names: Renaming,
 ) -> list[Token]:
-    """Return what stands for a token that the edit wrote. A number that it multiplied or divided is multiplied or
-    divided here too, where another one stands."""
+    """Return what stands for a token that the edit wrote.
+    A number that it multiplied or divided is multiplied or divided here too, where another one stands."""
     if token.kind == "number" and before is not None and before in there:
         own = target[there[before]]
         if slow[before].kind == own.kind == "number" and own.value != slow[before].value:

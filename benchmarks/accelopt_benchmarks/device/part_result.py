@@ -24,8 +24,9 @@ class Table:
 
 @dataclass(frozen=True)
 class PartResult:
-    """``part`` is its name; ``device`` and ``toolchain`` what it ran on, ``when`` the day and time (UTC), ``seconds``
-    how long it took. ``lacks`` says what was not there, or failed; then rows may be missing.
+    """``part`` is its name.
+    ``device`` and ``toolchain`` what it ran on, ``when`` the day and time (UTC), ``seconds`` how long it took.
+    ``lacks`` says what was not there, or failed; then rows may be missing.
     """
 
     part: str

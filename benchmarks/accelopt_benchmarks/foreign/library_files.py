@@ -59,8 +59,9 @@ class LibraryFile:
 
 @dataclass(frozen=True)
 class LibraryOutcome:
-    """``kernels`` of the file have a time, of ``of`` that it holds; ``us`` is the longest of them in microseconds.
-    ``trouble`` is the first error, or why there is no time; ``seconds`` is what the command took."""
+    """``kernels`` of the file have a time, of ``of`` that it holds.
+    ``us`` is the longest of them in microseconds. ``trouble`` is the first error, or why there is no time; ``seconds``
+    is what the command took."""
 
     file: LibraryFile
     way: Way
@@ -73,7 +74,8 @@ class LibraryOutcome:
 
     @property
     def good(self) -> bool:
-        """True with a time for a kernel; of a test, with nothing that it asserts failed."""
+        """True with a time for a kernel.
+        Of a test, with nothing that it asserts failed."""
         return self.kernels > 0 and not (self.file.set == "nki-tests" and "failed" in self.correctness)
 
 
@@ -90,8 +92,8 @@ def read_library_files() -> list[LibraryFile]:
 
 
 def site_packages(python: str) -> Path:
-    """Return the folder that the environment of ``python`` has its packages in. Raises OSError and
-    CalledProcessError."""
+    """Return the folder that the environment of ``python`` has its packages in.
+    Raises OSError and CalledProcessError."""
     code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
     return Path(
         subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
@@ -106,8 +108,9 @@ async def profile_library_files(
     work: Path,
     at_once: int = 2,
 ) -> AsyncGenerator[LibraryOutcome, None]:
-    """Yield outcomes in the order in which they are there. ``folders`` are searched for each file: the site-packages
-    of ``python`` and checkouts. Each package is copied below ``work``, so that nothing is written where it lies."""
+    """Yield outcomes in the order in which they are there.
+    ``folders`` are searched for each file: the site-packages of ``python`` and checkouts. Each package is copied below
+    ``work``, so that nothing is written where it lies."""
     places = asyncio.Semaphore(at_once)
     copies: dict[Path, Path] = {}
 
@@ -187,7 +190,8 @@ async def _profiled(
 
 
 async def _record(file: LibraryFile, root: Path, python: str, folders: Sequence[Path]) -> str:
-    """Record the file's command beside the package's copy ``root``; return why nothing was recorded, or ""."""
+    """Record the file's command beside the package's copy ``root``.
+    Return why nothing was recorded, or ""."""
     if not file.record:
         return "no test of its package and no program is known that launches its kernels"
     command = [str(_FOLDER.joinpath(part)) if part.startswith("usages/") else part for part in file.record]
@@ -236,8 +240,9 @@ async def run_accelopt(
     environment: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> tuple[int, str, str]:
-    """Return the exit code, output and errors of one command; ``python`` is the setting, ``environment``
-    is added to this process' own. It runs in ``folder``, and what it starts imports from there."""
+    """Return the exit code, output and errors of one command.
+    ``python`` is the setting, ``environment`` is added to this process' own. It runs in ``folder``, and what it starts
+    imports from there."""
     setting = {} if python is None else {"ACCELOPT_PYTHON": python}
     if folder is not None:
         setting["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -32,7 +32,8 @@ _GOALS: dict[RewriteSet, float] = {
 
 @dataclass(frozen=True)
 class RewriteFile:
-    """A file to search. ``package`` is the folder to copy it in, so that its imports work; None for a file alone."""
+    """A file to search.
+    ``package`` is the folder to copy it in, so that its imports work; None for a file alone."""
 
     set: RewriteSet
     path: Path
@@ -41,10 +42,11 @@ class RewriteFile:
 
 @dataclass(frozen=True)
 class RewriteOutcome:
-    """``us`` is the original's time, None without one. ``speedup`` is that of the best checked suggestion; ``at`` says
-    what for where that is not the profiled case. ``rule`` is where it is from and ``diff`` its text; ``tried``
-    candidates in ``seconds``. ``finding`` stands on the planted line: None without one, and "" where nothing is
-    planted. ``why`` tells what became of the candidates where nothing is offered, or the error."""
+    """``us`` is the original's time, None without one.
+    ``speedup`` is that of the best checked suggestion; ``at`` says what for where that is not the profiled case.
+    ``rule`` is where it is from and ``diff`` its text; ``tried`` candidates in ``seconds``. ``finding`` stands on the
+    planted line: None without one, and "" where nothing is planted. ``why`` tells what became of the candidates where
+    nothing is offered, or the error."""
 
     file: str
     set: RewriteSet

@@ -27,10 +27,10 @@ from accelopt_profiling.hosts.host import Host
 
 @dataclass(frozen=True)
 class CorpusVerdict:
-    """One text of the corpus and what the gate said of it. ``right`` tells that it said what it should, and for the
-    right reason; ``seconds`` is the whole check, ``reference_seconds`` the problem's own part of it, ``busy_seconds``
-    the processor time of both. ``probes`` names those that refuse it, of reading too where that is not let to;
-    ``costs`` are processor seconds by probe.
+    """One text of the corpus and what the gate said of it.
+    ``right`` tells that it said what it should, and for the right reason; ``seconds`` is the whole check,
+    ``reference_seconds`` the problem's own part of it, ``busy_seconds`` the processor time of both. ``probes`` names
+    those that refuse it, of reading too where that is not let to; ``costs`` are processor seconds by probe.
     """
 
     case: str
@@ -53,7 +53,8 @@ class CorpusVerdict:
 async def judge_corpus(
     host: Host, cases: list[CorpusCase], *, reading: bool = True
 ) -> AsyncGenerator[CorpusVerdict, None]:
-    """Check every attack and every twin, one after another. Without ``reading`` the run has to find them alone."""
+    """Check every attack and every twin, one after another.
+    Without ``reading`` the run has to find them alone."""
     for case in cases:
         for version in case.texts:
             yield await judge(host, case, version, reading=reading)
@@ -80,7 +81,8 @@ async def judge(host: Host, case: CorpusCase, version: str, *, reading: bool = T
 
 
 def _refusing(body: Mapping[str, Any]) -> list[str]:
-    """Return the probes that refuse, from a receipt's ``body``; of a text without a kernel what sees that."""
+    """Return the probes that refuse, from a receipt's ``body``.
+    Of a text without a kernel what sees that."""
     readings = [f"reading: {f['code']}" for f in body.get("findings", ()) if f["certain"]]
     return list(dict.fromkeys([*readings, *body.get("refused_by", [] if body else ["no kernel"])]))
 

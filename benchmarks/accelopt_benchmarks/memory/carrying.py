@@ -22,9 +22,10 @@ GOALS = {"own": 1.0, "renamed": 0.9, "reshaped": 0.9, "other operator": 0.6}
 
 @dataclass(frozen=True)
 class CarriedEdit:
-    """One edit on one kernel. ``verdict`` is "accepted", the gate's first reason, or why there was nothing to ask it
-    about; ``ratio`` is the time after over the time before as estimated, None where one is not known. ``ms`` is the
-    time that carrying it over took."""
+    """One edit on one kernel.
+    ``verdict`` is "accepted", the gate's first reason, or why there was nothing to ask it about; ``ratio`` is the time
+    after over the time before as estimated, None where one is not known. ``ms`` is the time that carrying it over took.
+    """
 
     pair: str
     kernel: str

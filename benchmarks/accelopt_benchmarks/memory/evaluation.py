@@ -43,7 +43,8 @@ FURTHER = 12
 
 @dataclass(frozen=True)
 class RecordedRewrite:
-    """A rewrite from one version (its text) to another. ``us`` is None where that one failed."""
+    """A rewrite from one version (its text) to another.
+    ``us`` is None where that one failed."""
 
     before: str
     after: str
@@ -123,7 +124,8 @@ class RecordedKernel:
 
 
 async def recorded_kernel(world: World, explored: Explored) -> RecordedKernel | None:
-    """Return a kernel with the costs of its explored versions; None where none of them is faster."""
+    """Return a kernel with the costs of its explored versions.
+    None where none of them is faster."""
     subject = world.subject
     measurements: dict[str, KernelMeasurement] = {}
     for text in sorted(explored.texts | {subject.text}):
@@ -171,7 +173,8 @@ async def record_carried(kernel: RecordedKernel, world: World, others: Sequence[
 
 
 async def _recorded_us(kernel: RecordedKernel, world: World, text: str) -> float | None:
-    """Find out the time of a version and record it; None where it fails."""
+    """Find out the time of a version and record it.
+    None where it fails."""
     if text not in kernel.measured:
         try:
             kernel.measured[text] = await world.cost(text, kernel.kernel)
@@ -275,7 +278,8 @@ def by_prior(
 def by_lot(
     random: Random, helped: frozenset[str] = frozenset(), failed: frozenset[str] = frozenset()
 ) -> Chooser:
-    """Draw by lot; a simulated proposer heeds what it is told ``helped`` and ``failed`` elsewhere."""
+    """Draw by lot.
+    A simulated proposer heeds what it is told ``helped`` and ``failed`` elsewhere."""
 
     def choose(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewrite:
         weights = [

@@ -75,8 +75,8 @@ class PublishedComparison:
 
 
 async def time_model(data: Sequence[Path]) -> list[GoalResult]:
-    """Return the rows of ``accelopt bench self``; those of the baselines if a checkout of AccelOpt is among
-    ``data``."""
+    """Return the rows of ``accelopt bench self``.
+    Those of the baselines if a checkout of AccelOpt is among ``data``."""
     rows = variants(await _gather([partial(judge_variant, name) for name in published("trn2")]))
     for target, kind in ADDITIONS.items():
         rows += additions(

@@ -27,7 +27,8 @@ SAMPLE = 2
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One published figure as microseconds, and the estimate; ``tile`` as text. ``ratio`` is model / measured."""
+    """One published figure as microseconds, and the estimate; ``tile`` as text.
+    ``ratio`` is model / measured."""
 
     group: str
     held_out: bool
@@ -116,7 +117,8 @@ def _kernels() -> Any:
 
 
 def _microseconds(group: dict[str, Any], row: dict[str, Any]) -> float:
-    """Return the published figure as a time; rates are of the operation's own work, as the publications count it."""
+    """Return the published figure as a time.
+    Rates are of the operation's own work, as the publications count it."""
     shape, value = row["shape"], float(row["value"])
     if group["unit"] == "us":
         return value

@@ -44,7 +44,8 @@ def marked_as(text: str, like: str) -> str:
 
 
 def marks_of(text: str) -> str:
-    """Return all marks of the text, in their order; empty where it has none."""
+    """Return all marks of the text, in their order.
+    Empty where it has none."""
     return " ".join(_marks(text))
 
 

@@ -36,8 +36,9 @@ DEPTH = 16
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """One run. ``candidates``, ``tokens`` and ``calls`` were spent when the goal was reached, or at the end where it
-    was not: see ``reached``."""
+    """One run.
+    ``candidates``, ``tokens`` and ``calls`` were spent when the goal was reached, or at the end where it was not: see
+    ``reached``."""
 
     contender: str
     subject: str
@@ -168,9 +169,10 @@ def _withheld(world: World, share: float, random: Random) -> frozenset[str]:
 
 @dataclass(frozen=True)
 class Contender:
-    """A strategy with its settings. ``rules`` is the share of the rule catalogue that is asked (drawn anew for each
-    seed), ``memory`` whether what was found on the other kernels is remembered, ``proposer`` whether the simulated
-    proposer is asked; ``samples`` are its tries per plan."""
+    """A strategy with its settings.
+    ``rules`` is the share of the rule catalogue that is asked (drawn anew for each seed), ``memory`` whether what was
+    found on the other kernels is remembered, ``proposer`` whether the simulated proposer is asked; ``samples`` are its
+    tries per plan."""
 
     name: str
     strategy: str

@@ -40,8 +40,9 @@ class StudyKernel:
 
 
 class World:
-    """Costs and rewrites of ``subject``. The real ``cost`` is asked once per text without marks; the answers are
-    kept in the file ``kept`` (JSON lines), so that another run with the same texts asks nothing.
+    """Costs and rewrites of ``subject``.
+    The real ``cost`` is asked once per text without marks; the answers are kept in the file ``kept`` (JSON lines), so
+    that another run with the same texts asks nothing.
 
     It is the cost model and the gate of a simulated search: a text with a mark of a broken edit fails as the mark
     says, any other costs what the text without marks costs and is right if the profiler found it so. Once it is

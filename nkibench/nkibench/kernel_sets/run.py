@@ -70,7 +70,8 @@ class SetPlan:
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
-    """Yield the results in the tasks' order; those that the folder's journal has are told at once.
+    """Yield the results in the tasks' order.
+    Those that the folder's journal has are told at once.
 
     Raises:
         HostUnreachableError, EvaluatorLostError: the host was lost. OSError: the folder cannot be written.

@@ -39,7 +39,8 @@ GOAL_LOW, GOAL_HIGH, GOAL_ABOVE_US = 0.75, 4 / 3, 40.0
 
 @dataclass(frozen=True)
 class PublishedTiming:
-    """One shape: what was measured and what the model says, in microseconds. ``ratio`` is model / measured."""
+    """One shape: what was measured and what the model says, in microseconds.
+    ``ratio`` is model / measured."""
 
     kernel: str
     target: str

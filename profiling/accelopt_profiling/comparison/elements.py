@@ -19,10 +19,10 @@ _CHUNK = 1 << 18  # elements compared at a time: small enough for a cache, and f
 
 @dataclass(frozen=True)
 class OutputComparison:
-    """The errors of one output. ``whole``, ``row`` and ``element`` are the worst ratios of error to what is
-    allowed (at most 1 passes); ``relative`` is the relative L2 error; ``location`` is the index of the worst
-    element, with the value found and the value expected there. ``fault`` is "" or a stable code:
-    "not-finite", "missed-not-finite", "wrong-result".
+    """The errors of one output.
+    ``whole``, ``row`` and ``element`` are the worst ratios of error to what is allowed (at most 1 passes); ``relative``
+    is the relative L2 error; ``location`` is the index of the worst element, with the value found and the value
+    expected there. ``fault`` is "" or a stable code: "not-finite", "missed-not-finite", "wrong-result".
     """
 
     fault: str = ""
@@ -51,9 +51,9 @@ def compare(
     nearby: Array | None = None,
     valid: Array | None = None,
 ) -> OutputComparison:
-    """Compare float arrays of one shape; errors are computed in float64, piece by piece. ``native`` is the reference
-    in the inputs' own precision, ``nearby`` what it gives for inputs that are off by a few roundings. Where ``valid``
-    is False all of them count as 0.
+    """Compare float arrays of one shape.
+    Errors are computed in float64, piece by piece. ``native`` is the reference in the inputs' own precision, ``nearby``
+    what it gives for inputs that are off by a few roundings. Where ``valid`` is False all of them count as 0.
     """
     others = [_rows(array) for array in (native, nearby) if array is not None]
     mask = None if valid is None else _rows(valid)
@@ -61,8 +61,9 @@ def compare(
 
 
 def compare_exact(actual: Array, expected: Array, further: Array | None = None) -> OutputComparison:
-    """Compare integers, booleans or complex numbers: every element must be equal. Whole numbers that floats were
-    rounded to may be off by one in as many elements as in ``further``, the reference's result for inputs further off.
+    """Compare integers, booleans or complex numbers: every element must be equal.
+    Whole numbers that floats were rounded to may be off by one in as many elements as in ``further``, the reference's
+    result for inputs further off.
     """
     wrong = actual != expected
     count = int(np.count_nonzero(wrong))
@@ -85,7 +86,8 @@ def _rounded_otherwise(actual: Array, expected: Array, count: int, further: Arra
 
 
 def _rows(array: Array) -> Array:
-    """As rows along the last axis; a vector, or a column of single elements, is one row. No elements are no rows."""
+    """As rows along the last axis.
+    A vector, or a column of single elements, is one row. No elements are no rows."""
     if not array.size:
         return array.reshape(0, 1)
     if array.ndim == 0:
@@ -192,7 +194,8 @@ def _add(
 
 
 def _distance(values: Array, target: Array, finite: Array) -> Array:
-    """Return how far each value is from its target; 0 where the target or the value is not finite."""
+    """Return how far each value is from its target.
+    0 where the target or the value is not finite."""
     with np.errstate(invalid="ignore"):
         distance = np.subtract(values, target)
     np.abs(distance, out=distance)

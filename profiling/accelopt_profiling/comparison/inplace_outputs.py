@@ -94,8 +94,8 @@ def with_inplace_outputs(
 
 
 def returned(run: Callable[[], list[Any]]) -> list[Any] | None:
-    """Return the outputs of ``run``; None where the kernel's function returned nothing, as those that write
-    in place do.
+    """Return the outputs of ``run``.
+    None where the kernel's function returned nothing, as those that write in place do.
 
     Raises:
         ProblemError: anything else that ``run`` raises.

@@ -19,8 +19,9 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Leaf:
-    """One array or number of a saved value. ``values`` is the array as stored, mapped from its file; bfloat16 and
-    float8 become float32, which holds them exactly.
+    """One array or number of a saved value.
+    ``values`` is the array as stored, mapped from its file; bfloat16 and float8 become float32, which holds them
+    exactly.
     """
 
     where: str
@@ -108,7 +109,8 @@ def _leaf(where: str, value: Any) -> Leaf | None:
 
 
 def _saved_array(about: dict[str, Any], folder: Path) -> Leaf:
-    """Return a saved array, mapped from its file. Raises ValueError, KeyError, TypeError: it is not as described."""
+    """Return a saved array, mapped from its file.
+    Raises ValueError, KeyError, TypeError: it is not as described."""
     dtype, shape, strides = str(about["dtype"]), tuple(about["shape"]), about.get("strides")
     if not all(isinstance(n, int) and n >= 0 for n in shape):
         raise ValueError(f"a saved array has the shape {shape!r}")

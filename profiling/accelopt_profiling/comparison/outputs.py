@@ -79,7 +79,8 @@ class ExpectedOutputs:
         return self._others("rounding")
 
     def _others(self, name: str) -> list[Leaf | None]:
-        """Return the reference's leaves for other inputs, output by output; None where that is not known."""
+        """Return the reference's leaves for other inputs, output by output.
+        None where that is not known."""
         leaves = self._load(name) or []
         fits = len(leaves) == len(self.expected)
         return [
@@ -97,8 +98,8 @@ class ExpectedOutputs:
     def compare(
         self, values: Array, number: int, limit: Allowed, valid: Array | None = None
     ) -> OutputComparison:
-        """Compare values with those that are expected of output ``number``. ``valid`` marks the elements that were
-        computed; the others are not held against the kernel.
+        """Compare values with those that are expected of output ``number``.
+        ``valid`` marks the elements that were computed; the others are not held against the kernel.
         """
         mask = valid if valid is not None and valid.shape == values.shape else None
         attempt = (
@@ -137,8 +138,8 @@ class ExpectedOutputs:
         return name_equal_elements(values, native, self._floats())
 
     def _native(self, number: int, shape: tuple[int, ...]) -> Leaf:
-        """Return the native run's output ``number``; the expected one where a lazy native run returned
-        something else."""
+        """Return the native run's output ``number``.
+        The expected one where a lazy native run returned something else."""
         fits = len(self.native) == len(self.expected) and self.native[number].shape == shape
         return self.native[number] if fits or not self._lazy else self.expected[number]
 
@@ -146,8 +147,8 @@ class ExpectedOutputs:
         return [leaf.values for leaf in self.inputs if leaf.floating and leaf.library != "number"]
 
     def first_fault(self, leaves: list[Leaf], masks: Masks | None = None) -> OutputComparison | None:
-        """Return the comparison of the first output that is wrong; None where all are right. Forms must
-        agree."""
+        """Return the comparison of the first output that is wrong.
+        None where all are right. Forms must agree."""
         return next(
             (comparison for _, comparison in self.comparisons(leaves, masks) if comparison.fault), None
         )
@@ -202,8 +203,8 @@ class _LiveOutputs(ExpectedOutputs):
 
 
 class OutputCheck:
-    """Compares outputs of runs on the same inputs with the problem's reference. ``inputs`` gives the inputs as they
-    were drawn; ``written`` as in ``ReferenceRuns``.
+    """Compares outputs of runs on the same inputs with the problem's reference.
+    ``inputs`` gives the inputs as they were drawn; ``written`` as in ``ReferenceRuns``.
     """
 
     def __init__(

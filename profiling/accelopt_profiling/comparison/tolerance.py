@@ -45,7 +45,8 @@ _COARSENESS = (
 
 @dataclass(frozen=True)
 class Allowed:
-    """``relative`` and ``absolute`` as in the module's formulas; ``stated`` tells that the problem gave them."""
+    """``relative`` and ``absolute`` as in the module's formulas.
+    ``stated`` tells that the problem gave them."""
 
     relative: float
     absolute: float
@@ -82,7 +83,7 @@ def allowed(dtypes: list[str], stated: Tolerance) -> Allowed:
 
 
 def coarsest(dtypes: list[str]) -> str | None:
-    """Return the float dtype with the fewest significant bits among ``dtypes``; None when none of them is a
-    float."""
+    """Return the float dtype with the fewest significant bits among ``dtypes``.
+    None when none of them is a float."""
     floats = [d for d in dtypes if d in _COARSENESS]
     return max(floats, key=_COARSENESS.index) if floats else None

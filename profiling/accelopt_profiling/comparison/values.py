@@ -15,7 +15,8 @@ _PLAIN = (bool, int, str, type(None))
 
 
 def to_json(value: Any, other: Callable[[Any], Any]) -> Any:
-    """Return a value as JSON; ``other`` gives that of arrays and of everything that is no plain value."""
+    """Return a value as JSON.
+    ``other`` gives that of arrays and of everything that is no plain value."""
     if type(value) in _PLAIN:
         return value
     if type(value) is float:
@@ -34,7 +35,8 @@ def to_json(value: Any, other: Callable[[Any], Any]) -> Any:
 
 
 def from_json(data: Any, other: Callable[[str, Any], Any]) -> Any:
-    """Return the value that ``to_json`` wrote; ``other`` makes that of a key which this module does not know.
+    """Return the value that ``to_json`` wrote.
+    ``other`` makes that of a key which this module does not know.
 
     Raises:
         ValueError: the data does not have the form.
@@ -56,7 +58,8 @@ def from_json(data: Any, other: Callable[[str, Any], Any]) -> Any:
 
 
 def leaves_in(value: Any) -> Iterator[Any]:
-    """Yield the values in lists, tuples and dictionaries, however deep; any other value itself."""
+    """Yield the values in lists, tuples and dictionaries, however deep.
+    Any other value itself."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):

@@ -33,8 +33,8 @@ _NOTED = ("fallback", "background-work", "mode-branch", "reads-files", "low-prec
 
 @dataclass(frozen=True)
 class Decision:
-    """``reasons`` are those for a refusal, or notes about what was accepted; ``checks`` are the cases with their
-    outcomes, ``refused_by`` the names of the probes that refuse.
+    """``reasons`` are those for a refusal, or notes about what was accepted.
+    ``checks`` are the cases with their outcomes, ``refused_by`` the names of the probes that refuse.
     """
 
     accepted: bool
@@ -107,9 +107,10 @@ class _Refusals:
 
 
 class _Cases:
-    """What the cases of a check say. ``left_out`` are names of those beyond the budget, by the reason; ``compared``
-    counts those of which any output was, ``partly`` are those of which not all was; ``stood_for`` is the case that only
-    one at smaller sizes could be judged for.
+    """What the cases of a check say.
+    ``left_out`` are names of those beyond the budget, by the reason; ``compared`` counts those of which any output was,
+    ``partly`` are those of which not all was; ``stood_for`` is the case that only one at smaller sizes could be judged
+    for.
     """
 
     def __init__(self, check: AnsweredCheck, refusals: _Refusals) -> None:
@@ -124,7 +125,8 @@ class _Cases:
         self.partly: list[CaseVerdict] = []
 
     def outcome(self, drawn: DrawnCase) -> dict[str, Any]:
-        """Return what became of a case; what is wrong in it is added to the refusals."""
+        """Return what became of a case.
+        What is wrong in it is added to the refusals."""
         stated = {"case": drawn.name, "distribution": drawn.distribution, "shapes": drawn.shapes}
         return {**stated, **self._outcome(drawn)}
 
@@ -284,7 +286,8 @@ class _Cases:
             self.refusals.add(None, Reason("nothing-compared", message))
 
     def _at_smaller_sizes(self) -> None:
-        """Say which sizes are smaller than the problem's; a case that stands for the main one has to be right."""
+        """Say which sizes are smaller than the problem's.
+        A case that stands for the main one has to be right."""
         for drawn in self.evidence.drawn:
             if drawn.smaller and not drawn.reduced and not drawn.index:
                 message = f"Its inputs are too large for a check, which was made at {drawn.smaller}."
@@ -400,7 +403,8 @@ def _described(
 
 
 def _unique(reasons: list[Reason]) -> list[Reason]:
-    """Without repetitions; the first of each code first, so that the head of the list tells all kinds there are."""
+    """Without repetitions.
+    The first of each code first, so that the head of the list tells all kinds there are."""
     unique = list(dict.fromkeys(reasons))
     first = {r.code: r for r in reversed(unique)}
     heads = [r for r in unique if first[r.code] is r]

@@ -189,8 +189,8 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
 
 
 def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, measured: bool = False) -> Job:
-    """Return the steps of a check whose first case has this ``seed``. With ``measured`` the original runs in every
-    case, so that its own error is known."""
+    """Return the steps of a check whose first case has this ``seed``.
+    With ``measured`` the original runs in every case, so that its own error is known."""
     candidate = without_problem(request)
     runtime = runtime_of(request)
     budget = request.options.budget
@@ -248,7 +248,8 @@ def _planned(request: GateRequest) -> bool:
 
 
 def _rewritten(request: GateRequest) -> bool:
-    """Check whether the original is run beside the candidate; of a file that runs itself it is the reference."""
+    """Check whether the original is run beside the candidate.
+    Of a file that runs itself it is the reference."""
     return not layout_of(request.problem).runs_itself and _differs(request)
 
 

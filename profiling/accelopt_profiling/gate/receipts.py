@@ -27,9 +27,10 @@ def receipt_of(
     request: GateRequest, hashes: tuple[str, str], host: HostFacts, cases: list[Case], evidence: Evidence,
     verdict: Verdict, refused_by: list[str],
 ) -> Receipt:  # fmt: skip
-    """Return the receipt. The seeds are in it: the candidate has ended by now, and they make the draws
-    repeatable. So are both sources with the problem's files; ``hashes`` are those of the candidate's and the
-    original's kernel file; ``refused_by`` names the probes that refuse."""
+    """Return the receipt.
+    The seeds are in it: the candidate has ended by now, and they make the draws repeatable. So are both sources with
+    the problem's files; ``hashes`` are those of the candidate's and the original's kernel file; ``refused_by`` names
+    the probes that refuse."""
     tolerance = evidence.reference.tolerance if evidence.reference else None
     run = evidence.run
     return Receipt(

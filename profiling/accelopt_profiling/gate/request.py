@@ -16,7 +16,8 @@ GateDialect = Literal["triton", "nki", "numpy"]
 
 @dataclass(frozen=True)
 class Case:
-    """One set of inputs. ``seed`` is known to the process that draws and to nobody else until the verdict.
+    """One set of inputs.
+    ``seed`` is known to the process that draws and to nobody else until the verdict.
 
     ``distribution`` names the probe of its values. ``shape_index`` picks one of the problem's further ``shapes``; None
     is the main shape. ``sizes`` names the probe that chooses other sizes, ``number`` is that of the case among the
@@ -38,8 +39,9 @@ class Case:
 
 @dataclass(frozen=True)
 class CaseOptions:
-    """Options of a check. ``distributions`` names the probes of values, None for all; the original values are always
-    run. ``seeds`` counts fresh draws of them; ``shapes`` bounds how many of the problem's further shapes are tried.
+    """Options of a check.
+    ``distributions`` names the probes of values, None for all; the original values are always run. ``seeds`` counts
+    fresh draws of them; ``shapes`` bounds how many of the problem's further shapes are tried.
 
     ``budget`` bounds what the check takes. ``reading`` lets what the candidate's text says refuse it; the gate's own
     tests do without, to see what the run finds by itself.

@@ -20,7 +20,8 @@ from accelopt_profiling.problems.ref import ProblemRef
 
 @dataclass(frozen=True)
 class StepParams:
-    """``cases`` is the number of cases that may have been drawn; ``budget`` bounds what they take."""
+    """``cases`` is the number of cases that may have been drawn.
+    ``budget`` bounds what they take."""
 
     dialect: GateDialect
     target: str
@@ -51,13 +52,14 @@ class DrawParams:
 
 @dataclass(frozen=True)
 class DrawnCase:
-    """A case as drawn. ``probe`` names the probe that it was drawn for. ``digests`` are of its saved files;
-    ``left_out`` says why a case was not drawn, ``beyond_budget`` that it would have gone beyond what the check may
-    take. ``shapes`` and ``dtypes`` are those of the array inputs, ``shape`` the problem's own name for them. ``twice``
-    asks for two runs, further calls and runs without kernels; ``derived`` tells that the gate chose the shape itself,
-    ``open`` that the problem leaves such sizes open, ``fixed`` that it states its own as numbers. ``smaller`` says
-    which sizes were made smaller, ``reduced`` that the case stands for the main one where that cannot be interpreted.
-    ``aliases`` are the places of the reference's outputs that share memory with an argument, each with that argument's.
+    """A case as drawn.
+    ``probe`` names the probe that it was drawn for. ``digests`` are of its saved files; ``left_out`` says why a case
+    was not drawn, ``beyond_budget`` that it would have gone beyond what the check may take. ``shapes`` and ``dtypes``
+    are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs, further calls
+    and runs without kernels; ``derived`` tells that the gate chose the shape itself, ``open`` that the problem leaves
+    such sizes open, ``fixed`` that it states its own as numbers. ``smaller`` says which sizes were made smaller,
+    ``reduced`` that the case stands for the main one where that cannot be interpreted. ``aliases`` are the places of
+    the reference's outputs that share memory with an argument, each with that argument's.
     """
 
     index: int
@@ -84,9 +86,10 @@ class DrawnCase:
 
 @dataclass(frozen=True)
 class CaseCall:
-    """The call of a case, saved beside its arguments. ``written`` are the arguments that are outputs as well,
-    counted from the end. ``altered`` tells that the gate changed the values that the problem drew, ``compared`` that
-    the original kernel runs on them as well. ``sizes`` are those of the problem that were made smaller.
+    """The call of a case, saved beside its arguments.
+    ``written`` are the arguments that are outputs as well, counted from the end. ``altered`` tells that the gate
+    changed the values that the problem drew, ``compared`` that the original kernel runs on them as well. ``sizes`` are
+    those of the problem that were made smaller.
     """
 
     call: Call
@@ -101,8 +104,8 @@ class CaseCall:
 
 @dataclass(frozen=True)
 class PlanParams(StepParams):
-    """``source`` is the original's, with the problem's files. ``seed`` is of the programs that are drawn where not all
-    are interpreted; no other seed follows from it.
+    """``source`` is the original's, with the problem's files.
+    ``seed`` is of the programs that are drawn where not all are interpreted; no other seed follows from it.
     """
 
     source: Source
@@ -122,10 +125,10 @@ class CasePlan:
 
 @dataclass(frozen=True)
 class PlanResult:
-    """``cases`` holds the cases of which not all programs are interpreted; ``lanes`` names tensors of which lanes of
-    the original's programs read what other lanes write, with no barrier between. ``left_out`` are cases of which the
-    original itself leaves too little to compare, unless all of their programs run, which is too much, and those at
-    shapes of the gate's own that take it too much work.
+    """``cases`` holds the cases of which not all programs are interpreted.
+    ``lanes`` names tensors of which lanes of the original's programs read what other lanes write, with no barrier
+    between. ``left_out`` are cases of which the original itself leaves too little to compare, unless all of their
+    programs run, which is too much, and those at shapes of the gate's own that take it too much work.
     """
 
     seed: int = 0
@@ -242,8 +245,9 @@ class DeviceRunParams(StepParams):
 
 @dataclass(frozen=True)
 class DeviceRunResult:
-    """``ran`` are the cases whose outputs on the device were saved. ``failed`` is what the kernel did wrong there,
-    ``unavailable`` why the device could not be used; "" where neither happened.
+    """``ran`` are the cases whose outputs on the device were saved.
+    ``failed`` is what the kernel did wrong there, ``unavailable`` why the device could not be used; "" where neither
+    happened.
     """
 
     ran: list[int] = field(default_factory=list)
@@ -253,8 +257,9 @@ class DeviceRunResult:
 
 @dataclass(frozen=True)
 class OriginalParams(StepParams):
-    """``source`` is the original's, with the problem's files. ``same`` tells that the candidate is the original,
-    ``measured`` that its own error is wanted in every case. ``loop_order`` is as in ``RunParams``.
+    """``source`` is the original's, with the problem's files.
+    ``same`` tells that the candidate is the original, ``measured`` that its own error is wanted in every case.
+    ``loop_order`` is as in ``RunParams``.
     """
 
     source: Source
@@ -309,8 +314,8 @@ class ReferenceCase:
 
 @dataclass(frozen=True)
 class ReferenceResult:
-    """``work`` is what the reference computes, in elements by kind; ``changed`` and ``returns_one`` are as in
-    ``RunResult``.
+    """``work`` is what the reference computes, in elements by kind.
+    ``changed`` and ``returns_one`` are as in ``RunResult``.
     """
 
     tolerance: Tolerance
@@ -332,9 +337,10 @@ class ReferenceRule:
 
 @dataclass(frozen=True)
 class JudgeParams:
-    """``distributions`` has one entry per planned case; ``dialect`` decides how strict types are. ``alone`` tells that
-    there is no original besides the candidate, ``replaces`` that what the candidate replaces is the reference itself.
-    ``own_sizes`` are the cases at sizes that the gate chose itself.
+    """``distributions`` has one entry per planned case.
+    ``dialect`` decides how strict types are. ``alone`` tells that there is no original besides the candidate,
+    ``replaces`` that what the candidate replaces is the reference itself. ``own_sizes`` are the cases at sizes that the
+    gate chose itself.
     """
 
     dialect: GateDialect
@@ -359,12 +365,12 @@ class OutputVerdict:
 
 @dataclass(frozen=True)
 class CaseVerdict:
-    """``reasons`` are why the case fails; ``notes`` do not. ``skipped`` says why it decides nothing. ``digests`` are of
-    the candidate's outputs by folder, as they were found here. ``idle`` is the share of the elements that matter which
-    were right without any kernel; None where that was not tried. ``original_right`` tells whether the original kernel
-    is right at a shape that the gate chose; None where there is no other original. ``given`` tells that all expected
-    values occur among the inputs, so that moving data about is enough; None where nobody looked. ``compared`` elements
-    ``of`` those of all outputs were compared.
+    """``reasons`` are why the case fails; ``notes`` do not.
+    ``skipped`` says why it decides nothing. ``digests`` are of the candidate's outputs by folder, as they were found
+    here. ``idle`` is the share of the elements that matter which were right without any kernel; None where that was not
+    tried. ``original_right`` tells whether the original kernel is right at a shape that the gate chose; None where
+    there is no other original. ``given`` tells that all expected values occur among the inputs, so that moving data
+    about is enough; None where nobody looked. ``compared`` elements ``of`` those of all outputs were compared.
     """
 
     index: int

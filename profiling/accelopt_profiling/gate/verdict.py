@@ -28,8 +28,9 @@ class Refusal(Reason):
 
 @dataclass(frozen=True)
 class Verdict:
-    """The gate's decision. ``checks`` lists each check with its outcome and worst error; ``receipt`` is its
-    evidence. ``launchable`` says whether the target can launch what it launches for the problem's own inputs.
+    """The gate's decision.
+    ``checks`` lists each check with its outcome and worst error; ``receipt`` is its evidence. ``launchable`` says
+    whether the target can launch what it launches for the problem's own inputs.
 
     ``invalid_problem`` tells that the problem failed, not the candidate: drawing its inputs, its reference, or the
     original. Nothing is known about the candidate then, and ``reasons`` say what is wrong with the problem.

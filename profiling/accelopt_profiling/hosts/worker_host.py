@@ -70,7 +70,8 @@ class WorkerHost(ABC):
             return connection
 
     async def _check_isolation(self, connection: WorkerConnection) -> None:
-        """Tell once what the host does not keep from user code. Raises HostUnreachableError where that is required."""
+        """Tell once what the host does not keep from user code.
+        Raises HostUnreachableError where that is required."""
         isolation = connection.facts.isolation
         if isolation.complete:
             return

@@ -68,7 +68,8 @@ def call_entry(
     around: Callable[[], AbstractContextManager[None]] = nullcontext,
     outputs: list[Any] | None = None,
 ) -> Any:
-    """Make the call and return what it returned. This is the one place that makes calls.
+    """Make the call and return what it returned.
+    This is the one place that makes calls.
 
     A model is built for the call, unless ``built`` holds one from an earlier call under "model"; a new one is put
     there, and under "initial" whether its parameters could not be drawn anew as the call asks. It is called without
@@ -263,7 +264,8 @@ def _call_model(
 
 
 def to_device(value: Any) -> Any:
-    """Move a tensor to the GPU (or its stand-in); return anything else as it is."""
+    """Move a tensor to the GPU (or its stand-in).
+    Return anything else as it is."""
     import torch
 
     return value.cuda() if isinstance(value, torch.Tensor) else value
@@ -299,7 +301,8 @@ def check_answer(outputs: list[Any]) -> None:
 
 
 def seed_everything(seed: int) -> None:
-    """Seed ``random``, and NumPy and torch where they are loaded. ``seed`` is below 2**63."""
+    """Seed ``random``, and NumPy and torch where they are loaded.
+    ``seed`` is below 2**63."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % (1 << 32))

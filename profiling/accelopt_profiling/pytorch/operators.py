@@ -51,10 +51,11 @@ class TensorUse:
 
 @dataclass(frozen=True)
 class TorchOperator:
-    """One operator that runs a kernel. ``kind``: "external" (a library's kernel), "reduction" or "pointwise".
-    ``flops`` are those of matrix products and convolutions (2 per multiply-add), ``dtype`` their input's type,
-    ``elements`` what else is computed, one operation each; ``passes`` is how often it reads its input. ``rate`` names
-    what a library reaches of the peak in float32 (``library_rates.json``)."""
+    """One operator that runs a kernel.
+    ``kind``: "external" (a library's kernel), "reduction" or "pointwise". ``flops`` are those of matrix products and
+    convolutions (2 per multiply-add), ``dtype`` their input's type, ``elements`` what else is computed, one operation
+    each; ``passes`` is how often it reads its input. ``rate`` names what a library reaches of the peak in float32
+    (``library_rates.json``)."""
 
     name: str
     kind: str
@@ -68,8 +69,8 @@ class TorchOperator:
 
 
 def record_operators(prepare: Callable[[], Callable[[], Any]]) -> list[TorchOperator]:
-    """Return the operators of the call that ``prepare`` returns. Both run with fake tensors: weights and inputs have
-    no data, so that any size costs nothing.
+    """Return the operators of the call that ``prepare`` returns.
+    Both run with fake tensors: weights and inputs have no data, so that any size costs nothing.
 
     Raises:
         NotModelledError: an operator's work cannot be told from its shapes. What the two raise goes through, also where
@@ -107,7 +108,8 @@ def record_operators(prepare: Callable[[], Callable[[], Any]]) -> list[TorchOper
 def _operator(
     func: Any, args: Any, keywords: Any, result: Any, before: list[Any], after: list[Any], counters: Any
 ) -> TorchOperator | None:
-    """Describe what one operator does; None for those that run no kernel: views, allocations, questions of shape."""
+    """Describe what one operator does.
+    None for those that run no kernel: views, allocations, questions of shape."""
     packet = func.overloadpacket
     name = packet.__name__
     writes_into = any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)

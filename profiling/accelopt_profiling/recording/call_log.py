@@ -74,7 +74,8 @@ class ReadCalls:
 
 
 def read_calls(folder: Path) -> ReadCalls:
-    """Read the logs of all processes; equal calls of several are one. A line cut short by a kill is left out."""
+    """Read the logs of all processes; equal calls of several are one.
+    A line cut short by a kill is left out."""
     read = ReadCalls()
     for path in sorted(folder.glob("*.jsonl")):
         calls: dict[int, tuple[str, RecordedCall]] = {}

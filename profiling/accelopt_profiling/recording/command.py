@@ -50,7 +50,8 @@ class RecordRequest:
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """A recording that was written; ``kernels`` maps kernels to the number of shapes."""
+    """A recording that was written.
+    ``kernels`` maps kernels to the number of shapes."""
 
     file: Path
     recording: Path

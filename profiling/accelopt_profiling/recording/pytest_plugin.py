@@ -22,7 +22,8 @@ IDLE_CASES = 8
 
 
 class CaseTimeoutError(BaseException):
-    """A test case took longer than a recording waits; not an ``Exception``, so that no library takes it for its own."""
+    """A test case took longer than a recording waits.
+    Not an ``Exception``, so that no library takes it for its own."""
 
 
 class _Seen:

@@ -19,8 +19,9 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 
 @dataclass(frozen=True)
 class CheckTimedParams:
-    """``problem`` and ``seed`` as they were for the step that timed. ``original`` is a file of the job: a problem
-    that is written into the kernel file is taken from it, as a candidate must not bring its own.
+    """``problem`` and ``seed`` as they were for the step that timed.
+    ``original`` is a file of the job: a problem that is written into the kernel file is taken from it, as a candidate
+    must not bring its own.
     """
 
     problem: ProblemRef

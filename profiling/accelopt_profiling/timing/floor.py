@@ -15,7 +15,8 @@ _MICROSECONDS = 1e6
 
 
 def floor_us(estimate: KernelMeasurement, target: GpuTarget) -> float:
-    """Return the microseconds that the executed work needs at the datasheet's peaks; 0 when nothing is known.
+    """Return the microseconds that the executed work needs at the datasheet's peaks.
+    0 when nothing is known.
 
     Bytes: what must cross DRAM (the low end of the estimate's interval) less the L2 cache, which may still hold what
     was written last. Arithmetic: the time at peak, where that is what bounds the kernel.

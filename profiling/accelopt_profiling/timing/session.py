@@ -36,10 +36,11 @@ class Surroundings:
 
 @dataclass(frozen=True)
 class TimingSession:
-    """The results of a session. ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call``
-    is that of the whole call. ``names`` are the kernels that the tracer saw in one run, None where there is no tracer.
-    ``samples_us`` are the times of single runs in their order, every second or third when they are many. ``checked`` is
-    what another process found when it compared some runs' outputs with the reference.
+    """The results of a session.
+    ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call`` is that of the whole call.
+    ``names`` are the kernels that the tracer saw in one run, None where there is no tracer. ``samples_us`` are the
+    times of single runs in their order, every second or third when they are many. ``checked`` is what another process
+    found when it compared some runs' outputs with the reference.
     """
 
     device: str
@@ -127,7 +128,8 @@ def _by_kernel(
 def _traces(
     device: Device, call: Callable[[Any], Any], inputs: Callable[[], Any], around: Surroundings
 ) -> list[list[DeviceKernel]]:
-    """Return what the tracer saw of some runs, each from cold caches; empty where there is no tracer."""
+    """Return what the tracer saw of some runs, each from cold caches.
+    Empty where there is no tracer."""
     traces = []
     for _ in range(TRACED_ROUNDS):
         arguments = inputs()

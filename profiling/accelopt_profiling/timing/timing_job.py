@@ -28,7 +28,8 @@ async def time_on(
     plan: TimingPlan | None = None,
     limits: Limits | None = None,
 ) -> TimingSession:
-    """Time the kernel file of ``source``; with the text of a ``baseline`` the session has their ``comparison``.
+    """Time the kernel file of ``source``.
+    With the text of a ``baseline`` the session has their ``comparison``.
 
     Raises:
         HostUnreachableError: the host cannot be reached.
@@ -56,8 +57,8 @@ def timing_job(
     plan: TimingPlan | None = None,
     limits: Limits | None = None,
 ) -> Job:
-    """Return the job that ``time_on`` runs. The baseline lies beside the kernel file, so that it finds the
-    same imports."""
+    """Return the job that ``time_on`` runs.
+    The baseline lies beside the kernel file, so that it finds the same imports."""
     path = None
     if baseline is not None:
         path = str(PurePosixPath(source.kernel).with_name("accelopt_baseline.py"))

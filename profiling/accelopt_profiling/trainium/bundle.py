@@ -28,7 +28,8 @@ _OUTPUT = 200_000
 
 
 def write_bundle(path: Path, toolchain: Toolchain, checks: Any, folder: Path) -> list[str]:
-    """Write the archive and name its files. ``checks`` is what ``accelopt doctor`` found, as plain data.
+    """Write the archive and name its files.
+    ``checks`` is what ``accelopt doctor`` found, as plain data.
 
     Raises:
         OSError: it cannot be written.
@@ -50,7 +51,8 @@ def write_bundle(path: Path, toolchain: Toolchain, checks: Any, folder: Path) ->
 
 
 def about(toolchain: Toolchain) -> dict[str, Any]:
-    """Return versions and tools; nothing of kernels, of the memory or of people's files."""
+    """Return versions and tools.
+    Nothing of kernels, of the memory or of people's files."""
     return {
         "accelopt": __version__,
         "adapters": NOT_YET_RUN,

@@ -28,7 +28,8 @@ from accelopt_profiling.worker.usercode import user_errors
 
 @dataclass(frozen=True)
 class DeviceParams:
-    """``kernels`` are the file's; the one that the problem calls is run. ``seconds`` bounds each program started."""
+    """``kernels`` are the file's; the one that the problem calls is run.
+    ``seconds`` bounds each program started."""
 
     kernels: list[Kernel]
     problem: ProblemRef
@@ -41,9 +42,9 @@ class DeviceParams:
 def time_on_trainium(
     context: StepContext, params: DeviceParams, device_folder: Path = Path("/dev")
 ) -> dict[str, Any]:
-    """Return the ``measurement`` of the kernel, all of it measured. Its latency, its quantities and the check of the
-    device's outputs are given by kernel name as well, as ``timings``, ``counters`` and ``correctness``; the profiler's
-    own fields are ``profile``.
+    """Return the ``measurement`` of the kernel, all of it measured.
+    Its latency, its quantities and the check of the device's outputs are given by kernel name as well, as ``timings``,
+    ``counters`` and ``correctness``; the profiler's own fields are ``profile``.
 
     Raises:
         StepFailedError: there is no device, a tool failed, or the user's code did.
@@ -86,7 +87,8 @@ def device_measurement(
     correctness: Correctness | None = None,
     roofline_us: float | None = None,
 ) -> KernelMeasurement:
-    """Return a device run as a measurement of ``kernel``; every number in it is measured.
+    """Return a device run as a measurement of ``kernel``.
+    Every number in it is measured.
 
     ``roofline_us`` gives the percent of peak.
     """

@@ -182,7 +182,8 @@ def _line_quantities(line: LineCounts, scale: Scale) -> dict[str, Quantity]:
 
 
 def sector_use(line: LineCounts) -> float | None:
-    """Return useful bytes over the bytes of the 32-byte sectors touched; None where none are."""
+    """Return useful bytes over the bytes of the 32-byte sectors touched.
+    None where none are."""
     sectors = line.load_sectors + line.store_sectors
     return min(1.0, (line.load_bytes + line.store_bytes) / (sectors * SECTOR_BYTES)) if sectors else None
 

@@ -17,7 +17,8 @@ _NAME = "activity.json"
 
 @dataclass(frozen=True)
 class JobActivity:
-    """One running job. ``kernel`` is the kernel file's path as its owner knows it; ``seconds`` since the step began.
+    """One running job.
+    ``kernel`` is the kernel file's path as its owner knows it; ``seconds`` since the step began.
 
     ``device`` is "holds" for a step that has the host's devices to itself and "waits" for one that wants them.
     """
@@ -47,7 +48,8 @@ def write_activity(base: Path, activity: WorkerActivity) -> None:
 
 
 def all_activity() -> list[WorkerActivity]:
-    """Return what all workers of this user do now, by process number; workers that have ended are left out."""
+    """Return what all workers of this user do now, by process number.
+    Workers that have ended are left out."""
     activities = []
     for path in Path(tempfile.gettempdir()).glob(f"accelopt-*-*/{_NAME}"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

@@ -27,7 +27,8 @@ class DeviceLock:
         self._descriptor: int | None = None
 
     def try_acquire(self, what: str) -> bool:
-        """Take the lock if it is free; ``what`` names the holder to others.
+        """Take the lock if it is free.
+        ``what`` names the holder to others.
 
         Raises:
             OSError: the file cannot be opened or locked.
@@ -71,7 +72,8 @@ class DeviceLock:
             self._descriptor = None
 
     def holder(self) -> dict[str, Any] | None:
-        """Return what the holder wrote about itself; None when the lock is free."""
+        """Return what the holder wrote about itself.
+        None when the lock is free."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
@@ -106,7 +108,8 @@ class DeviceQueue(Generic[J]):
         return bool(self._waiting)
 
     def add(self, job: J, name: str) -> None:
-        """Let ``job`` wait; ``name`` is shown to others while it has the devices."""
+        """Let ``job`` wait.
+        ``name`` is shown to others while it has the devices."""
         self._waiting.append((job, name))
 
     def remove(self, job: J) -> None:
@@ -116,7 +119,8 @@ class DeviceQueue(Generic[J]):
         return self._waiting[0][0] if self._waiting else None
 
     def acquire_for_next(self) -> J | None:
-        """Take the devices for the first job and return it, until ``release``; None when it has to wait on.
+        """Take the devices for the first job and return it, until ``release``.
+        None when it has to wait on.
 
         Raises:
             OSError: the lock cannot be used at all.

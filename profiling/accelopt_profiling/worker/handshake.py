@@ -70,8 +70,9 @@ _NVIDIA_FIELDS = ("index", "name", "uuid", "driver_version", "memory.total", "me
 
 
 def gpus() -> list[dict[str, Any]]:
-    """Return one object per GPU with "name" and what else is known; NVIDIA's fields are named as ``nvidia-smi`` names
-    them, AMD's are "index", "name", "driver_version", "memory.total" and "memory.free" too. Memory is in MiB.
+    """Return one object per GPU with "name" and what else is known.
+    NVIDIA's fields are named as ``nvidia-smi`` names them, AMD's are "index", "name", "driver_version", "memory.total"
+    and "memory.free" too. Memory is in MiB.
     """
     _make_cuda_ready()
     fields = ",".join(_NVIDIA_FIELDS)
@@ -118,7 +119,8 @@ def parse_rocm(text: str) -> list[dict[str, Any]]:
 
 
 def parse_neuron(text: str) -> int:
-    """Sum up the cores in the output of ``neuron-ls --json-output``; 0 where it is no JSON list."""
+    """Sum up the cores in the output of ``neuron-ls --json-output``.
+    0 where it is no JSON list."""
     return sum(
         device["nc_count"]
         for device in _json(text, list)
@@ -139,7 +141,8 @@ def _number(text: Any) -> int:
 
 
 def _output_of(program: str, *arguments: str) -> str:
-    """Return what a program prints; nothing when it is not there or fails."""
+    """Return what a program prints.
+    Nothing when it is not there or fails."""
     if shutil.which(program) is None:
         return ""
     command: Sequence[str] = [program, *arguments]

@@ -90,7 +90,8 @@ class StepEnded:
 
 
 class PreloadedParent:
-    """A preloaded parent as the supervisor sees it; its process starts with this object.
+    """A preloaded parent as the supervisor sees it.
+    Its process starts with this object.
 
     ``plan`` is what its sandboxes have in common, ``sandboxed`` whether each step gets namespaces of its own. Once
     ``ready``, ``missing`` says what it lacks, if anything. When it is not ready by its ``deadline``, it hangs.
@@ -170,7 +171,8 @@ class PreloadedParent:
             os.kill(self.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """Let it end what it started, and itself; while it imports it cannot read the request, and is killed."""
+        """Let it end what it started, and itself.
+        While it imports it cannot read the request, and is killed."""
         self._control.close()
         if not self.ready:
             self.kill()
@@ -195,7 +197,8 @@ def serve(control: socket.socket, runtime: Runtime, plan: SandboxPlan, sandboxed
 
 
 def _import_all(runtime: Runtime) -> str | None:
-    """Import what a runtime needs; return why its steps cannot run, and what to do, if anything is missing."""
+    """Import what a runtime needs.
+    Return why its steps cannot run, and what to do, if anything is missing."""
     for name in _NEEDED[runtime]:
         try:
             module = importlib.import_module(name)

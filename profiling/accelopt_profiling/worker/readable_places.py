@@ -65,7 +65,8 @@ _PACKAGES = {"site-packages", "dist-packages", "node_modules", "__pycache__"}
 
 @dataclass(frozen=True)
 class ReadablePlaces:
-    """``whole`` may be read with all below it; of ``projects`` everything but what ``private`` names."""
+    """``whole`` may be read with all below it.
+    Of ``projects`` everything but what ``private`` names."""
 
     whole: tuple[str, ...]
     projects: tuple[str, ...] = ()

@@ -28,8 +28,9 @@ def run_step(
     name: str, params: dict[str, Any], folder: Path, source: Source, limits: Limits, frames: int, output: int,
     key: bytes, background: bool, needs: Confinement, plan: SandboxPlan, sandbox: Sandbox | None,
 ) -> NoReturn:  # fmt: skip
-    """Run one step and end the process. Messages go to the descriptor ``frames``, sealed with ``key``, printed text to
-    ``output``. The exit status is 0 if the answer was sent.
+    """Run one step and end the process.
+    Messages go to the descriptor ``frames``, sealed with ``key``, printed text to ``output``. The exit status is 0 if
+    the answer was sent.
 
     The process was forked into the PID namespace of ``sandbox``, if any, and joins its network and mounts here.
     """

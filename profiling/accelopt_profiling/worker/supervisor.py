@@ -38,7 +38,8 @@ class Supervisor:
         self._open = True
 
     def serve(self) -> None:
-        """Serve until the input ends or the client sends "shutdown"; then end everything and remove every file."""
+        """Serve until the input ends or the client sends "shutdown".
+        Then end everything and remove every file."""
         self._events.add(self._read, self._read_client)
         try:
             self._send(hello(self._isolation))

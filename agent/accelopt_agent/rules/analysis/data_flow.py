@@ -29,10 +29,10 @@ class DataFlow:
         packages: Collection[str] | None = None,
         written: Callable[[cst.Call], Mapping[cst.Arg, bool] | None] | None = None,
     ) -> None:
-        """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res"); ``packages`` those whose
-        functions write through nothing else. With None no function writes what it is given (Triton: tensors are
-        values). ``written`` is for mutable tiles: it returns the arguments that a call of a known instruction
-        writes, the destination first, each with whether it is read too; None for other calls.
+        """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res").
+        ``packages`` those whose functions write through nothing else. With None no function writes what it is given
+        (Triton: tensors are values). ``written`` is for mutable tiles: it returns the arguments that a call of a known
+        instruction writes, the destination first, each with whether it is read too; None for other calls.
         """
         self.source = source
         self.function = function
@@ -270,8 +270,8 @@ class DataFlow:
         return {n.value for n in self.source.walk(node, cst.Name) if self._is_variable(n)}
 
     def between(self, first: Statement, second: Statement) -> list[Statement]:
-        """Return the statements of the block after ``first`` and before ``second``; both must be in one
-        block."""
+        """Return the statements of the block after ``first`` and before ``second``.
+        Both must be in one block."""
         block = [s for s in self.statements if s.block is first.block]
         return block[block.index(first) + 1 : block.index(second)]
 

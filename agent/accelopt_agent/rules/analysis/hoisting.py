@@ -60,7 +60,8 @@ def needed(
     pure: frozenset[str],
     steady: frozenset[str] = frozenset(),
 ) -> list[Statement] | None:
-    """Return ``group`` and the index arithmetic in the loop that it needs; None when it depends on the iteration.
+    """Return ``group`` and the index arithmetic in the loop that it needs.
+    None when it depends on the iteration.
 
     ``steady`` are names that may be taken as not changing although the loop writes them.
     """

@@ -40,8 +40,8 @@ class ImportedNames:
         self._paths.pop(name, None)
 
     def path(self, node: cst.BaseExpression) -> str | None:
-        """Return the full path that ``node`` means ("neuronxcc.nki.language.load"); None when it is not
-        imported."""
+        """Return the full path that ``node`` means ("neuronxcc.nki.language.load").
+        None when it is not imported."""
         written = dotted(node)
         if written is None:
             return None

@@ -20,7 +20,8 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Rewrite:
-    """One way in which a rule would change a kernel. ``launch_edits`` lie outside of it, at its launches.
+    """One way in which a rule would change a kernel.
+    ``launch_edits`` lie outside of it, at its launches.
 
     ``moves`` are the counters that should change and how, where that differs from the rule's entry in the catalogue.
     ``variant`` tells that only a number is another one than in a rewrite that the rule made before.
@@ -35,7 +36,8 @@ class Rewrite:
 
 @dataclass(frozen=True, eq=False)
 class RuleContext:
-    """``function`` is the kernel's definition in ``source``; ``names`` resolves what is visible inside it."""
+    """``function`` is the kernel's definition in ``source``.
+    ``names`` resolves what is visible inside it."""
 
     source: ParsedSource
     kernel: Kernel

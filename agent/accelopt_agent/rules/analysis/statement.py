@@ -10,7 +10,8 @@ import libcst as cst
 
 @dataclass(eq=False)
 class Statement:
-    """A statement of a kernel. ``loops`` are the ``for`` statements around it, outermost first.
+    """A statement of a kernel.
+    ``loops`` are the ``for`` statements around it, outermost first.
 
     ``reads`` and ``writes`` are names, those in the blocks below a compound statement included; ``stores`` are those
     whose contents change, not only what the name stands for. ``destination`` is what an instruction without a result

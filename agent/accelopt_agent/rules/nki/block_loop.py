@@ -52,8 +52,9 @@ def _blocked(kernel: NkiKernel, loop: cst.For, size: int) -> Rewrite | None:
 
 
 class ListBlocking(Blocking):
-    """One loop in today's dialect. A variable that one part of an iteration binds and another one reads has a list
-    with an entry for each iteration of the block."""
+    """One loop in today's dialect.
+    A variable that one part of an iteration binds and another one reads has a list with an entry for each iteration of
+    the block."""
 
     def _is_once(self, statement: Statement) -> bool:
         return not self._varies(statement)

@@ -163,9 +163,10 @@ _NOT_COMPUTED = names("transfer", "allocation", "index")
 
 @dataclass(frozen=True)
 class LoopParts:
-    """``loop`` runs ``count`` times over ``variable``. ``first`` and ``second`` are the statements of its body before
-    and after the cut. ``crossing`` are the tiles that the first part makes and the second one uses, ``positions`` the
-    statements that make an index for both, and ``waiting`` the engine that waits at the cut."""
+    """``loop`` runs ``count`` times over ``variable``.
+    ``first`` and ``second`` are the statements of its body before and after the cut. ``crossing`` are the tiles that
+    the first part makes and the second one uses, ``positions`` the statements that make an index for both, and
+    ``waiting`` the engine that waits at the cut."""
 
     loop: cst.For
     variable: str

@@ -144,8 +144,8 @@ def _adds_product(kernel: TritonKernel, node: cst.CSTNode) -> bool:
 def _stored(
     kernel: TritonKernel, store: cst.Call, accumulator: str, loop: cst.For
 ) -> tuple[cst.SimpleStatementLine | None] | None:
-    """Return the statement that converts the accumulator for the store, if any; None where something else
-    changes it."""
+    """Return the statement that converts the accumulator for the store, if any.
+    None where something else changes it."""
     placed = [a for a in store.args if a.keyword is None]
     if len(placed) < 2:
         return None

@@ -38,8 +38,9 @@ LEARNING = frozenset({"hybrid"})
 def strategy_named(
     name: str, root: Node, sources: Sequence[str], *, target: str, depth: int, seed: int = 0, **options: Any
 ) -> Strategy:
-    """Return the strategy ``name`` for the search from ``root``; ``options`` are its own settings, such as
-    beam's ``width``. ``seed`` is what the strategies that draw lots draw from.
+    """Return the strategy ``name`` for the search from ``root``.
+    ``options`` are its own settings, such as beam's ``width``. ``seed`` is what the strategies that draw lots draw
+    from.
 
     Raises:
         KeyError: there is no strategy of that name.

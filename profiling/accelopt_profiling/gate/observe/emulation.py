@@ -25,7 +25,8 @@ _INSTRUCTION = 40_000
 
 
 class Seen:
-    """An emulation's record of the code that ran in it. This one is empty: the code ran as it is."""
+    """An emulation's record of the code that ran in it.
+    This one is empty: the code ran as it is."""
 
     #: Whether each launch left only values that it was given; None where nobody looked.
     movement: Movement | None = None
@@ -34,11 +35,13 @@ class Seen:
         """Raise what went wrong inside a kernel and did not reach the code that launched it."""
 
     def work(self) -> int | None:
-        """Return what the launches took to interpret, in elements; None where that is not counted."""
+        """Return what the launches took to interpret, in elements.
+        None where that is not counted."""
         return None
 
     def launched(self) -> list[str] | None:
-        """Return the names of the kernels in the order of their launches; None where launches cannot be observed."""
+        """Return the names of the kernels in the order of their launches.
+        None where launches cannot be observed."""
         return None
 
     def complete(self) -> bool:
@@ -200,10 +203,10 @@ def neutralised(
     marked: Callable[[Any], Any] | None = None,
     take: Callable[[Any], None] = lambda array: None,
 ) -> Iterator[Seen]:
-    """As ``emulation``, but everything that kernels write is NaN afterwards. So a result that is right in spite of
-    that came from elsewhere. Triton kernels run first, as ``plan`` says, to see what they write; ``around``
-    is entered for each launch, and ``take`` called with each array that it gets. What NKI kernels return is passed
-    through ``marked``.
+    """As ``emulation``, but everything that kernels write is NaN afterwards.
+    So a result that is right in spite of that came from elsewhere. Triton kernels run first, as ``plan`` says, to see
+    what they write; ``around`` is entered for each launch, and ``take`` called with each array that it gets. What NKI
+    kernels return is passed through ``marked``.
     """
     if dialect == "nki":
         with _nki("trace", target) as emulator:
@@ -278,8 +281,9 @@ def hollow_draws(target: str) -> Iterator[None]:
 
 @contextmanager
 def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], TritonSeen]]:
-    """As ``emulation`` of Triton kernels, of which one program runs each time; gives a list of what the launches would
-    take to interpret whole, in elements, and what was seen. What they compute is of no use.
+    """As ``emulation`` of Triton kernels, of which one program runs each time.
+    Gives a list of what the launches would take to interpret whole, in elements, and what was seen. What they compute
+    is of no use.
     """
     from accelopt_profiling.gate.observe.launch_coverage import RaceCoverage
     from accelopt_profiling.triton.capture.install import emulated as emulated_triton

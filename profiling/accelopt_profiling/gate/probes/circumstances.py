@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 
 
 class FurtherCalls(Probe):
-    """A case is called twice, and after the others again and again; the second call's outputs and the last one's are
-    judged, and all must have the same bits. The second call is made by the run, right after the first.
+    """A case is called twice, and after the others again and again.
+    The second call's outputs and the last one's are judged, and all must have the same bits. The second call is made by
+    the run, right after the first.
     """
 
     name = "further calls"
@@ -219,8 +220,9 @@ class LateWrites(Probe):
 
 
 class Kept(Probe):
-    """Calls on data seen before and on new data; what the candidate kept of the new data is overwritten, and both calls
-    have to give the same bits again. What it raises tells nothing: nobody promised that it takes such data.
+    """Calls on data seen before and on new data.
+    What the candidate kept of the new data is overwritten, and both calls have to give the same bits again. What it
+    raises tells nothing: nobody promised that it takes such data.
     """
 
     name = "kept results"

@@ -29,7 +29,8 @@ class Writing(ABC):
         self.changed = False
 
     def of(self, inputs: list[Any]) -> Change:
-        """Return ``inputs`` written anew, and whether anything changed. Lists and tuples are changed inside."""
+        """Return ``inputs`` written anew, and whether anything changed.
+        Lists and tuples are changed inside."""
         return [self.value(value) for value in inputs], self.changed
 
     @abstractmethod
@@ -103,8 +104,9 @@ def _symmetric(array: Array) -> bool:
 
 
 def _outside_triangle(array: Array) -> Array | bool:
-    """Where triangular matrices are zero by construction, which a kernel may use. (A mask of ones, or the identity, is
-    a triangle too, but one that says nothing: there it is the values that must not be taken for granted.)
+    """Where triangular matrices are zero by construction, which a kernel may use.
+    (A mask of ones, or the identity, is a triangle too, but one that says nothing: there it is the values that must not
+    be taken for granted.)
     """
     if array.ndim < 2 or array.shape[-1] != array.shape[-2] or array.shape[-1] < 3:
         return False

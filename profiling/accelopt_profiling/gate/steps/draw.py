@@ -115,7 +115,8 @@ class _Drawing:
         return self.first if at is None else self._inputs(self.params.seed, at)
 
     def case(self, index: int) -> DrawnCase | None:
-        """Draw and save one case; None when the problem has no such shape, or no sums to lose anything in."""
+        """Draw and save one case.
+        None when the problem has no such shape, or no sums to lose anything in."""
         case = self.params.cases[index]
         if case.sizes:
             return self._at_sizes_of(SIZES[case.sizes], index, case)
@@ -233,7 +234,8 @@ class _Drawing:
     def _keep(
         self, drawn: DrawnCase, inputs: list[Any], sizes: Mapping[str, int], effects: Effects | None = None
     ) -> DrawnCase:
-        """Save a case. ``effects`` are those of its call where they are known."""
+        """Save a case.
+        ``effects`` are those of its call where they are known."""
         call, arguments = self.problem.call(inputs)
         if call.style == "recorded" or (effects is None and not self.own_reference):
             effects = self._effects(inputs, call, arguments)  # zeros may hide what a recorded call writes

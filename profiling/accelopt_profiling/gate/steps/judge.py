@@ -103,7 +103,8 @@ def _output(
     mine: Leaf,
     mask: Array | None,
 ) -> OutputVerdict:
-    """Judge one output, of which ``mask`` marks the elements that count; None for all."""
+    """Judge one output, of which ``mask`` marks the elements that count.
+    None for all."""
     answers = case.answers
     limit = answers.allowed(mine, number)
     comparison = answers.compare(mine.values, number, limit, mask)

@@ -30,7 +30,8 @@ class ConditionSolver:
         self._depth = 0
 
     def make(self, node: ast.expr, truth: bool) -> str | None:
-        """Change the call so that ``node`` is ``truth``; return what was changed, None where that is not known."""
+        """Change the call so that ``node`` is ``truth``.
+        Return what was changed, None where that is not known."""
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.make(node.operand, not truth)
         if isinstance(node, ast.BoolOp):
@@ -191,7 +192,8 @@ class ConditionSolver:
         return self.set_number(node.left, number, goal) or self.set_number(node.right, by, 1)
 
     def set_number(self, node: ast.expr, value: int, goal: int) -> str | None:
-        """Change the call so that ``node``, which is ``value``, is ``goal``; return what was changed."""
+        """Change the call so that ``node``, which is ``value``, is ``goal``.
+        Return what was changed."""
         subjects = self._subjects
         if (owner := _owner(node, "ndim", "dim")) is not None:
             argument = subjects.argument_of(self._value(owner))

@@ -86,7 +86,8 @@ class _TritonRun(InferenceRun):
 
 
 def infer(context: StepContext, params: InferParams) -> InferredProblem:
-    """Return the best problem that was found; each better one is emitted as well.
+    """Return the best problem that was found.
+    Each better one is emitted as well.
 
     Raises:
         StepFailedError: the file cannot be loaded, or has nothing that could be called.
@@ -225,7 +226,8 @@ def _where(error: BaseException, kernel_file: Path) -> str:
 
 
 def repair_launch(execution: Any, subjects: CallSubjects, kernels: dict[str, ast.FunctionDef]) -> str | None:
-    """Change the call by a ``LaunchExecution`` that failed or left its tensors; return what was changed, or None."""
+    """Change the call by a ``LaunchExecution`` that failed or left its tensors.
+    Return what was changed, or None."""
     launch = execution.launch
     arguments = dict(zip(launch.fn.arg_names, launch.args, strict=False))
     if execution.error is None:

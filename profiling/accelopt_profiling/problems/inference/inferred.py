@@ -15,8 +15,9 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 
 @dataclass(frozen=True)
 class InferParams:
-    """``kernels`` are those that are to be launched; ``cpu_seconds`` bounds all tries together, which a file of many
-    long tries may reach; elsewhere their number is the bound.
+    """``kernels`` are those that are to be launched.
+    ``cpu_seconds`` bounds all tries together, which a file of many long tries may reach; elsewhere their number is the
+    bound.
     """
 
     kernels: list[Kernel]

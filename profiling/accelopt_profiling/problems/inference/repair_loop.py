@@ -47,7 +47,8 @@ class InferenceRun(ABC):
 
     @property
     def progress(self) -> tuple[int, ...]:
-        """How far it came in the code, where that is known; the greater one came further."""
+        """How far it came in the code, where that is known.
+        The greater one came further."""
         return ()
 
     @property
@@ -67,7 +68,8 @@ RunT = TypeVar("RunT", bound=InferenceRun)
 
 
 class RepairLoop(ABC, Generic[RunT]):
-    """Tries the entries of one file. A dialect says how a call is written, run and repaired."""
+    """Tries the entries of one file.
+    A dialect says how a call is written, run and repaired."""
 
     #: Runs for one entry, and for all entries of a file together.
     attempts: ClassVar[int]
@@ -117,8 +119,9 @@ class RepairLoop(ABC, Generic[RunT]):
 
     @abstractmethod
     def mend(self, call: InferredCall, entry: EntryCandidate, run: RunT, reverse: bool = False) -> str | None:
-        """Change the call by what the run's errors ask for. Return what was changed, or None for nothing. With
-        ``reverse`` what shall be equal gets the value of its other side.
+        """Change the call by what the run's errors ask for.
+        Return what was changed, or None for nothing. With ``reverse`` what shall be equal gets the value of its other
+        side.
 
         Raises:
             NoSizeError: the change left a tensor without a size; the call is then put back.
@@ -214,8 +217,8 @@ class RepairLoop(ABC, Generic[RunT]):
         return None
 
     def run_entry(self, call: InferredCall, style: CallStyle) -> tuple[dict[str, Any], BaseException | None]:
-        """Call the entry as its problem would, and count it. Return the arguments, and what ended the call: user code
-        may raise anything, which is what is to be repaired."""
+        """Call the entry as its problem would, and count it.
+        Return the arguments, and what ended the call: user code may raise anything, which is what is to be repaired."""
         self._left -= 1
         values: dict[str, Any] = {}
         entry_call = Call(
@@ -254,7 +257,8 @@ class RepairLoop(ABC, Generic[RunT]):
         return change
 
     def _keep(self, call: InferredCall, run: RunT, changes: list[str]) -> None:
-        """Send a call that is better than the best. Of as good ones of an entry the last is: more of it is mended."""
+        """Send a call that is better than the best.
+        Of as good ones of an entry the last is: more of it is mended."""
         if self._best is not None:
             score, problem = self._best
             other = score == run.score and problem.entry != call.entry

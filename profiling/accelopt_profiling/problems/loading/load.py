@@ -11,8 +11,9 @@ from accelopt_profiling.step_context import StepContext
 
 
 def load_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
-    """Load the problem ``ref`` points to. ``kernel_module`` is the imported kernel file; None loads the
-    problem without it (the process that computes the reference never imports a candidate).
+    """Load the problem ``ref`` points to.
+    ``kernel_module`` is the imported kernel file; None loads the problem without it (the process that computes the
+    reference never imports a candidate).
 
     Raises:
         ProblemError, StepFailedError: what is wrong with it and what to do about it.

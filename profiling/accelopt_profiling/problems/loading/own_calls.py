@@ -35,7 +35,8 @@ class RecordedRun:
     _depth: int = 0
 
     def call(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Make a call of the file's function ``name``; record it if it comes from outside of recorded functions."""
+        """Make a call of the file's function ``name``.
+        Record it if it comes from outside of recorded functions."""
         if self._depth == 0:
             self._record(function, name, args, kwargs)
         self._depth += 1
@@ -143,7 +144,8 @@ class _RecordedFunction:
 
 
 class _RecordedApply:
-    """Wraps the ``apply`` of one class, its own or an inherited one; classes that inherit from it have the original."""
+    """Wraps the ``apply`` of one class, its own or an inherited one.
+    Classes that inherit from it have the original."""
 
     def __init__(self, owner: Any, name: str, run: RecordedRun) -> None:
         self._owner, self._name, self._run = owner, name, run

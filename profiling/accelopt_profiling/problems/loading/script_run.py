@@ -26,7 +26,8 @@ def run_script(module: ModuleType, path: str, functions: Sequence[str]) -> None:
 
 
 def main_module(path: str, package: str | None) -> ModuleType:
-    """Return an empty module for ``run_as_main``; ``package`` is the one that its relative imports start from."""
+    """Return an empty module for ``run_as_main``.
+    ``package`` is the one that its relative imports start from."""
     module = ModuleType("__main__")
     module.__file__, module.__package__ = path, package
     return module

@@ -117,7 +117,8 @@ class StandInDriver:
     def benchmark(
         self, kernel_call: Callable[[], Any], *, quantiles: Sequence[float] = (), **_: Any
     ) -> list[float]:
-        """Record one configuration of an autotuner; the time is a constant, nothing is run or timed."""
+        """Record one configuration of an autotuner.
+        The time is a constant, nothing is run or timed."""
         self.tuning += 1
         try:
             kernel_call()
@@ -143,7 +144,8 @@ class StandInDriver:
 
 
 def capability(target: GpuTarget) -> tuple[int, int]:
-    """Return the CUDA compute capability; for AMD the generation, as torch reports it ("gfx942" is (9, 4))."""
+    """Return the CUDA compute capability.
+    For AMD the generation, as torch reports it ("gfx942" is (9, 4))."""
     if isinstance(target.arch, int):
         return divmod(target.arch, 10)
     digits = target.arch.removeprefix("gfx")
@@ -151,7 +153,8 @@ def capability(target: GpuTarget) -> tuple[int, int]:
 
 
 class DeferredKernel:
-    """Stands in for Triton's ``CompiledKernel``; reading ``n_regs``, ``asm`` and so on compiles it.
+    """Stands in for Triton's ``CompiledKernel``.
+    Reading ``n_regs``, ``asm`` and so on compiles it.
 
     A launch goes to the driver that is active then: the JIT keeps this object longer than an emulation lasts.
     """

@@ -53,7 +53,8 @@ def _lenient(comparison: Callable[..., Any], session: CaptureSession) -> Callabl
 
 
 def _known_of_both(coverage: SampleCoverage, pair: Sequence[Any]) -> tuple[Any, Any] | None:
-    """Return the elements of two tensors that are known in both; None where there are none, or nobody can tell."""
+    """Return the elements of two tensors that are known in both.
+    None where there are none, or nobody can tell."""
     if len(pair) < 2 or not all(isinstance(t, torch.Tensor) and t.is_floating_point() for t in pair):
         return None
     left, right = pair

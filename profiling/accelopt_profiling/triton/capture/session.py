@@ -53,7 +53,8 @@ def footprint_finder() -> FootprintFinder:
 
 @dataclass
 class LaunchExecution:
-    """The outcome of one launch. ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
+    """The outcome of one launch.
+    ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
 
     ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program;
     ``work`` is what interpreting all programs takes, in elements (see ``work``), where that was to be seen. ``ran`` is
@@ -74,7 +75,8 @@ class LaunchExecution:
 
 @dataclass
 class CaptureSession:
-    """A target being emulated in this process. ``launches`` in the order the user's code made them."""
+    """A target being emulated in this process.
+    ``launches`` in the order the user's code made them."""
 
     target: GpuTarget
     mode: Mode
@@ -120,8 +122,8 @@ class CaptureSession:
         return len(self.executions)
 
     def cost_only(self, run: Callable[[], Any]) -> None:
-        """Run something hollowly and keep the launches that were counted; nothing where no cost is asked for. What it
-        raises, and what a launch does wrong on zeros, tells nothing.
+        """Run something hollowly and keep the launches that were counted.
+        Nothing where no cost is asked for. What it raises, and what a launch does wrong on zeros, tells nothing.
         """
         if self.mode == "execute" or self.plan is not None:
             return
@@ -216,7 +218,8 @@ class CaptureSession:
             self.coverage.poison([a for a in launch.args if isinstance(a, torch.Tensor)])
 
     def _loop_limit(self) -> LoopLimit:
-        """Return the limit of a launch that begins now; it may take what is left of ``whole_work`` besides."""
+        """Return the limit of a launch that begins now.
+        It may take what is left of ``whole_work`` besides."""
         if self.hollow:
             return LoopLimit(0)
         if self.loop_work is None:
@@ -224,8 +227,8 @@ class CaptureSession:
         return LoopLimit(max(self.work + self.loop_work, self.whole_work))
 
     def _estimate_work(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
-        """Run one program, and estimate from it what all take; those that run side by side share what surrounds each
-        operation.
+        """Run one program, and estimate from it what all take.
+        Those that run side by side share what surrounds each operation.
         """
         launch, builder = execution.launch, interpreter().builder
         programs = sample_programs(launch.grid, None).counted
@@ -243,8 +246,8 @@ class CaptureSession:
     def _run_planned(
         self, execution: LaunchExecution, plan: InterpretationPlan, draw: ProgramDraw, memory: LaunchMemory
     ) -> None:
-        """Interpret the programs that the plan draws; all of a launch that is small, or whose writes cannot be found
-        in another way.
+        """Interpret the programs that the plan draws.
+        All of a launch that is small, or whose writes cannot be found in another way.
         """
         launch, meter = execution.launch, interpreter().builder.meter
         every = sample_programs(launch.grid, None).counted
@@ -291,7 +294,8 @@ def _warps(launch: CapturedLaunch) -> int:
 
 
 def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
-    """Interpret and count ``sample`` programs of a launch that was captured before; its error is kept, not raised.
+    """Interpret and count ``sample`` programs of a launch that was captured before.
+    Its error is kept, not raised.
 
     Of long loops some iterations are run, so that what the programs write is wrong: nobody may read it any more.
     """

@@ -28,7 +28,8 @@ class DisassemblyError(RuntimeError):
 
 
 def disassemble(cubin: bytes, nvdisasm: str, *, timeout: float = 30.0) -> str:
-    """Return the text of ``nvdisasm -c -gi`` for a cubin; ``nvdisasm`` is the program's path.
+    """Return the text of ``nvdisasm -c -gi`` for a cubin.
+    ``nvdisasm`` is the program's path.
 
     Raises:
         DisassemblyError: the program is missing, failed, or took longer than ``timeout`` seconds.

@@ -34,7 +34,8 @@ class LaunchResidency:
 
 
 def residency(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> LaunchResidency:
-    """Derive the residency of a launch; before it is compiled, that of a small program without pipelining."""
+    """Derive the residency of a launch.
+    Before it is compiled, that of a small program without pipelining."""
     is_compiled = compiled is not None and compiled.problem is None and compiled.occupancy is not None
     warps, shared, depth = ASSUMED_WARPS, 0, 1
     ahead: frozenset[int] = frozenset()

@@ -27,8 +27,8 @@ ARITHMETIC = ("tensor core", "shared memory", "fp32", "fp64", "integer", "specia
 
 @dataclass(frozen=True)
 class LaunchWork:
-    """Operations of the whole launch; ``integers`` by line in 32-bit additions, ``matrix_flops`` by the peak that
-    applies ("fp16", "tf32", ...).
+    """Operations of the whole launch.
+    ``integers`` by line in 32-bit additions, ``matrix_flops`` by the peak that applies ("fp16", "tf32", ...).
 
     ``products`` counts the matrix products of the programs. ``operand_bytes`` are what matrix instructions read from
     shared memory, ``spilled_bytes`` what spilled registers move through L1, ``updates`` the atomic updates of the most

@@ -123,7 +123,8 @@ def _tensors(
 
 
 def _loads_from_dram(loads: list[_Tensor], waves: float, room: float) -> tuple[float, float, float]:
-    """Sectors read from DRAM: least, most, expected. ``room`` is the part of L2 (in sectors) data stays in.
+    """Sectors read from DRAM: least, most, expected.
+    ``room`` is the part of L2 (in sectors) data stays in.
 
     A tensor's sectors are asked for ``passes`` times by one program, and by ``distinct / size`` programs. The
     smallest working sets keep their place in L2: they are used most often for their size.

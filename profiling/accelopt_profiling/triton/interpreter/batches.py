@@ -31,14 +31,16 @@ class _Builder(Protocol):
 
 
 class Batches:
-    """The programs of one launch. ``call`` runs the kernel's body for the programs that the builder is set to."""
+    """The programs of one launch.
+    ``call`` runs the kernel's body for the programs that the builder is set to."""
 
     def __init__(self, builder: _Builder, call: Callable[[], Any], coverage: SampleCoverage | None) -> None:
         self._builder, self._call, self._coverage = builder, call, coverage
         self._divisions = _DIVISIONS
 
     def run(self, programs: Sequence[ProgramId]) -> list[ProgramId]:
-        """Run the programs that can run side by side; return the others, to be run one by one in their order.
+        """Run the programs that can run side by side.
+        Return the others, to be run one by one in their order.
 
         The last program is first run alone and its stores are undone. That run shows how much a program accesses, and
         what its batch has to write for it; where the batch writes something else, nothing is run side by side.

@@ -15,7 +15,8 @@ Array = np.ndarray[Any, Any]
 
 
 class StaticAssertionError(AssertionError):
-    """``tl.static_assert`` fails: the kernel does not compile. ``kernel`` is the kernel's function, once known."""
+    """``tl.static_assert`` fails: the kernel does not compile.
+    ``kernel`` is the kernel's function, once known."""
 
     kernel: Any = None
 
@@ -62,7 +63,8 @@ _ALIGNED = 64
 
 
 def check_hint(name: str, values: Array, rank: int, numbers: Any, addresses: bool = False) -> None:
-    """Check the hint ``name`` of whole numbers or flags; of ``addresses``, what bytes they are multiples of.
+    """Check the hint ``name`` of whole numbers or flags.
+    Of ``addresses``, what bytes they are multiples of.
 
     Raises:
         FalseHintError: it does not hold.

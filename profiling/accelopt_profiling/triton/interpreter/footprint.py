@@ -28,8 +28,8 @@ _KEPT = 16
 
 @dataclass
 class Footprint:
-    """The items that a launch writes, by the address of their storage. ``reads`` are the storages that addresses, masks
-    and branches were computed from.
+    """The items that a launch writes, by the address of their storage.
+    ``reads`` are the storages that addresses, masks and branches were computed from.
     """
 
     written: dict[int, WrittenItems] = field(default_factory=dict)
@@ -86,7 +86,8 @@ class Footprint:
 
 
 class FootprintFinder:
-    """Finds footprints; kept for all launches of a process, because building its patches takes a while."""
+    """Finds footprints.
+    Kept for all launches of a process, because building its patches takes a while."""
 
     def __init__(self) -> None:
         self._interpreter = Interpreter(DeferringBuilder())
@@ -97,8 +98,9 @@ class FootprintFinder:
     def find(
         self, launch: CapturedLaunch, memory: LaunchMemory, coverage: SampleCoverage, reads: bool = False
     ) -> Footprint | None:
-        """Return what all programs of ``launch`` write; ``memory`` gets the writes out of bounds, with ``reads`` also
-        the loads at addresses that are no data, as far as ``_READS`` goes.
+        """Return what all programs of ``launch`` write.
+        ``memory`` gets the writes out of bounds, with ``reads`` also the loads at addresses that are no data, as far as
+        ``_READS`` goes.
 
         None where that cannot be known without running them in order: an address, a mask or a branch depends on
         what the launch itself writes or on elements that ``coverage`` does not know, or an operation is not emulated.
@@ -168,7 +170,8 @@ class _Runs:
 
 
 def _key(launch: CapturedLaunch, memory: LaunchMemory, reads: bool) -> Hashable | None:
-    """Return all that a footprint depends on which depends on no values; None where that cannot be compared."""
+    """Return all that a footprint depends on which depends on no values.
+    None where that cannot be compared."""
     order = {
         base: number for number, base in enumerate(dict.fromkeys(r.base for r in memory.regions.values()))
     }

@@ -16,7 +16,8 @@ Array = np.ndarray[Any, Any]
 
 @dataclass(frozen=True)
 class Region:
-    """The storage behind one tensor argument, as addresses in bytes; ``start`` is the tensor's first element."""
+    """The storage behind one tensor argument, as addresses in bytes.
+    ``start`` is the tensor's first element."""
 
     name: str
     base: int
@@ -59,7 +60,8 @@ class Region:
             self._memory(data.dtype)[items[active]] = data[active]
 
     def _items(self, addresses: Array, kind: Any) -> Array | None:
-        """Return ``addresses`` as indices of elements of the type; None where one is no multiple of their size."""
+        """Return ``addresses`` as indices of elements of the type.
+        None where one is no multiple of their size."""
         size = kind.itemsize
         offsets = addresses - np.uint64(self.base)
         if size > 1 and int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1):
@@ -115,7 +117,8 @@ def _regions(name: str, value: Any) -> Iterable[Region]:
 
 
 class LaunchMemory:
-    """The regions of one launch. Collects what went out of bounds: one record per line, operation and tensor."""
+    """The regions of one launch.
+    Collects what went out of bounds: one record per line, operation and tensor."""
 
     def __init__(self, regions: Iterable[Region], other: Iterable[Region] = ()) -> None:
         self.regions = {region.name: region for region in regions}
@@ -124,7 +127,8 @@ class LaunchMemory:
         self._last: dict[tuple[str, int, str], tuple[int, int, int]] = {}
 
     def locate(self, addresses: Array, mask: Array, origin: str | None) -> Region | None:
-        """Find the region of a pointer derived from the argument ``origin``; by address where the origin is lost."""
+        """Find the region of a pointer derived from the argument ``origin``.
+        By address where the origin is lost."""
         if origin is not None and origin in self.regions:
             return self.regions[origin]
         active = addresses[mask]
@@ -136,7 +140,8 @@ class LaunchMemory:
         return None
 
     def allowed(self, addresses: Array, mask: Array, itemsize: int, region: Region | None) -> Array | None:
-        """Return a mask of the lanes that may be accessed; None when every active lane may (the usual case, cheap)."""
+        """Return a mask of the lanes that may be accessed.
+        None when every active lane may (the usual case, cheap)."""
         if region is None:
             return np.zeros(addresses.shape, np.bool_)
         limit = region.end - itemsize

@@ -69,7 +69,8 @@ class MemoryBuilder(LockstepBuilder):
         self.loops = LoopLimit()
 
     def _access(self, kind: str, pointers: Handle, mask: Handle) -> tuple[Any, Region | None]:
-        """Check, count and note an access; return the mask of the lanes that really access memory, and their region."""
+        """Check, count and note an access.
+        Return the mask of the lanes that really access memory, and their region."""
         addresses = pointers.data
         self.widest = max(self.widest, addresses.size)
         active, region, itemsize = self._check(kind, pointers, mask)
@@ -80,8 +81,8 @@ class MemoryBuilder(LockstepBuilder):
         return active, region
 
     def _check(self, kind: str, pointers: Handle, mask: Handle) -> tuple[Any, Region | None, int]:
-        """Report the lanes that leave their tensor; return the mask of the others, their region and the bytes of an
-        element.
+        """Report the lanes that leave their tensor.
+        Return the mask of the others, their region and the bytes of an element.
         """
         addresses = pointers.data
         active = np.broadcast_to(mask.data, addresses.shape).astype(np.bool_, copy=False)
@@ -119,7 +120,8 @@ class MemoryBuilder(LockstepBuilder):
         self.barrier()
 
     def create_grid_dependency_wait(self) -> None:
-        """Programs of launches that depend on each other run in turn here; 3.9 has operations for it."""
+        """Programs of launches that depend on each other run in turn here.
+        3.9 has operations for it."""
 
     create_grid_dependency_launch_dependents = create_grid_dependency_wait
 
@@ -267,7 +269,8 @@ class StoreLog:
         self._stores: list[tuple[Region, Array, Array, Array, Array, bool]] = []
 
     def before(self, region: Region, addresses: Array, data: Array, active: Array, varying: bool) -> None:
-        """Record a store before it happens; the arrays have one shape, with a first axis of programs if ``varying``."""
+        """Record a store before it happens.
+        The arrays have one shape, with a first axis of programs if ``varying``."""
         old = region.load(addresses, active, np.zeros(addresses.shape, data.dtype))
         self._stores.append((region, addresses, data, active, old, varying))
 

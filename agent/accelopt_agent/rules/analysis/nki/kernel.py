@@ -45,7 +45,8 @@ _OPERATORS: dict[type[cst.BaseBinaryOp], str] = {
 
 @dataclass(frozen=True, eq=False)
 class NkiCall:
-    """A call of a known NKI function; ``path`` is its name ("nisa.activation"), ``args`` what it reads by parameter.
+    """A call of a known NKI function.
+    ``path`` is its name ("nisa.activation"), ``args`` what it reads by parameter.
 
     ``statement`` is the assignment or expression statement that the call is all of, None for one nested
     deeper. ``destination`` is the argument that an instruction of today's dialect writes.
@@ -65,7 +66,8 @@ class NkiCall:
 
 
 class NkiKernel:
-    """The calls, arguments and variables of a kernel; ``dialect`` is the one that its file imports."""
+    """The calls, arguments and variables of a kernel.
+    ``dialect`` is the one that its file imports."""
 
     def __init__(self, subject: RuleContext) -> None:
         self.subject = subject
@@ -199,7 +201,8 @@ class NkiKernel:
         return edits
 
     def spell(self, function: str, *positional: str, **arguments: str | None) -> str | None:
-        """Return a call of ``function`` as this file would write it; arguments that are None are left out.
+        """Return a call of ``function`` as this file would write it.
+        Arguments that are None are left out.
 
         None when the file imports no module that has the function.
         """
@@ -238,7 +241,8 @@ class NkiKernel:
 
 
 def _named(call: cst.Call, parameters: tuple[str, ...] | None) -> dict[str, cst.Arg] | None:
-    """Return the arguments of a call by parameter; None where that is not known."""
+    """Return the arguments of a call by parameter.
+    None where that is not known."""
     if parameters is None:
         return None
     arguments: dict[str, cst.Arg] = {}
@@ -257,9 +261,10 @@ def open_nki(subject: RuleContext) -> NkiKernel | None:
 
 @dataclass(frozen=True)
 class NkiSpelling:
-    """One dialect. ``packages`` gives the module behind "nl" and "nisa", ``parameters`` the positional parameters of
-    each known function ("nisa.activation"). ``mutates`` says that instructions write a destination, their first
-    argument, instead of returning a tile; those in ``keeping`` may keep what is there or add to it."""
+    """One dialect.
+    ``packages`` gives the module behind "nl" and "nisa", ``parameters`` the positional parameters of each known
+    function ("nisa.activation"). ``mutates`` says that instructions write a destination, their first argument, instead
+    of returning a tile; those in ``keeping`` may keep what is there or add to it."""
 
     name: str
     packages: Mapping[str, str]

@@ -115,8 +115,9 @@ def _moving(product: NkiCall) -> cst.BaseExpression:
 
 @dataclass(frozen=True)
 class _Softmax:
-    """The row of scores and what is made of it; ``statements`` compute that, ``turning`` transpose a part of the
-    weights, which is ``part``. ``own`` are the names that nothing else may use."""
+    """The row of scores and what is made of it.
+    ``statements`` compute that, ``turning`` transpose a part of the weights, which is ``part``. ``own`` are the names
+    that nothing else may use."""
 
     scores: str
     weights: str

@@ -26,7 +26,8 @@ class SizeValue:
 
 @dataclass(frozen=True)
 class Resize:
-    """A block size from ``old`` to ``new``; ``text`` is what the launch says for it.
+    """A block size from ``old`` to ``new``.
+    ``text`` is what the launch says for it.
 
     ``name`` is the kernel's argument, or None where the number stands in the kernel itself. ``axes`` are the grid axes
     that count its blocks.
@@ -78,7 +79,8 @@ class LaunchSizes:
         return None if counted is None else [*edits, *counted]
 
     def _variable_edits(self, variable: str, sharing: list[Resize]) -> list[ByteEdit] | None:
-        """Give a variable its new value. Arguments that it stood for too and that change otherwise get numbers."""
+        """Give a variable its new value.
+        Arguments that it stood for too and that change otherwise get numbers."""
         counted = [r for r in sharing if r.axes] or sharing
         texts = {r.text for r in counted}
         by_name = {r.name: r for r in sharing if r.name is not None}

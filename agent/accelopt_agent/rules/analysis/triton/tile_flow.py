@@ -16,8 +16,8 @@ SizeNode = cst.Name | cst.Integer
 
 
 class TileFlow:
-    """What follows from a kernel's statements about numbered dimensions and sizes; those in one of ``groups`` are the
-    same.
+    """What follows from a kernel's statements about numbered dimensions and sizes.
+    Those in one of ``groups`` are the same.
 
     ``number_of`` numbers the places of block sizes, ``made`` the dimensions of tiles by the call that makes them, and
     ``tiles`` are the places that size them. By dimension: ``axes``, ``loops``, ``bounds`` and ``wrapped`` (offsets

@@ -13,7 +13,8 @@ ONE = -1
 
 @dataclass(frozen=True)
 class TileValue:
-    """``dims`` are group numbers, outermost first; empty for a scalar, None where they are not known.
+    """``dims`` are group numbers, outermost first.
+    Empty for a scalar, None where they are not known.
 
     ``sizes`` are the block sizes that a scalar is a multiple or sum of, ``axes`` the program ids and ``loops`` the
     loop variables in it. ``masked`` are the dimensions that a mask compares with something.
@@ -55,8 +56,8 @@ class Groups:
             self._above[self.find(one)] = self.find(other)
 
     def join_shapes(self, shapes: Iterable[tuple[int, ...] | None]) -> tuple[int, ...] | None:
-        """Return the shape that operands broadcast to; their dimensions are the same from then on. None when
-        one is not known."""
+        """Return the shape that operands broadcast to.
+        Their dimensions are the same from then on. None when one is not known."""
         result: list[int] = []
         for dims in shapes:
             if dims is None:
