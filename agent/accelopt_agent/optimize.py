@@ -236,7 +236,7 @@ def _proposers(
         experience = _experience(request, memory, team)
         proposers.append(
             ModelProposer(
-                team, meter, request.target, wishes=request.instructions, asked=query,
+                team, meter, request.target, wishes=request.instructions, query=query,
                 file=request.kernel_file, experience=experience,
             )
         )  # fmt: skip

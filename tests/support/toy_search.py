@@ -184,9 +184,9 @@ def request(text: str = TEXT, budget: Budget | None = None, **options: int) -> O
     return OptimizeRequest(examine(Path("/k.py"), text), "trn1", budget=budget, **options)  # type: ignore[arg-type]
 
 
-def planned(asked: OptimizeRequest, **changes: Any) -> OptimizeRequest:
+def planned(original: OptimizeRequest, **changes: Any) -> OptimizeRequest:
     """Return the request with another plan, of the same depth unless that is among the ``changes``."""
-    return replace(asked, plan=replace(asked.plan, **{"depth": asked.plan.composed, **changes}))
+    return replace(original, plan=replace(original.plan, **{"depth": original.plan.composed, **changes}))
 
 
 def start(

@@ -113,9 +113,9 @@ async def test_what_could_not_be_used_before_an_interruption_is_told_after_it(tm
         settings = ModelSettings(played.url, "toy", seconds=PATIENCE)
 
         def start(resume: bool) -> AsyncGenerator[Event, None]:
-            asked = replace(planned(request(TEXT, Budget(candidates=2)), calls=1), resume=resume)
+            search_request = replace(planned(request(TEXT, Budget(candidates=2)), calls=1), resume=resume)
             return drive(
-                asked, ToyCost(), ToyGate(), memory, "toy",
+                search_request, ToyCost(), ToyGate(), memory, "toy",
                 lambda meter: [ModelProposer(settings, meter, "trn1", backoff_seconds=0.001)],
             )  # fmt: skip
 
@@ -127,9 +127,9 @@ async def test_what_could_not_be_used_before_an_interruption_is_told_after_it(tm
         async with aclosing(start(resume=True)) as events:
             async for _ in events:
                 pass
-        asked = ["\n".join(m["content"] for m in question["messages"]) for question in played.asked]
-    assert "You plan" in asked[paid]  # the answers before the interruption are not asked for again
-    assert "no usable plan, the plan names no lines" in asked[paid]
+        questions = ["\n".join(m["content"] for m in question["messages"]) for question in played.asked]
+    assert "You plan" in questions[paid]  # the answers before the interruption are not asked for again
+    assert "no usable plan, the plan names no lines" in questions[paid]
 
 
 async def searched(replies: list[Reply], budget: Budget) -> list[Event]:

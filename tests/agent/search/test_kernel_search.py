@@ -113,14 +113,14 @@ SMALL_STEPS = "".join(f"    step{k} = 0\n" for k in range(4))
 
 async def test_small_gains_add_up_to_a_clear_one() -> None:
     text = TEXT.replace("    wide = False\n", SMALL_STEPS)
-    events = await play([ToyProposer(SMALL)], asked=request(text))
+    events = await play([ToyProposer(SMALL)], search_request=request(text))
     assert max(len(e.suggestion.steps) for e in of(SuggestionFound, events)) == 4
     assert all(len(e.suggestion.steps) >= 2 for e in of(SuggestionFound, events))
 
 
 async def test_a_suggestion_is_told_as_soon_as_it_is_checked() -> None:
     text = TEXT.replace("    wide = False\n", f"    wide = False\n{SMALL_STEPS}")
-    events = await play([ToyProposer({**WIDE, **SMALL})], asked=request(text))
+    events = await play([ToyProposer({**WIDE, **SMALL})], search_request=request(text))
     kinds = [type(e).__name__ for e in events]
     first = kinds.index("SuggestionFound")
     assert kinds[first - 1] == "CandidateJudged"
@@ -175,7 +175,7 @@ async def test_duplicates_by_syntax_are_not_tried_twice() -> None:
     [(Budget(candidates=2, seconds=None), "2 candidates"), (Budget(seconds=0.0), "0 s")],
 )
 async def test_a_spent_budget_ends_the_run_with_what_it_has(budget: Budget, says: str) -> None:
-    events = await play([ToyProposer({**WIDE, **FUSED, **SLOW})], asked=request(budget=budget))
+    events = await play([ToyProposer({**WIDE, **FUSED, **SLOW})], search_request=request(budget=budget))
     finished = events[-1]
     assert isinstance(finished, Finished)
     assert says in finished.reason
@@ -185,7 +185,7 @@ async def test_a_spent_budget_ends_the_run_with_what_it_has(budget: Budget, says
 @pytest.mark.slow
 async def test_the_time_budget_ends_a_cost_that_does_not_come() -> None:
     cost = ToyCost(hang=asyncio.Event())
-    events = await play([ToyProposer(WIDE)], asked=request(budget=Budget(seconds=1.0)), cost=cost)
+    events = await play([ToyProposer(WIDE)], search_request=request(budget=Budget(seconds=1.0)), cost=cost)
     assert cost.cancelled == 1
     assert "time" in events[-1].reason  # type: ignore[union-attr]
 
@@ -226,7 +226,7 @@ async def test_the_best_version_is_checked_at_the_end(
     monkeypatch.setattr("accelopt_agent.optimize.Meter", partial(Meter, clock=lambda: clock[0]))
     gate, slow = SlowGate(clock, check), SlowCost(clock, cost)
     search_request = request(budget=Budget(seconds=300.0))
-    events = await play([ToyProposer(WIDE)], asked=search_request, cost=slow, gate=gate)
+    events = await play([ToyProposer(WIDE)], search_request=search_request, cost=slow, gate=gate)
     assert len(of(SuggestionFound, events)) == checked
     assert ("the time of 300 s is used up" in of(Finished, events)[0].reason) == (cost != 230.0)
 
@@ -277,10 +277,10 @@ async def test_everything_is_in_the_memory_when_it_is_told(memory: Memory) -> No
 async def test_a_trap_is_not_tried_again(memory: Memory) -> None:
     rules = [ToyProposer({**RAISES, **SLOW, **WIDE, **WRONG})]
     # with depth 1: of a rewrite and what is built upon it, the gate may see either first
-    await play(rules, memory, asked=planned(request(), depth=1))
+    await play(rules, memory, search_request=planned(request(), depth=1))
     cost, gate = ToyCost(TEXT + "\nMORE = 1\n"), ToyGate()
     search_request = planned(request(TEXT + "\nMORE = 1\n"), depth=1)
-    events = await play(rules, memory, asked=search_request, cost=cost, gate=gate)
+    events = await play(rules, memory, search_request=search_request, cost=cost, gate=gate)
     assert [e.candidate.origin for e in of(CandidateTried, events)][:1] == ["rule:wide"]
     assert not [t for t in cost.seen if "wide = False" in t]
     assert not [t for t in gate.seen if "wide = False" in t]
@@ -306,7 +306,7 @@ async def test_a_kernel_that_is_wrong_is_not_optimized() -> None:
 
 
 async def test_a_file_without_the_kernel_ends_with_one_line() -> None:
-    events = await play([ToyProposer(WIDE)], asked=request("x = 1\n"), cost=ToyCost(TEXT))
+    events = await play([ToyProposer(WIDE)], search_request=request("x = 1\n"), cost=ToyCost(TEXT))
     assert len(events) == 1
     assert "no kernel" in events[0].reason  # type: ignore[union-attr]
 
@@ -342,12 +342,12 @@ async def test_an_interrupted_run_goes_on_without_paying_twice(memory: Memory) -
     await interrupted.aclose()  # type: ignore[attr-defined]
     cost, gate = ToyCost(), ToyGate()
     search_request = replace(request(), resume=True)
-    events = await play(rules, memory, asked=search_request, cost=cost, gate=gate)
+    events = await play(rules, memory, search_request=search_request, cost=cost, gate=gate)
     assert of(SuggestionFound, events)[-1].suggestion.text == whole[-1]
     usage = events[-1].usage  # type: ignore[union-attr]
     assert usage.remembered >= 2
     assert usage.candidates == len(cost.seen) == 3 - usage.remembered
     assert accepted not in gate.seen
-    again = await play(rules, memory, asked=search_request, cost=cost)
+    again = await play(rules, memory, search_request=search_request, cost=cost)
     assert again[-1].usage.remembered == 3  # type: ignore[union-attr]  # one that came to its end is run again for nothing
     assert again[-1].usage.candidates == 0  # type: ignore[union-attr]

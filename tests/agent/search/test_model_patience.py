@@ -35,7 +35,7 @@ from accelopt_profiling.kernels import find_kernels
 
 async def tried(patience: int) -> tuple[int, list[Any]]:
     search_request = planned(request(budget=Budget(seconds=600.0)), options={"patience": patience})
-    events = await play([ToyProposer({**WIDE, **SLOW, **TINY})], asked=search_request)
+    events = await play([ToyProposer({**WIDE, **SLOW, **TINY})], search_request=search_request)
     suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     return sum(isinstance(e, CandidateTried) for e in events), suggestions
 
@@ -51,7 +51,7 @@ async def test_with_patience_what_promises_nothing_is_tried_too() -> None:
 async def test_checks_may_wait_for_the_end(check_last: bool) -> None:
     gate, cost = ToyGate(), ToyCost()
     search_request = planned(request(), options={"check_last": check_last})
-    events = await play([ToyProposer({**WIDE, **FUSED})], asked=search_request, gate=gate, cost=cost)
+    events = await play([ToyProposer({**WIDE, **FUSED})], search_request=search_request, gate=gate, cost=cost)
     best = min(float(e.suggestion.fast.us or 0) for e in events if isinstance(e, SuggestionFound))
     assert best == 56  # both rules, one after the other
     assert (len(gate.seen) == 1) is check_last
@@ -60,7 +60,7 @@ async def test_checks_may_wait_for_the_end(check_last: bool) -> None:
 async def test_a_refusal_at_the_end_leads_to_the_next_fastest() -> None:
     gate = ToyGate()
     search_request = planned(request(), options={"check_last": True})
-    events = await play([ToyProposer({**WIDE, **WRONG})], asked=search_request, gate=gate)
+    events = await play([ToyProposer({**WIDE, **WRONG})], search_request=search_request, gate=gate)
     suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     assert suggestions
     assert all("wrong" not in s.text for s in suggestions)

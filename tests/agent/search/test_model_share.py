@@ -46,7 +46,8 @@ def origins(events: list[object]) -> list[str]:
 
 async def test_rules_leave_the_model_its_share_of_the_candidates() -> None:
     events = await play(
-        [ToyProposer(MANY), Author(idle)], asked=planned(request(budget=Budget(candidates=20)), parallel=1)
+        [ToyProposer(MANY), Author(idle)],
+        search_request=planned(request(budget=Budget(candidates=20)), parallel=1),
     )
     assert origins(events).count("model") == 6
     assert len(origins(events)) == 20
@@ -69,7 +70,7 @@ async def test_the_model_is_asked_before_further_rules_where_they_change_nothing
 async def test_a_model_that_stops_answering_leaves_its_share_to_the_rules() -> None:
     silent = Author(lambda node, count: None)
     events = await play(
-        [ToyProposer(MANY), silent], asked=planned(request(budget=Budget(candidates=20)), parallel=1)
+        [ToyProposer(MANY), silent], search_request=planned(request(budget=Budget(candidates=20)), parallel=1)
     )
     assert silent.asked == 8
     assert origins(events) == ["rule"] * 14 or len(origins(events)) > 14
@@ -79,13 +80,13 @@ async def test_answers_that_cannot_be_read_do_not_end_its_turn() -> None:
     def late(node: Node, count: int) -> str | None:
         return None if count < 6 else node.text.replace("time_us = 100", "time_us = 50")
 
-    events = await play([Author(late)], asked=request(budget=Budget(candidates=6)))
+    events = await play([Author(late)], search_request=request(budget=Budget(candidates=6)))
     assert any(isinstance(e, SuggestionFound) for e in events)
 
 
 async def test_a_model_that_searches_alone_has_the_whole_budget() -> None:
     alone = Author(idle)
-    events = await play([alone], asked=planned(request(budget=Budget(candidates=20)), parallel=1))
+    events = await play([alone], search_request=planned(request(budget=Budget(candidates=20)), parallel=1))
     assert origins(events) == ["model"] * 20
 
 
@@ -111,7 +112,7 @@ async def test_what_failed_is_mended_wherever_it_stands() -> None:
         )
     )
     search_request = planned(request(budget=Budget(candidates=6)), calls=1, parallel=1)
-    events = await play([author], asked=search_request)
+    events = await play([author], search_request=search_request)
     assert author.repairs == ["The kernel raised ValueError."]
     assert any("time_us = 40" in e.suggestion.text for e in events if isinstance(e, SuggestionFound))
 
@@ -122,7 +123,7 @@ async def test_a_limit_is_not_repaired() -> None:
             raise CostUnavailableError("timeout", "It took too long.", lasting=False)
 
     author = Author(idle)
-    await play([author], asked=request(budget=Budget(candidates=3)), cost=Slow())
+    await play([author], search_request=request(budget=Budget(candidates=3)), cost=Slow())
     assert author.repairs == []
 
 

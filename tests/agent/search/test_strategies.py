@@ -56,7 +56,9 @@ class Writer(ToyModel):
 @pytest.mark.parametrize("name", NAMES)
 async def test_every_strategy_finds_what_rules_and_a_model_have_to_say(name: str) -> None:
     search_request = planned(request(budget=Budget(candidates=12, seconds=600.0)), strategy=name)
-    events = await play([ToyProposer({**WIDE, **FUSED, **WRONG}), Writer(wrong=3)], asked=search_request)
+    events = await play(
+        [ToyProposer({**WIDE, **FUSED, **WRONG}), Writer(wrong=3)], search_request=search_request
+    )
     end = events[-1]
     assert isinstance(end, Finished)
     tried = [e for e in events if isinstance(e, CandidateTried)]
@@ -77,7 +79,9 @@ async def test_every_strategy_ends_when_nobody_has_anything_to_say(name: str) ->
             raise ProposerError("I do not know.")
 
     search_request = planned(request(), strategy=name)
-    events = await asyncio.wait_for(play([ToyProposer(WIDE), Silent()], asked=search_request), PATIENCE)
+    events = await asyncio.wait_for(
+        play([ToyProposer(WIDE), Silent()], search_request=search_request), PATIENCE
+    )
     assert isinstance(events[-1], Finished)
     assert [us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound)] == [70]
 
@@ -141,7 +145,9 @@ async def test_a_model_thinks_while_the_device_works() -> None:
             return await super().cost(text, kernel)
 
     cost = Works()
-    playing = asyncio.create_task(play([Thinks()], asked=planned(request(), strategy="beam"), cost=cost))
+    playing = asyncio.create_task(
+        play([Thinks()], search_request=planned(request(), strategy="beam"), cost=cost)
+    )
     await asyncio.wait_for(both.wait(), PATIENCE)
     release.set()
     await playing
@@ -169,8 +175,8 @@ async def test_answers_that_were_paid_for_are_not_paid_for_again(memory: Memory)
 async def test_a_search_ends_at_the_percent_of_peak_that_is_enough() -> None:
     class Percent(ToyCost):
         async def baseline(self) -> FileMeasurement:
-            known = await super().baseline()
-            return replace(known, kernels=[replace(k, percent_of_peak=40.0) for k in known.kernels])
+            original = await super().baseline()
+            return replace(original, kernels=[replace(k, percent_of_peak=40.0) for k in original.kernels])
 
         async def cost(self, text: str, kernel: str) -> KernelMeasurement:
             return replace(await super().cost(text, kernel), percent_of_peak=4000 / us_of(text))
@@ -178,10 +184,10 @@ async def test_a_search_ends_at_the_percent_of_peak_that_is_enough() -> None:
     rules = {f"s{k}": (f"step{k} = 0", f"step{k} = 1", 20) for k in range(6)}
     text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(6)))
     search_request = request(text, Budget(percent_of_peak=60.0))
-    events = await play([ToyProposer(rules)], asked=search_request, cost=Percent(text))
+    events = await play([ToyProposer(rules)], search_request=search_request, cost=Percent(text))
     assert any("enough (goal 60 %)" in e.text for e in events if isinstance(e, ProgressText))
     best = max(4000 / us_of(e.suggestion.text) for e in events if isinstance(e, SuggestionFound))
-    whole = await play([ToyProposer(rules)], asked=request(text), cost=Percent(text))
+    whole = await play([ToyProposer(rules)], search_request=request(text), cost=Percent(text))
     assert best >= 60
     assert events[-1].usage.candidates < whole[-1].usage.candidates  # type: ignore[union-attr]
 
@@ -192,7 +198,7 @@ async def test_hybrid_goes_deep_before_wide() -> None:
     text = TEXT.replace("    wide = False\n", "".join(f"    step{k} = 0\n" for k in range(6)))
     cost = ToyCost(text)
     search_request = planned(request(text), parallel=1, options={"patience": 12})
-    events = await play([ToyProposer(rules)], asked=search_request, cost=cost)
+    events = await play([ToyProposer(rules)], search_request=search_request, cost=cost)
     fastest = min(us_of(t) for t in cost.seen)
     assert max(len(e.suggestion.steps) for e in events if isinstance(e, SuggestionFound)) == 6
     assert [us_of(t) for t in cost.seen].index(fastest) + 1 == 6
@@ -206,10 +212,10 @@ async def test_hybrid_stops_asking_when_a_call_is_not_expected_to_pay() -> None:
             return node.text + f"# {self.asked}\nN{self.asked} = 1\n"
 
     idle = Idle()
-    await play([ToyProposer(WIDE), idle], asked=planned(request(), options={"model_share": 0.0}))
+    await play([ToyProposer(WIDE), idle], search_request=planned(request(), options={"model_share": 0.0}))
     assert idle.asked == 2
-    await play([ToyProposer(WIDE), kept := Idle()])
-    assert kept.asked == 18  # 30 % of 60 candidates are kept for it
+    await play([ToyProposer(WIDE), writer := Idle()])
+    assert writer.asked == 18  # 30 % of 60 candidates are kept for it
     eager = Writer()
-    await play([eager], asked=request(budget=Budget(candidates=6)))
+    await play([eager], search_request=request(budget=Budget(candidates=6)))
     assert eager.asked == 6  # each call pays
