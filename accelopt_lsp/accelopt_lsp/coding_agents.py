@@ -51,8 +51,8 @@ class Tools:
         limits them, what each line costs, and findings. `problem` is a file with inputs and a reference;
         without it the file itself or its neighbour `<stem>_problem.py` has them. `target` is the hardware,
         such as h100 or trn2."""
-        given = {"problem": self._path(problem) if problem else "", "target": target}
-        return await self._run(ctx, "profile", self._path(file), options=given)
+        options = {"problem": self._path(problem) if problem else "", "target": target}
+        return await self._run(ctx, "profile", self._path(file), options=options)
 
     async def optimize(
         self, file: str, ctx: Context, problem: str = "", kernel: str = "", target: str = "", budget: str = "60",
@@ -62,22 +62,22 @@ class Tools:
         honest, and comes with a diff, its speedup and an id for `accept`. `budget` is a number of candidates or such
         as "candidates=60,minutes=5". The configured model is asked only with `ask_model`, and only where the person
         agreed to that."""
-        given = {"problem": self._path(problem) if problem else "", "kernel": kernel, "target": target}
+        options = {"problem": self._path(problem) if problem else "", "kernel": kernel, "target": target}
         flags = () if ask_model else ("--no-model",)
         return await self._run(
-            ctx, "optimize", self._path(file), flags=flags, options={**given, "budget": budget}
+            ctx, "optimize", self._path(file), flags=flags, options={**options, "budget": budget}
         )
 
     async def verify(self, candidate: str, problem: str, ctx: Context, original: str = "") -> dict[str, Any]:
         """Return whether a rewritten kernel file is correct, complete and honest, against the problem's
         reference on inputs drawn anew. `original` is the file before the rewrite."""
-        given = {"problem": self._path(problem), "original": self._path(original) if original else ""}
-        return await self._run(ctx, "verify", self._path(candidate), options=given)
+        options = {"problem": self._path(problem), "original": self._path(original) if original else ""}
+        return await self._run(ctx, "verify", self._path(candidate), options=options)
 
     async def accept(self, id: str, ctx: Context) -> dict[str, Any]:
         """Apply a suggestion of `optimize` to its file and remember it. Ask the person first: this changes the file."""
-        shown = await self._run(ctx, "memory show", id)
-        entry = shown.get("entry", {}).get("body", {})
+        record = await self._run(ctx, "memory show", id)
+        entry = record.get("entry", {}).get("body", {})
         self._path(str(entry.get("file", "")))
         return await self._run(ctx, "accept", id)
 
@@ -116,13 +116,13 @@ class Tools:
         Raises:
             ToolError: the command could not do it, with its reason.
         """
-        given = [
+        words = [
             *flags,
             *(f"--{name}={value}" for name, value in (options or {}).items() if value),
             "--json",
             "--",
         ]
-        line = [*own_process("accelopt_lsp.cli.main"), *command.split(), *given, *arguments]
+        line = [*own_process("accelopt_lsp.cli.main"), *command.split(), *words, *arguments]
         async with self._turn:
             process = await asyncio.create_subprocess_exec(
                 *line, cwd=self.root, start_new_session=True, limit=1 << 26,
@@ -153,10 +153,10 @@ class Tools:
 
 def server(root: Path) -> Any:
     """Return the server with its tools, not yet running."""
-    made = Server("accelopt", instructions=INSTRUCTIONS)
+    tools_server = Server("accelopt", instructions=INSTRUCTIONS)
     for tool in Tools(root).all():
-        made.add_tool(tool)
-    return made
+        tools_server.add_tool(tool)
+    return tools_server
 
 
 async def _ended(process: asyncio.subprocess.Process) -> None:
@@ -170,11 +170,11 @@ async def _ended(process: asyncio.subprocess.Process) -> None:
 
 def _answer(command: str, code: int, printed: bytes) -> dict[str, Any]:
     try:
-        found = json.loads(printed)
+        answer = json.loads(printed)
     except ValueError:
         raise ToolError(f"accelopt {command} ended with exit code {code} and no answer.") from None
-    if not isinstance(found, dict):
+    if not isinstance(answer, dict):
         raise ToolError(f"accelopt {command} answered with something other than an object.")
-    if "error" in found and code:
-        raise ToolError(str(found["error"].get("message", found["error"])))
-    return found
+    if "error" in answer and code:
+        raise ToolError(str(answer["error"].get("message", answer["error"])))
+    return answer

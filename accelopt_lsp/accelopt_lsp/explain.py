@@ -30,7 +30,7 @@ async def explanations(
     model: ModelSettings | None,
     why_not: str,
     *,
-    asked: ModelQuery = query_model,
+    query: ModelQuery = query_model,
     backoff_seconds: float = 1.0,
 ) -> AsyncGenerator[Explanation, None]:
     """Yield the page from the counters and, with a ``model``, once more with its words. ``why_not`` tells why
@@ -40,16 +40,16 @@ async def explanations(
     """
     versions = await _from(memory, lambda m: measured_versions(m, suggestion), MeasuredVersions())
 
-    async def page(said: ModelExplanation | None, remark: str) -> str:
-        return await asyncio.to_thread(explanation, suggestion, versions, said, remark)
+    async def page(model_words: ModelExplanation | None, remark: str) -> str:
+        return await asyncio.to_thread(explanation, suggestion, versions, model_words, remark)
 
     if model is None:
         reason = why_not or "No model is configured, so this is put together from the counters alone."
         yield Explanation(await page(None, reason))
         return
     key = _key(suggestion, model, versions)
-    if kept := await _from(memory, lambda m: _kept(m, suggestion, key), None):
-        text, call = kept
+    if stored := await _from(memory, lambda m: _kept(m, suggestion, key), None):
+        text, call = stored
         remark = f"From the memory; it had taken {ledger_line([call])}"
         yield Explanation(await page(ModelExplanation(model.model, text), remark), model.model, calls=(call,))
         return
@@ -58,7 +58,7 @@ async def explanations(
     calls: list[ModelCall] = []
     try:
         text = await explain(
-            model, suggestion, versions, book=calls.append, query=asked, backoff_seconds=backoff_seconds
+            model, suggestion, versions, book=calls.append, query=query, backoff_seconds=backoff_seconds
         )
     except ModelCallError as fault:
         remark = f"{fault} This is put together from the counters alone. {ledger_line(calls)}"

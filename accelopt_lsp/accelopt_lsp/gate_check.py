@@ -44,8 +44,8 @@ def without_kernel(text: str) -> Verdict | None:
     broken = [f for f in discovery.findings if f.code == "syntax-error"]
     if broken:
         return Verdict(False, [Reason("does-not-parse", f"{broken[0].message} (line {broken[0].line})")])
-    said = "The candidate has no Triton or NKI kernel that host code launches."
-    return Verdict(False, [Reason("no-kernel", said)])
+    message = "The candidate has no Triton or NKI kernel that host code launches."
+    return Verdict(False, [Reason("no-kernel", message)])
 
 
 def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:

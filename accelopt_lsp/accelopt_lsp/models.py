@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 def configured_model(settings: Settings) -> ModelSettings | None:
     """Return the configured model, as roles without settings of their own ask it; None where none is."""
-    asked = settings.model
+    model_settings = settings.model
     if not settings.asks_models:
         return None
     from accelopt_agent.model.settings import ModelSettings
 
-    priced = bool(asked.price_in or asked.price_out)
+    priced = bool(model_settings.price_in or model_settings.price_out)
     return ModelSettings(
-        base_url=asked.base_url,
-        model=asked.model,
-        temperature=asked.temperature,
-        key_variable=asked.api_key_env,
-        price_in=asked.price_in if priced else None,
-        price_out=asked.price_out if priced else None,
-        price_cached=asked.price_cached or None,
-        seconds=asked.seconds,
-        answer_tokens=asked.answer_tokens,
-        share=asked.share,
+        base_url=model_settings.base_url,
+        model=model_settings.model,
+        temperature=model_settings.temperature,
+        key_variable=model_settings.api_key_env,
+        price_in=model_settings.price_in if priced else None,
+        price_out=model_settings.price_out if priced else None,
+        price_cached=model_settings.price_cached or None,
+        seconds=model_settings.seconds,
+        answer_tokens=model_settings.answer_tokens,
+        share=model_settings.share,
     )
 
 

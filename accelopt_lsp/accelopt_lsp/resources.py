@@ -194,19 +194,19 @@ def _ray_host(name: str, host: HostSettings) -> WorkerHost:
 _KINDS: dict[str, Callable[[str, HostSettings], WorkerHost]] = {"ssh": _ssh_host, "ray": _ray_host}
 
 
-def with_target(settings: Settings, asked: str | None, dialects: Collection[Dialect]) -> Settings:
-    """Return the settings with the target ``asked`` (a flag) for the dialect whose hardware it is, which must be one of
-    ``dialects``, where any are given.
+def with_target(settings: Settings, flag: str | None, dialects: Collection[Dialect]) -> Settings:
+    """Return the settings with the target that ``flag`` names.
+    It goes for the dialect whose hardware it is, which must be one of ``dialects``, where any are given.
 
     Raises:
         UserError: there is no such target, or it runs none of the kernels.
     """
     from accelopt_profiling.targets.target import UnknownTargetError, load_target, target_names
 
-    if asked is None:
+    if flag is None:
         return settings
     try:
-        target = load_target(asked)
+        target = load_target(flag)
     except UnknownTargetError as error:
         raise UserError(f"--target: {error}.") from None
     dialect: Dialect = "triton" if target.kind == "gpu" else "nki"

@@ -53,9 +53,9 @@ class BenchCommands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        known = self.list_commands(ctx)
+        names = self.list_commands(ctx)
         if args and args[0] not in {*OTHERS, *OWN} and not args[0].startswith("-"):
-            close = difflib.get_close_matches(args[0], known, n=1)
+            close = difflib.get_close_matches(args[0], names, n=1)
             hint = f" Did you mean {close[0]!r}?" if close else " See `accelopt bench --help`."
             raise click.UsageError(f"No such benchmark {args[0]!r}.{hint}", ctx)
         return super().resolve_command(ctx, args)

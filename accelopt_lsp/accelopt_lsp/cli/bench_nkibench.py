@@ -79,7 +79,7 @@ def nkibench(
     sources: str | None,
     preset: str | None,
     given: tuple[str, ...],
-    **asked: Any,
+    **speaker_options: Any,
 ) -> int:
     """Run NKIBench: verdict, time and percent of peak.
 
@@ -103,39 +103,39 @@ def nkibench(
         Path.cwd(), {"host": host}, strategy=strategy, sources=sources, preset=preset, given=given
     )
     budget = budget or ("" if preset else "200")
-    speaker = ModelSource(settings, Path.cwd() / "tasks", **asked)
+    speaker = ModelSource(settings, Path.cwd() / "tasks", **speaker_options)
     names = [name.strip() for name in tasks.split(",") if name.strip()]
     target = target or default_neuron_target(beta1=dialect == "beta1")
     _check_target(target)
     cases = _cases(data, names, dialect)
     searched = bool(optimize or ablations or ablation or preset)
     limits = _limits(settings, budget) if searched else None
-    found: dict[str, list[TaskResult]] = {}
+    by_search: dict[str, list[TaskResult]] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         for left_out in searches(ablation, ablations, search_plan(settings)):
             name = left_out.name if left_out is not None else ""
             run = _NkiBenchRun(settings, cases, folder, BenchmarkPlan(target, dialect, jobs), left_out)
-            found[name] = in_order(cases, _results(run, speaker, limits))
-            whole = left_out is None or len(found) == 1
-            write_report(folder if whole else folder / name.replace(" ", "-"), cases, found[name], target)
-        _write_comparisons(folder, found, own=data is None)
+            by_search[name] = in_order(cases, _results(run, speaker, limits))
+            whole = left_out is None or len(by_search) == 1
+            write_report(folder if whole else folder / name.replace(" ", "-"), cases, by_search[name], target)
+        _write_comparisons(folder, by_search, own=data is None)
         speaker.keep()
     except OSError as error:
         raise wrong_input(
             f"{error.filename or folder} cannot be written: {error.strerror or error}."
         ) from None
     rows = (
-        metrics([of_nkibench(r, name) for name, results in found.items() for r in results])
+        metrics([of_nkibench(r, name) for name, results in by_search.items() for r in results])
         if searched
         else []
     )
-    results = next(iter(found.values()))
+    results = next(iter(by_search.values()))
     if as_json:
         compared = against_published(results) if data is not None else []
         more: dict[str, Any] = {}
         if searched:
-            more = {"metrics": rows, "progress": {name: progress(told) for name, told in found.items()}}
+            more = {"metrics": rows, "progress": {name: progress(group) for name, group in by_search.items()}}
         if compared:
             more |= {"published": compared, "published_summary": published_summary(compared)}
         print_json({**report_object(results, target), **more})
@@ -149,7 +149,7 @@ def nkibench(
     return Exit.DONE if results and all(r.status == "passed" for r in results) else Exit.NO
 
 
-def _write_comparisons(folder: Path, found: dict[str, list[TaskResult]], own: bool) -> None:
+def _write_comparisons(folder: Path, by_search: dict[str, list[TaskResult]], own: bool) -> None:
     """Write how far the searches had come after so many candidates, and AccelOpt's kernels beside its own results.
 
     Raises:
@@ -158,9 +158,9 @@ def _write_comparisons(folder: Path, found: dict[str, list[TaskResult]], own: bo
     from nkibench.progress import progress_table
     from nkibench.published import against_published, published_table
 
-    results = next(iter(found.values()))
+    results = next(iter(by_search.values()))
     published = "" if own else published_table(against_published(results))
-    for name, text in (("progress.md", progress_table(found)), ("published.md", published)):
+    for name, text in (("progress.md", progress_table(by_search)), ("published.md", published)):
         if text:
             (folder / name).write_text(text, "utf-8")
 
@@ -257,8 +257,8 @@ async def _run(
         with progress.shown():
             async with aclosing(
                 run(host, cases, plan, Journal(folder / "journal.jsonl", TaskResult))
-            ) as told:
-                async for event in told:
+            ) as events:
+                async for event in events:
                     if isinstance(event, TaskResult):
                         results.append(event)
                         progress.finished(event)
@@ -288,10 +288,10 @@ def _print(results: list[TaskResult]) -> None:
     table.add_column("bound", no_wrap=True)
     for result in results:
         best = result.best
-        found = (milliseconds(best.latency.us), of_peak(result.best_percent)) if best else ("", "")
+        best_cells = (milliseconds(best.latency.us), of_peak(result.best_percent)) if best else ("", "")
         error = "" if result.error is None else f"{result.error:.1e}"
         cells = [result.task, result.status, error, milliseconds(result.latency.us), of_peak(result.percent)]
-        table.add_row(*map(printable, [*cells, *(found if searched else ()), result.bound or ""]))
+        table.add_row(*map(printable, [*cells, *(best_cells if searched else ()), result.bound or ""]))
     console = out()
     console.print(table)
     for result in results:

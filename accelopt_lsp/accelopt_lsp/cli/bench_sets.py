@@ -75,7 +75,7 @@ def _set_options(folder: str) -> Callable[[F], F]:
     help="Check on so many workloads of a definition; the first one's time counts.",
 )  # fmt: skip
 @_set_options("flashinfer-results")
-def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
+def flashinfer(data: Path, workloads: int, **options: Any) -> int:
     """Run FlashInfer-Bench: success, fast_1 and speedups per kind.
 
     Checks, profiles and optimizes the Triton solutions of a data set.
@@ -87,7 +87,7 @@ def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
     """
     from nkibench.kernel_sets import tasks as kernel_sets
 
-    return _run_tasks(lambda: list(kernel_sets.flashinfer(data, workloads)), data_set=data, **asked)
+    return _run_tasks(lambda: list(kernel_sets.flashinfer(data, workloads)), data_set=data, **options)
 
 
 @click.command(name="kernelbench")
@@ -101,7 +101,7 @@ def flashinfer(data: Path, workloads: int, **asked: Any) -> int:
     "writes the first kernel of each task from the PyTorch problem alone, which --optimize and a model must allow.",
 )  # fmt: skip
 @_set_options("kernelbench-results")
-def kernelbench(data: Path, kernels: Path | None, **asked: Any) -> int:
+def kernelbench(data: Path, kernels: Path | None, **options: Any) -> int:
     """Run KernelBench: success, speedups and fast_p per level.
 
     Checks, profiles and optimizes kernels for its tasks.
@@ -113,17 +113,17 @@ def kernelbench(data: Path, kernels: Path | None, **asked: Any) -> int:
     """
     from nkibench.kernel_sets import tasks as kernel_sets
 
-    return _run_tasks(lambda: list(kernel_sets.kernelbench(data, kernels)), **asked)
+    return _run_tasks(lambda: list(kernel_sets.kernelbench(data, kernels)), **options)
 
 
 def _run_tasks(
     read: Callable[[], list[SetTask]], tasks: str, folder: Path, optimize: bool, ablations: bool,
     ablation: tuple[str, ...], budget: str | None, target: str | None, host: str | None, as_json: bool,
     strategy: str | None, sources: str | None, preset: str | None, given: tuple[str, ...],
-    data_set: Path | None = None, **asked: Any,
+    data_set: Path | None = None, **speaker_options: Any,
 ) -> int:  # fmt: skip
-    """Run the set and print its metrics; ``asked`` says who speaks. Exit code 1: a kernel is wrong, absent or could
-    not be run."""
+    """Run the set and print its metrics.
+    ``speaker_options`` say who speaks. Exit code 1: a kernel is wrong, absent or could not be run."""
     from nkibench.ablations import searches
     from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
     from nkibench.metrics import fast_p, metrics
@@ -132,7 +132,7 @@ def _run_tasks(
         Path.cwd(), {"host": host}, strategy=strategy, sources=sources, preset=preset, given=given
     )
     budget = budget or ("" if preset else "60")
-    speaker = ModelSource(settings, Path.cwd() / "set", **asked)
+    speaker = ModelSource(settings, Path.cwd() / "set", **speaker_options)
     try:
         chosen = [task for task in read() if tasks in task.name]
     except ValueError as error:

@@ -68,8 +68,8 @@ def _write_bundle(path: Path, checks: list[Check]) -> None:
     from accelopt_profiling.trainium.toolchain import find_toolchain
 
     try:
-        told = [check for check in checks if check.name in _ABOUT_DEVICES]
-        names = write_bundle(path, find_toolchain(os.environ), to_plain(told), Path.cwd())
+        about_devices = [check for check in checks if check.name in _ABOUT_DEVICES]
+        names = write_bundle(path, find_toolchain(os.environ), to_plain(about_devices), Path.cwd())
     except OSError as error:
         raise wrong_input(f"{path} cannot be written: {error.strerror or error}.") from None
     say(f"{path} holds {', '.join(names)}. Look through it before you send it.")
@@ -129,12 +129,12 @@ def kernel_python(settings: Settings) -> Check:
         )
     except (OSError, subprocess.SubprocessError) as error:
         return Check(name, "broken", f"{chosen} does not run: {error}", fix)
-    found = f"{chosen}: {done.stdout.strip()}"
-    if "numpy none" in found:
-        return Check(name, "broken", found, f"It needs NumPy. {fix}")
-    version = found.rpartition("triton ")[2]
+    detail = f"{chosen}: {done.stdout.strip()}"
+    if "numpy none" in detail:
+        return Check(name, "broken", detail, f"It needs NumPy. {fix}")
+    version = detail.rpartition("triton ")[2]
     reason = "" if version == "none" else unsupported(version, chosen.path)
-    return Check(name, "broken" if reason else "ok", found, reason)
+    return Check(name, "broken" if reason else "ok", detail, reason)
 
 
 def package(name: str, distribution: str, *, needed: bool) -> Check:
@@ -169,8 +169,8 @@ def ptxas() -> Check:
     fix = f"It comes with triton: `pip install --force-reinstall '{REQUIREMENT}'`."
     spec = importlib.util.find_spec("triton")
     folders = list(spec.submodule_search_locations or []) if spec else []
-    named = os.environ.get("TRITON_PTXAS_PATH")
-    candidates = [named] if named else [f"{folder}/backends/nvidia/bin/ptxas" for folder in folders]
+    override = os.environ.get("TRITON_PTXAS_PATH")
+    candidates = [override] if override else [f"{folder}/backends/nvidia/bin/ptxas" for folder in folders]
     for path in candidates:
         if os.access(path, os.X_OK):
             try:
@@ -208,15 +208,19 @@ def neuron_tools() -> Check:
     from accelopt_profiling.trainium.toolchain import NOT_YET_RUN, find_toolchain, open_device
     from accelopt_profiling.trainium.tools import DeviceError
 
-    found = find_toolchain(os.environ)
-    tools = ", ".join(found.tools) or "no tools"
+    toolchain = find_toolchain(os.environ)
+    tools = ", ".join(toolchain.tools) or "no tools"
     try:
-        device = open_device(found)
+        device = open_device(toolchain)
     except DeviceError as failure:
-        said = f"{tools}: {failure.message}; times are estimated (adapters for devices: {NOT_YET_RUN})"
-        return Check("Trainium", "absent", said, failure.fix if found.tools or found.devices else "")
-    said = f"{len(found.devices)} devices, {tools}; adapter for the {device.generation} tools, {NOT_YET_RUN}"
-    return Check("Trainium", "ok", said, "Tell us whether it ran: `accelopt doctor --bundle report.zip`.")
+        detail = f"{tools}: {failure.message}; times are estimated (adapters for devices: {NOT_YET_RUN})"
+        return Check(
+            "Trainium", "absent", detail, failure.fix if toolchain.tools or toolchain.devices else ""
+        )
+    detail = (
+        f"{len(toolchain.devices)} devices, {tools}; adapter for the {device.generation} tools, {NOT_YET_RUN}"
+    )
+    return Check("Trainium", "ok", detail, "Tell us whether it ran: `accelopt doctor --bundle report.zip`.")
 
 
 def nvidia() -> Check:
@@ -234,9 +238,9 @@ def nvidia() -> Check:
         done = subprocess.run(query, capture_output=True, text=True, timeout=20, check=True)
     except (OSError, subprocess.SubprocessError) as error:
         return Check("NVIDIA GPU", "absent", f"nvidia-smi does not answer: {error}", "Check the driver.")
-    named = "; ".join(done.stdout.split("\n")).strip("; ")
-    said = f"{named}; timing on GPUs: {NOT_YET_RUN}"
-    return Check("NVIDIA GPU", "ok", said, "Try it out: `accelopt bench device` (docs/how-to/gpu.md).")
+    devices = "; ".join(done.stdout.split("\n")).strip("; ")
+    detail = f"{devices}; timing on GPUs: {NOT_YET_RUN}"
+    return Check("NVIDIA GPU", "ok", detail, "Try it out: `accelopt bench device` (docs/how-to/gpu.md).")
 
 
 def isolation() -> Check:
@@ -245,13 +249,13 @@ def isolation() -> Check:
     from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 
     with tempfile.TemporaryDirectory(prefix="accelopt-doctor-") as base:
-        found, _ = probe_isolation(SandboxPlan.of_worker(Path(base)))
-    if found.complete:
+        state, _ = probe_isolation(SandboxPlan.of_worker(Path(base)))
+    if state.complete:
         return Check(
             "isolation", "ok", "kernels run without network, among their own processes and files only"
         )
     fix = "Allow unprivileged user namespaces (a container: run it with --security-opt seccomp=unconfined)."
-    return Check("isolation", "absent", f"{found.note or 'not complete'}; limits hold all the same", fix)
+    return Check("isolation", "absent", f"{state.note or 'not complete'}; limits hold all the same", fix)
 
 
 def ray(settings: Settings) -> Check:
@@ -265,11 +269,11 @@ def ray(settings: Settings) -> Check:
 def ssh(settings: Settings) -> Check:
     client = shutil.which("ssh")
     hosts = [name for name, host in settings.hosts.items() if host.ssh]
-    named = f", hosts: {', '.join(hosts)} (try them with `accelopt hosts`)" if hosts else ""
+    host_list = f", hosts: {', '.join(hosts)} (try them with `accelopt hosts`)" if hosts else ""
     if client:
-        return Check("ssh", "ok", client + named)
+        return Check("ssh", "ok", client + host_list)
     state: Literal["broken", "absent"] = "broken" if hosts else "absent"
-    return Check("ssh", state, "not found" + named, "Install OpenSSH's client to use hosts.")
+    return Check("ssh", state, "not found" + host_list, "Install OpenSSH's client to use hosts.")
 
 
 def database(settings: Settings) -> Check:
@@ -301,21 +305,21 @@ def settings_files(settings: Settings) -> Check:
     place = user_file(os.environ)
     there = "" if place.exists() else " (not there)"
     sources = sorted(set(settings.origins.values()))
-    found = f"yours: {place}{there}" + (f"; in use: {', '.join(sources)}" if sources else "; all defaults")
+    detail = f"yours: {place}{there}" + (f"; in use: {', '.join(sources)}" if sources else "; all defaults")
     unapproved = settings.unapproved
     waits = (
         [f"`accelopt trust` approves what is not used yet: {unapproved}"] if unapproved is not None else []
     )
     if settings.complaints or waits:
-        return Check("settings", "broken", found, "\n".join([*map(str, settings.complaints), *waits]))
-    return Check("settings", "ok", found)
+        return Check("settings", "broken", detail, "\n".join([*map(str, settings.complaints), *waits]))
+    return Check("settings", "ok", detail)
 
 
 def model(settings: Settings) -> Check:
     if not settings.asks_models:
         return Check("model", "absent", "none configured: rewrites come from rules and the memory")
     key = settings.model.api_key_env
-    found = f"{settings.model.model} at {settings.model.base_url}"
+    detail = f"{settings.model.model} at {settings.model.base_url}"
     if not os.environ.get(key):
-        return Check("model", "ok", f"{found}; {key} is not set (a key in the system keyring works too)")
-    return Check("model", "ok", f"{found}, key from {key}")
+        return Check("model", "ok", f"{detail}; {key} is not set (a key in the system keyring works too)")
+    return Check("model", "ok", f"{detail}, key from {key}")

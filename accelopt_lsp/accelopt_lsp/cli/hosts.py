@@ -47,12 +47,12 @@ class Reached:
 def hosts(names: tuple[str, ...], as_json: bool) -> int:
     """Show what this machine and each configured host has and does. Exit code 3: one cannot be reached."""
     settings = settings_for(Path.cwd())
-    known = ["local", *settings.hosts]
+    host_names = ["local", *settings.hosts]
     for name in names:
-        if name not in known:
-            raise wrong_input(f"There is no host {name!r} in the settings; there is {', '.join(known)}.")
+        if name not in host_names:
+            raise wrong_input(f"There is no host {name!r} in the settings; there is {', '.join(host_names)}.")
     with err().status("asking ..."):
-        reached = asyncio.run(_ask(settings, list(names) or known))
+        reached = asyncio.run(_ask(settings, list(names) or host_names))
     if as_json:
         print_json({"hosts": reached})
     else:
@@ -110,11 +110,11 @@ def _print(reached: list[Reached]) -> None:
 
 
 def _devices(host: Reached) -> str:
-    named = [str(device.get("name", device)) for device in host.devices]
+    devices = [str(device.get("name", device)) for device in host.devices]
     free = host.activity.resources_free if host.activity else {}
     kinds = {n: a for n, a in host.resources.items() if n not in ("CPU", "memory", "object_store_memory")}
-    named += [f"{name} {free.get(name, amount):g} of {amount:g} free" for name, amount in kinds.items()]
-    return ", ".join(named) or "none"
+    devices += [f"{name} {free.get(name, amount):g} of {amount:g} free" for name, amount in kinds.items()]
+    return ", ".join(devices) or "none"
 
 
 def _memory(host: Reached) -> str:

@@ -78,16 +78,16 @@ def learn(
     return Exit.DONE
 
 
-def version(named: str) -> tuple[Path, str]:
+def version(spelling: str) -> tuple[Path, str]:
     """Return the path and the text of a version: a file, or COMMIT:FILE.
 
     Raises:
         CommandError, UserError: there is no such file or commit.
     """
-    path = Path(named)
-    if path.exists() or ":" not in named:
+    path = Path(spelling)
+    if path.exists() or ":" not in spelling:
         return path, read_source(path)
-    commit, _, file = named.partition(":")
+    commit, _, file = spelling.partition(":")
     path = Path(file)
     if not path.exists():
         raise wrong_input(f"{file} is not here; its problem is looked for beside it.")
@@ -96,10 +96,10 @@ def version(named: str) -> tuple[Path, str]:
     folder = path.absolute().parent
     command = ["git", "-C", str(folder), "cat-file", "blob", f"{commit}:./{path.name}"]
     try:
-        shown = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=True)
-        return path, decode_source(shown.stdout)[0]
+        output = subprocess.run(command, capture_output=True, timeout=GIT_SECONDS, check=True)
+        return path, decode_source(output.stdout)[0]
     except subprocess.CalledProcessError as error:
         why = error.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-        raise wrong_input(f"git has no {named}: {why}") from None
+        raise wrong_input(f"git has no {spelling}: {why}") from None
     except (OSError, subprocess.TimeoutExpired, UnicodeDecodeError) as error:
-        raise wrong_input(f"{named} cannot be read: {error}") from None
+        raise wrong_input(f"{spelling} cannot be read: {error}") from None

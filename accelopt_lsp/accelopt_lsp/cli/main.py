@@ -93,12 +93,12 @@ def run(arguments: Sequence[str]) -> int:
         if not as_json:
             error.show()
         failure = CommandError(Exit.WRONG_INPUT, error.format_message())
-        return _report(failure, as_json, shown=not as_json)
+        return _report(failure, as_json, quiet=not as_json)
     except click.ClickException as error:
         return _report(CommandError(Exit.WRONG_INPUT, error.format_message()), as_json)
     except (click.Abort, KeyboardInterrupt):
         say("Interrupted.")
-        return _report(CommandError(Exit.INTERRUPTED, "Interrupted."), as_json, shown=True)
+        return _report(CommandError(Exit.INTERRUPTED, "Interrupted."), as_json, quiet=True)
     except (BrokenPipeError, SystemExit):  # click exits on its own only when the reader of a pipe went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return Exit.DONE
@@ -109,8 +109,8 @@ def run(arguments: Sequence[str]) -> int:
         return _report(failed, as_json)
 
 
-def _report(failure: CommandError, as_json: bool, shown: bool = False) -> int:
-    if not shown:
+def _report(failure: CommandError, as_json: bool, quiet: bool = False) -> int:
+    if not quiet:
         say(f"Error: {failure.message}")
     if as_json:
         print_json(as_object(failure))

@@ -62,21 +62,21 @@ def stats(as_json: bool) -> None:
 def search(words: tuple[str, ...], limit: int, as_json: bool) -> int:
     """Find entries that hold every one of WORDS."""
     with open_memory(read_only=True) as opened:
-        found = opened.search(" ".join(words), limit)
+        hits = opened.search(" ".join(words), limit)
     if as_json:
-        print_json({"query": " ".join(words), "results": found})
-    elif found:
+        print_json({"query": " ".join(words), "results": hits})
+    elif hits:
         from rich.table import Table
 
         table = Table("kind", "id", "kernel", "summary", "saved", box=None)
-        for hit in found:
+        for hit in hits:
             table.add_row(
                 hit.kind, hit.id, printable(hit.kernel), printable(hit.summary), hit.created[:19] + "Z"
             )
         out().print(table)
     else:
         say("Nothing found.")
-    return Exit.DONE if found else Exit.NO
+    return Exit.DONE if hits else Exit.NO
 
 
 @memory.command()
@@ -93,17 +93,17 @@ def show(entry_id: str, as_json: bool) -> None:
     with open_memory(settings_with(entry_id), read_only=True) as opened:
         kind, full = _the_one(opened, entry_id)
         record = opened.entry(kind, full)
-        shown: dict[str, Any] = {"kind": kind, "id": full, "entry": record}
+        answer: dict[str, Any] = {"kind": kind, "id": full, "entry": record}
         if kind == "run":
-            shown["events"] = opened.run_log.events(full)
+            answer["events"] = opened.run_log.events(full)
     if as_json:
-        print_json(shown)
+        print_json(answer)
         return
     import json
 
     from accelopt_profiling.plain import to_plain
 
-    fields = to_plain(shown["entry"])
+    fields = to_plain(answer["entry"])
     if kind == "suggestion":
         fields = {**fields.pop("body"), **fields}
     for name, value in fields.items():
@@ -114,7 +114,7 @@ def show(entry_id: str, as_json: bool) -> None:
     if kind == "pair" and record is not None:
         click.echo(printable(_diff(record.slow_text, record.fast_text)))
     click.echo(printable(fields.get("diff", "")), nl=False)
-    for event in shown.get("events", []):
+    for event in answer.get("events", []):
         click.echo(printable(f"{event.number:5} {event.kind} {json.dumps(event.data, ensure_ascii=False)}"))
 
 
@@ -317,9 +317,9 @@ def repair(as_json: bool) -> int:
     if as_json:
         print_json(report)
         return Exit.DONE
-    kept = ", ".join(f"{count} {table}" for table, count in report.kept.items() if count)
+    rows = ", ".join(f"{count} {table}" for table, count in report.kept.items() if count)
     lost = ", ".join(f"{count} {table}" for table, count in report.lost.items())
-    click.echo(f"Salvaged {kept or 'nothing'}. The damaged file is {report.moved_to}.")
+    click.echo(f"Salvaged {rows or 'nothing'}. The damaged file is {report.moved_to}.")
     if lost:
         click.echo(f"Could not be read: {lost}.")
     return Exit.DONE
@@ -347,15 +347,15 @@ def set_aside_(as_json: bool) -> int:
 
 def _the_one(opened: Memory, entry_id: str) -> tuple[RecordKind, str]:
     """Return the entry that an id or its beginning means. Raises CommandError: none, or several."""
-    found = opened.entries(entry_id)
-    exact = [entry for entry in found if entry[1] == entry_id]
-    if len(exact or found) == 1:
-        return (exact or found)[0]
-    if not found:
+    entries = opened.entries(entry_id)
+    exact = [entry for entry in entries if entry[1] == entry_id]
+    if len(exact or entries) == 1:
+        return (exact or entries)[0]
+    if not entries:
         few = " Give at least four characters." if len(entry_id) < 4 else ""
         raise CommandError(Exit.NO, f"The memory has no entry {entry_id!r}.{few}")
-    listed = ", ".join(f"{kind} {full}" for kind, full in found[:5])
-    raise wrong_input(f"{entry_id!r} could mean {listed}{' and more' if len(found) > 5 else ''}.")
+    listed = ", ".join(f"{kind} {full}" for kind, full in entries[:5])
+    raise wrong_input(f"{entry_id!r} could mean {listed}{' and more' if len(entries) > 5 else ''}.")
 
 
 def _diff(slow: str, fast: str) -> str:

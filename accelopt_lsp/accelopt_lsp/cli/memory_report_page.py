@@ -65,27 +65,27 @@ def _items(items: Sequence[ItemSummary]) -> str:
 
 def _curve(curve: Sequence[KernelTries]) -> str:
     """Return the picture of the tries that each kernel needed, and their running mean."""
-    shown = curve[-KERNELS:]
-    if len(shown) < 2:
+    recent = curve[-KERNELS:]
+    if len(recent) < 2:
         return "<p>A learning curve needs two kernels that were searched.</p>"
-    most = max(one.first_gain or one.tries for one in shown)
-    step = (WIDTH - 2 * MARGIN) / (len(shown) - 1)
+    most = max(one.first_gain or one.tries for one in recent)
+    step = (WIDTH - 2 * MARGIN) / (len(recent) - 1)
 
     def height(tries: float) -> float:
         return HEIGHT - MARGIN - (HEIGHT - 2 * MARGIN) * tries / most
 
-    places = [round(MARGIN + step * k, 1) for k in range(len(shown))]
-    line = " ".join(f"{x},{height(one.mean):.1f}" for x, one in zip(places, shown, strict=True))
+    places = [round(MARGIN + step * k, 1) for k in range(len(recent))]
+    line = " ".join(f"{x},{height(one.mean):.1f}" for x, one in zip(places, recent, strict=True))
     dots = "".join(
         f'<circle cx="{x}" cy="{height(one.first_gain or one.tries):.1f}" r="3"{"" if one.first_gain else _NONE}>'
         f"<title>{escape(_words(one))}</title></circle>"
-        for x, one in zip(places, shown, strict=True)
+        for x, one in zip(places, recent, strict=True)
     )
     return (
         f'<h2>Learning curve</h2>\n<svg width="{WIDTH}" height="{HEIGHT}" role="img" '
         f'aria-label="tries until one helped, by kernel"><polyline points="{line}"/>{dots}'
         f'<text x="2" y="{MARGIN - 12}">tries until one helped, at most {most}</text>'
-        f'<text x="{MARGIN}" y="{HEIGHT - 8}">{len(shown)} kernels, in the order of their first search</text></svg>\n'
+        f'<text x="{MARGIN}" y="{HEIGHT - 8}">{len(recent)} kernels, in the order of their first search</text></svg>\n'
         f"<p>A dot is a kernel: which of its tries was the first to make a version faster by 1 % or more; red where "
         f"none did, at all of its tries. The line is the mean over a kernel and the {WINDOW} before it.</p>"
     )

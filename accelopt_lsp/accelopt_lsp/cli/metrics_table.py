@@ -47,10 +47,10 @@ def print_metrics(rows: Sequence[Metrics]) -> None:
         )  # fmt: skip
     console = out()
     console.print(table, width=max(console.width, WIDTH), crop=False)
-    known = sorted({row.known for row in rows if row.known})
+    certainties = sorted({row.known for row in rows if row.known})
     console.print(
-        f"Mean and geometric mean are speedups ({', '.join(known) or 'none known'}), percents of peak are geometric "
-        "means; candidates, tokens and cost are per task."
+        f"Mean and geometric mean are speedups ({', '.join(certainties) or 'none known'}), percents of peak are "
+        "geometric means; candidates, tokens and cost are per task."
     )
 
 

@@ -30,23 +30,23 @@ def model(context: click.Context, as_json: bool) -> int:
         return Exit.DONE
     from accelopt_agent.model.consent import ConsentStore, is_loopback, required_consent, what_is_sent
 
-    found, workspace = _configured()
-    missing = ConsentStore().missing(found.planner, workspace)
-    sent = what_is_sent(found.planner.share, required_consent(found.planner, workspace).key)
+    team, workspace = _configured()
+    missing = ConsentStore().missing(team.planner, workspace)
+    sent = what_is_sent(team.planner.share, required_consent(team.planner, workspace).key)
     if as_json:
         print_json(
             {
-                "model": found.planner.model, "models": found.models, "address": found.planner.base_url,
+                "model": team.planner.model, "models": team.models, "address": team.planner.base_url,
                 "workspace": str(workspace), "sent": sent, "agreed": missing is None,
-                "stays_here": is_loopback(found.planner.base_url),
+                "stays_here": is_loopback(team.planner.base_url),
             }
         )  # fmt: skip
         return Exit.DONE if missing is None else Exit.NO
-    print_disclosure(found, workspace)
+    print_disclosure(team, workspace)
     if missing is not None:
         say("Not agreed to: the model is not asked. `accelopt model agree` agrees.")
         return Exit.NO
-    here = is_loopback(found.planner.base_url)
+    here = is_loopback(team.planner.base_url)
     click.echo("The address is this machine: nothing leaves it." if here else "Agreed to.")
     return Exit.DONE
 
@@ -56,11 +56,11 @@ def agree() -> None:
     """Agree that this project's kernels are sent to the address."""
     from accelopt_agent.model.consent import ConsentStore, required_consent
 
-    found, workspace = _configured()
-    print_disclosure(found, workspace)
+    team, workspace = _configured()
+    print_disclosure(team, workspace)
     consents = ConsentStore()
     try:
-        consents.give(required_consent(found.planner, workspace))
+        consents.give(required_consent(team.planner, workspace))
     except OSError as error:
         raise CommandError(
             Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
@@ -73,10 +73,10 @@ def withdraw() -> int:
     """Take the agreement back."""
     from accelopt_agent.model.consent import ConsentStore, required_consent
 
-    found, workspace = _configured()
+    team, workspace = _configured()
     consents = ConsentStore()
     try:
-        withdrawn = consents.withdraw(required_consent(found.planner, workspace))
+        withdrawn = consents.withdraw(required_consent(team.planner, workspace))
     except OSError as error:
         raise CommandError(
             Exit.UNAVAILABLE, f"{consents.path} cannot be written: {error.strerror}."
@@ -90,12 +90,12 @@ def key() -> None:
     """Keep the key for the configured address in the system keyring. It is typed, not given as an argument."""
     from accelopt_agent.model.keys import keep_key
 
-    found, _ = _configured()
-    typed = click.prompt(f"Key for {found.planner.base_url}", hide_input=True, err=True).strip()
+    team, _ = _configured()
+    typed = click.prompt(f"Key for {team.planner.base_url}", hide_input=True, err=True).strip()
     if not typed:
         raise wrong_input("The key is empty; nothing was kept.")
-    if not keep_key(found.planner.base_url, typed):
-        variable = found.planner.key_variable
+    if not keep_key(team.planner.base_url, typed):
+        variable = team.planner.key_variable
         why = f"This system has no keyring that can be used; set {variable} in the environment instead."
         raise CommandError(Exit.UNAVAILABLE, why)
     click.echo("Kept in the system keyring.")
@@ -105,20 +105,20 @@ def print_disclosure(team: ModelTeam, workspace: Path) -> None:
     """Say what is sent where, on standard error."""
     from accelopt_agent.model.consent import required_consent, what_is_sent
 
-    asked = team.planner
-    where = "of the editor" if asked.of_editor else f"at {asked.base_url}"
+    planner = team.planner
+    where = "of the editor" if planner.of_editor else f"at {planner.base_url}"
     say(f"The model {team.models} {where} is sent, for kernels below {workspace}:")
-    for part in what_is_sent(asked.share, required_consent(asked, workspace).key):
+    for part in what_is_sent(planner.share, required_consent(planner, workspace).key):
         say(f"  - {part}")
-    if asked.share == "file":
+    if planner.share == "file":
         say('`model.share = "kernel"` in your settings limits this to the kernel and the digest.')
 
 
 def _configured() -> tuple[ModelTeam, Path]:
     here = Path.cwd()
     settings = settings_for(here)
-    found = configured_team(settings)
-    if found is None:
+    team = configured_team(settings)
+    if team is None:
         why = "No model is configured; set model.base_url and model.model in your settings."
         raise CommandError(Exit.NO, printable(why))
-    return found, consent_folder(settings, here / "kernel.py")
+    return team, consent_folder(settings, here / "kernel.py")

@@ -71,13 +71,13 @@ class ModelSource:
     record: Path | None = None
 
     def __post_init__(self) -> None:
-        asked = [
+        choices = [
             self.model is not None,
             self.no_model,
             self.simulate is not None,
             self.conversation is not None,
         ]
-        if sum(asked) > 1:
+        if sum(choices) > 1:
             raise wrong_input("Give one of --model, --no-model, --simulate and --conversation.")
         if self.record is not None and self.simulate is None:
             raise wrong_input("--record keeps what --simulate says; give that too.")
@@ -93,12 +93,13 @@ class ModelSource:
         from accelopt_agent.model.settings import ModelSettings
         from accelopt_agent.simulated.serving import serving
 
-        asked = self.settings.model
-        priced = bool(asked.price_in or asked.price_out)
+        model_settings = self.settings.model
+        priced = bool(model_settings.price_in or model_settings.price_out)
         with serving(self._answering, self._name) as url:
             model = ModelSettings(
                 url, self._name, key_variable="ACCELOPT_SIMULATED_KEY",
-                price_in=asked.price_in if priced else None, price_out=asked.price_out if priced else None,
+                price_in=model_settings.price_in if priced else None,
+                price_out=model_settings.price_out if priced else None,
             )  # fmt: skip
             yield team_of(self.settings, model, one_model=True)
 

@@ -92,7 +92,7 @@ def optimize(
     resume: bool,
     instructions: str,
     as_json: bool,
-    **asked: Any,
+    **choices: Any,
 ) -> int:
     """Search for faster versions of the kernels of FILE. Only what passes the gate is printed.
 
@@ -104,7 +104,7 @@ def optimize(
     interrupted.
     """
     settings = search_settings(
-        file, {"problem": problem, "host": host, "require_isolation": require_isolation}, **asked
+        file, {"problem": problem, "host": host, "require_isolation": require_isolation}, **choices
     )
     from accelopt_lsp.service.protocol import SearchRequest
 
@@ -277,10 +277,10 @@ def budget_of(settings: Settings, text: str | None) -> Budget:
     """
     limits: dict[str, Any] = {}
     for part in filter(None, (text or "").replace(" ", "").split(",")):
-        named = re.fullmatch(r"([a-z]+)=(\d+(?:\.\d+)?)", part)
+        match = re.fullmatch(r"([a-z]+)=(\d+(?:\.\d+)?)", part)
         united = re.fullmatch(r"(\d+(?:\.\d+)?)([a-z]*)", part)
         word, amount = (
-            (named[1], named[2]) if named else (united[2] or "candidates", united[1]) if united else ("", "")
+            (match[1], match[2]) if match else (united[2] or "candidates", united[1]) if united else ("", "")
         )
         if word not in _BUDGET or float(amount) <= 0:
             raise wrong_input(

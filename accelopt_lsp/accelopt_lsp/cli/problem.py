@@ -44,13 +44,13 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
     path = file.with_name(f"{file.stem}_problem.py")
     if path.exists():
         raise wrong_input(f"{path} exists already; complete it there.")
-    known = source.examined.problem.ref
+    ref = source.examined.problem.ref
     # a Triton file that runs itself still gets one: the run has no reference, and where its tensors come from is told
-    if known is not None and (not layout_of(known).runs_itself or chosen[0].dialect == "nki"):
+    if ref is not None and (not layout_of(ref).runs_itself or chosen[0].dialect == "nki"):
         if as_json:
-            print_json({"path": None, "kernel": chosen[0].name, "problem": known.origin})
+            print_json({"path": None, "kernel": chosen[0].name, "problem": ref.origin})
         else:
-            say(printable(f"{file} has a problem already ({known.origin}); nothing was written."))
+            say(printable(f"{file} has a problem already ({ref.origin}); nothing was written."))
         return
 
     async def work(service: LocalService) -> InferredProblem:

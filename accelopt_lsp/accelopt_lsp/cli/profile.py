@@ -87,16 +87,16 @@ def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:
 
     from accelopt_lsp.cli.timeline import trace_object
 
-    shown = [kernel for kernel in measurement.kernels if kernel.timeline is not None]
-    if not shown:
+    kernels = [kernel for kernel in measurement.kernels if kernel.timeline is not None]
+    if not kernels:
         say(f"{path} was not written: only NKI kernels that run are scheduled on engines, and there is none.")
         return
     try:
-        path.write_text(json.dumps(trace_object(measurement.file, text, shown)), encoding="utf-8")
+        path.write_text(json.dumps(trace_object(measurement.file, text, kernels)), encoding="utf-8")
     except OSError as error:
         raise wrong_input(f"{path} cannot be written: {error.strerror}.") from None
     say(f"Wrote {path}; open it at https://ui.perfetto.dev (nothing is sent: the page reads the file).")
-    for kernel in shown:
+    for kernel in kernels:
         timeline = kernel.timeline
         if timeline is not None and timeline.shown_us < timeline.us:
             first, whole = duration_text(timeline.shown_us), duration_text(timeline.us)
@@ -124,11 +124,9 @@ def profiled(
 def _check_names(file: FileText, kernels: Sequence[str]) -> None:
     """A ``--kernel`` that is not there is a mistake in the call, not an empty result."""
     names = [kernel.name for kernel in file.examined.kernels]
-    for asked in kernels:
-        if names and asked not in names:
-            raise wrong_input(
-                f"{file.examined.path.name} has no kernel {asked!r}; it has {', '.join(names)}."
-            )
+    for name in kernels:
+        if names and name not in names:
+            raise wrong_input(f"{file.examined.path.name} has no kernel {name!r}; it has {', '.join(names)}.")
 
 
 def answer(measurement: FileMeasurement) -> Exit:
@@ -140,8 +138,8 @@ def answer(measurement: FileMeasurement) -> Exit:
         return Exit.NO
     if any(finding.code in NO_TIME_BY for finding in findings):
         return Exit.NO
-    known = any(kernel.latency.us is not None for kernel in measurement.kernels)
-    if not known and any(
+    has_time = any(kernel.latency.us is not None for kernel in measurement.kernels)
+    if not has_time and any(
         f.severity == "error" or f.code in ("no-problem", "never-launched", "kernel-raised") for f in findings
     ):
         return Exit.UNAVAILABLE if HOST_FAULTS & {f.code for f in findings} else Exit.WRONG_INPUT

@@ -100,8 +100,8 @@ def _nothing(outcome: RecordOutcome, files: bool) -> str:
     """Say why nothing was recorded."""
     if outcome.elsewhere:
         first = max(outcome.elsewhere, key=lambda f: outcome.elsewhere[f])
-        asked = "in another file than --file names" if files else f"outside {os.getcwd()}"
-        return f"Nothing was recorded: the kernels that the command launched lie {asked}; --file {first} records those."
+        place = "in another file than --file names" if files else f"outside {os.getcwd()}"
+        return f"Nothing was recorded: the kernels that the command launched lie {place}; --file {first} records those."
     if outcome.launches:
         return "Nothing was recorded: none of the launches can be repeated from what is written above."
     return "Nothing was recorded: the command launched no Triton kernel."

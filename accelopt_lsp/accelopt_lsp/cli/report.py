@@ -130,13 +130,13 @@ def _source(kernel: KernelMeasurement, lines: list[str]) -> str:
         return ""
     costs = {cost.line: cost for cost in kernel.lines}
     last = min(max(costs), len(lines))
-    shown = []
+    rows = []
     for n in range(kernel.line, last + 1):
         cost = costs.get(n)
         share = f"{number(round(100 * cost.share))} %" if cost and cost.share is not None else ""
         note = f"  <i>{escape(cost.text)}</i>" if cost else ""
-        shown.append(f'<span><b class="share">{share}</b>{n:4} {escape(lines[n - 1])}{note}</span>')
-    return "<pre>" + "".join(shown) + "</pre>"
+        rows.append(f'<span><b class="share">{share}</b>{n:4} {escape(lines[n - 1])}{note}</span>')
+    return "<pre>" + "".join(rows) + "</pre>"
 
 
 def _findings(findings: Sequence[Finding]) -> str:

@@ -30,22 +30,22 @@ def runs(what: str | None, limit: int, as_json: bool) -> int:
     Exit code 1: there is none.
     """
     with _memory_for(what) as memory:
-        found = _found(memory, what, limit)
+        past_runs = _found(memory, what, limit)
     if as_json:
-        print_json({"runs": [_object(past) for past in found]})
-        return Exit.DONE if found else Exit.NO
+        print_json({"runs": [_object(past) for past in past_runs]})
+        return Exit.DONE if past_runs else Exit.NO
     from accelopt_lsp.features.past_runs import headline, past_runs_page
 
-    one = len(found) == 1 and found[0].run.id == what
+    one = len(past_runs) == 1 and past_runs[0].run.id == what
     if one:
-        print_markdown(past_runs_page(Path(found[0].run.file).name, found))
-    for past in [] if one else found:
+        print_markdown(past_runs_page(Path(past_runs[0].run.file).name, past_runs))
+    for past in [] if one else past_runs:
         click.echo(printable(f"{past.run.id}  {headline(past)}  {past.run.file}"))
-    if not found:
+    if not past_runs:
         click.echo(
             printable(f"No search in {what} is in the memory." if what else "The memory has no search.")
         )
-    return Exit.DONE if found else Exit.NO
+    return Exit.DONE if past_runs else Exit.NO
 
 
 def _memory_for(what: str | None) -> Memory:

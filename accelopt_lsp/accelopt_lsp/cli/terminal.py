@@ -74,9 +74,9 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
     code: list[str] = []
     fence = ""
     for line in text.splitlines(keepends=True):
-        found = _FENCE.match(line)
-        if not fence and found:
-            fence = found[1]
+        match = _FENCE.match(line)
+        if not fence and match:
+            fence = match[1]
         elif fence and line.strip() == fence:
             yield "".join(prose), "".join(code)
             prose, code, fence = [], [], ""

@@ -35,9 +35,9 @@ def trust(folder: Path, yes: bool, show: bool, withdraw: bool, as_json: bool) ->
     trusted = approvals.trusts(root)
     try:
         if withdraw:
-            found = approvals.withdraw(root)
-            say(f"Withdrawn for {root}." if found else f"Nothing was approved for {root}.")
-            return Exit.DONE if found else Exit.NO
+            was_approved = approvals.withdraw(root)
+            say(f"Withdrawn for {root}." if was_approved else f"Nothing was approved for {root}.")
+            return Exit.DONE if was_approved else Exit.NO
         if not show and not (trusted and waiting is None):
             say(f"{root}: its Python environment is run with your permissions where a kernel needs it.")
             for name, value in sorted((waiting.values if waiting is not None else {}).items()):

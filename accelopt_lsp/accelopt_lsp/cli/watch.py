@@ -156,7 +156,7 @@ def kernel_files(folder: Path) -> list[Path]:
     from accelopt_profiling.kernels import may_hold_kernels
     from accelopt_profiling.source_text import read_regular
 
-    found: list[Path] = []
+    paths: list[Path] = []
     for where, folders, names in os.walk(folder):
         folders[:] = sorted(f for f in folders if f not in SKIPPED)
         for name in sorted(names):
@@ -167,11 +167,11 @@ def kernel_files(folder: Path) -> list[Path]:
                 except OSError:
                     continue
                 if may_hold_kernels(text):
-                    found.append(path)
-                if len(found) == FIRST_FILES:
+                    paths.append(path)
+                if len(paths) == FIRST_FILES:
                     say(f"More than {FIRST_FILES} files with kernels: the others when they are saved.")
-                    return found
-    return found
+                    return paths
+    return paths
 
 
 def is_watched(folder: Path, path: Path) -> bool:
@@ -211,12 +211,15 @@ def _redraw(live: Live, watcher: Watcher) -> None:
 
     from accelopt_lsp.cli.tables import finding_line, measurement_table
 
-    shown = watcher.shown()
+    measurements = watcher.shown()
     findings = [
         Text(finding_line(m.file, f))
-        for m in shown
+        for m in measurements
         for f in [*m.findings, *(g for k in m.kernels for g in k.findings)]
         if f.severity in ("error", "warning")
     ]
     empty = Text(printable(f"Waiting for a kernel to be saved below {watcher.folder} ..."))
-    live.update(Group(measurement_table(shown, with_file=True), *findings) if shown else empty, refresh=True)
+    live.update(
+        Group(measurement_table(measurements, with_file=True), *findings) if measurements else empty,
+        refresh=True,
+    )

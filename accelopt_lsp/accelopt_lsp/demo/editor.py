@@ -178,8 +178,8 @@ class Editor:
     # What an editor shows
 
     async def lenses(self, uri: str) -> list[types.CodeLens]:
-        asked = types.CodeLensParams(types.TextDocumentIdentifier(uri))
-        lenses = await self._answer(self._client.text_document_code_lens_async(asked))
+        params = types.CodeLensParams(types.TextDocumentIdentifier(uri))
+        lenses = await self._answer(self._client.text_document_code_lens_async(params))
         return list(lenses or [])
 
     async def lens_titles(self, uri: str) -> list[str]:
@@ -189,35 +189,35 @@ class Editor:
         """Return the line (1-based) and text of each inlay hint."""
         lines = self._texts[uri].count("\n") + 1
         whole = types.Range(types.Position(0, 0), types.Position(lines, 0))
-        asked = types.InlayHintParams(types.TextDocumentIdentifier(uri), whole)
-        found = await self._answer(self._client.text_document_inlay_hint_async(asked)) or []
+        params = types.InlayHintParams(types.TextDocumentIdentifier(uri), whole)
+        hints = await self._answer(self._client.text_document_inlay_hint_async(params)) or []
         return [
-            (h.position.line + 1, h.label if isinstance(h.label, str) else h.label[0].value) for h in found
+            (h.position.line + 1, h.label if isinstance(h.label, str) else h.label[0].value) for h in hints
         ]
 
     async def hover(self, uri: str, line: int) -> types.Hover | None:
         """Return the hover at the start of the 1-based ``line``."""
         at = types.Position(line - 1, 4)
-        asked = types.HoverParams(types.TextDocumentIdentifier(uri), at)
-        return await self._answer(self._client.text_document_hover_async(asked))
+        params = types.HoverParams(types.TextDocumentIdentifier(uri), at)
+        return await self._answer(self._client.text_document_hover_async(params))
 
     async def actions(self, uri: str, line: int) -> list[types.CodeAction]:
         """Return the code actions at the 1-based ``line``."""
         at = types.Position(line - 1, 0)
-        asked = types.CodeActionParams(
+        params = types.CodeActionParams(
             types.TextDocumentIdentifier(uri),
             types.Range(at, at),
             types.CodeActionContext(self.diagnostics.get(uri, [])),
         )
-        found = await self._answer(self._client.text_document_code_action_async(asked)) or []
-        return [a for a in found if isinstance(a, types.CodeAction)]
+        actions = await self._answer(self._client.text_document_code_action_async(params)) or []
+        return [a for a in actions if isinstance(a, types.CodeAction)]
 
     async def resolve(self, action: types.CodeAction) -> types.CodeAction:
         return await self._answer(self._client.code_action_resolve_async(action))
 
     async def execute(self, command: types.Command) -> Any:
-        asked = types.ExecuteCommandParams(command.command, command.arguments)
-        return await self._answer(self._client.workspace_execute_command_async(asked))
+        params = types.ExecuteCommandParams(command.command, command.arguments)
+        return await self._answer(self._client.workspace_execute_command_async(params))
 
     async def until(
         self, what: str, condition: Callable[[list[str]], bool], uri: str, seconds: float = 600
@@ -234,8 +234,8 @@ class Editor:
             if condition(titles):
                 return titles
             if loop.time() > end:
-                said = f" The server said: {self.messages[-1]}" if self.messages else ""
-                raise EditorError(f"{what} did not come within {seconds:g} s.{said}")
+                remark = f" The server said: {self.messages[-1]}" if self.messages else ""
+                raise EditorError(f"{what} did not come within {seconds:g} s.{remark}")
             await asyncio.sleep(0.05)
 
 

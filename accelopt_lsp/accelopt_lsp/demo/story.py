@@ -211,15 +211,15 @@ def _read_search(database: Path, best: types.CodeAction, seconds: float) -> Sear
     data: Any = best.data  # a dictionary, or what lsprotocol made of it
     best_id = data["id"] if isinstance(data, dict) else data.id
     with Memory.open(database, read_only=True) as memory:
-        found = _suggestion(memory, best_id)
-        run = memory.run_log.run(found.run)
+        suggestion = _suggestion(memory, best_id)
+        run = memory.run_log.run(suggestion.run)
         assert run is not None
         tried = 0
-        for event in memory.run_log.events(found.run):
+        for event in memory.run_log.events(suggestion.run):
             if event.kind == "candidate tried":
                 tried += 1
             if event.kind == "suggestion":
-                return Search(tried, seconds, _suggestion(memory, event.data["id"]), found)
+                return Search(tried, seconds, _suggestion(memory, event.data["id"]), suggestion)
     raise AssertionError("a run with a suggestion has an event for it")
 
 
@@ -254,9 +254,12 @@ async def _show(console: Console, editor: Editor, uri: str, titles: list[str]) -
     for line, text in await editor.hints(uri):
         code = lines[line - 1].strip()
         _line(console, f"hint    {line:3}  ", f"{code[:46]:46}  ", (text.strip(), "dim"))
-    for found in editor.diagnostics.get(uri, []):
+    for diagnostic in editor.diagnostics.get(uri, []):
         _line(
-            console, f"finding {found.range.start.line + 1:3}  ", (f"{found.code}: ", "yellow"), found.message
+            console,
+            f"finding {diagnostic.range.start.line + 1:3}  ",
+            (f"{diagnostic.code}: ", "yellow"),
+            diagnostic.message,
         )
 
 

@@ -43,8 +43,8 @@ def code_actions(
 ) -> list[CodeAction]:
     """Return the actions for the 1-based lines ``first``..``last``, best suggestions first; ``only`` are the
     kinds asked for, each standing for the kinds below it too."""
-    asked = [a for a in _all(state, first, last, list(jobs)) if _asked_for(a.kind, only)]
-    return sorted(asked, key=lambda a: KINDS.index(a.kind))
+    chosen = [a for a in _all(state, first, last, list(jobs)) if _asked_for(a.kind, only)]
+    return sorted(chosen, key=lambda a: KINDS.index(a.kind))
 
 
 def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> Iterator[CodeAction]:

@@ -30,12 +30,12 @@ _GRAVEST_FIRST = get_args(Severity)
 
 def findings(state: FileState) -> list[Finding]:
     """Return what to say about a file now, by line. What belongs to older text says so and is only a hint."""
-    said = [*state.findings, *(_old(state.run_findings) if state.old else state.run_findings)]
+    current = [*state.findings, *(_old(state.run_findings) if state.old else state.run_findings)]
     for kernel in state.kernels:
         if kernel.shown is not None:
-            said += _old(kernel.shown.findings) if kernel.old else kernel.shown.findings
-        said += _from_history(kernel)
-    unique = list(_once(said))
+            current += _old(kernel.shown.findings) if kernel.old else kernel.shown.findings
+        current += _from_history(kernel)
+    unique = list(_once(current))
     gravest = sorted(unique, key=lambda f: _GRAVEST_FIRST.index(f.severity))[:MOST]
     listed = sorted(gravest, key=lambda f: f.line)
     if rest := len(unique) - len(listed):
@@ -58,23 +58,23 @@ def _from_history(kernel: KernelState) -> Iterator[Finding]:
         yield Finding("faster-known", line, "hint", message)
 
 
-def _old(said: Iterable[Finding]) -> list[Finding]:
+def _old(run_findings: Iterable[Finding]) -> list[Finding]:
     """Return what a run found out about older text; what it could not run without is as true as before."""
     return [
         f if f.code in LASTING else replace(f, severity="hint", message=f"Before this edit: {f.message}")
-        for f in said
+        for f in run_findings
     ]
 
 
-def _once(said: Iterable[Finding]) -> Iterator[Finding]:
+def _once(items: Iterable[Finding]) -> Iterator[Finding]:
     """Yield the same thing on the same line once, and a missing problem once per file."""
-    seen: set[tuple[str, int, str]] = set()
-    for finding in said:
+    keys: set[tuple[str, int, str]] = set()
+    for finding in items:
         key = (
             (finding.code, 0, "")
             if finding.code == "no-problem"
             else (finding.code, finding.line, finding.message)
         )
-        if key not in seen:
-            seen.add(key)
+        if key not in keys:
+            keys.add(key)
             yield finding

@@ -34,15 +34,15 @@ class ModelExplanation:
 
 
 def explanation(
-    suggestion: Suggestion, versions: MeasuredVersions, said: ModelExplanation | None, remark: str
+    suggestion: Suggestion, versions: MeasuredVersions, model_words: ModelExplanation | None, remark: str
 ) -> str:
     """Return the page. ``remark`` is a line about the model: why it was not asked, what went wrong, what it
     cost."""
-    return "\n\n".join(part for part in _parts(suggestion, versions, said, remark) if part) + "\n"
+    return "\n\n".join(part for part in _parts(suggestion, versions, model_words, remark) if part) + "\n"
 
 
 def _parts(
-    suggestion: Suggestion, versions: MeasuredVersions, said: ModelExplanation | None, remark: str
+    suggestion: Suggestion, versions: MeasuredVersions, model_words: ModelExplanation | None, remark: str
 ) -> Iterator[str]:
     faster = speedup(suggestion.speedup)
     yield f"# {escaped(suggestion.kernel)}: {faster} faster on {escaped(suggestion.target)}"
@@ -50,9 +50,9 @@ def _parts(
         f"{duration_interval(suggestion.slow)} before, {duration_interval(suggestion.fast)} with this version"
     )
     yield f"{times} ({escaped(origin(suggestion))})."
-    if said is not None:
-        yield f"**Written by the model {escaped(said.model)}**, which may be wrong; every number below is ours:"
-        yield "\n".join(f"> {line}".rstrip() for line in escaped(said.text[:CHARACTERS]).splitlines())
+    if model_words is not None:
+        yield f"**Written by the model {escaped(model_words.model)}**, which may be wrong; every number below is ours:"
+        yield "\n".join(f"> {line}".rstrip() for line in escaped(model_words.text[:CHARACTERS]).splitlines())
     if remark:
         yield f"*{escaped(remark)}*"
     yield "## What was changed"
@@ -66,11 +66,11 @@ def _parts(
 
 
 def _steps(suggestion: Suggestion, versions: MeasuredVersions) -> str:
-    known = {rule.name: rule for rule in rules()}
+    by_name = {rule.name: rule for rule in rules()}
     lines = []
     for step in dict.fromkeys(suggestion.steps or (suggestion.origin,)):
         kind, _, name = step.partition(":")
-        rule = known.get(name) if kind == "rule" else None
+        rule = by_name.get(name) if kind == "rule" else None
         if rule is not None:
             lines.append(
                 f"- **{rule.title}** (rule `{name}`).{_meant(rule, versions)} It applies where: {rule.applies}"
@@ -116,15 +116,15 @@ def _costs(suggestion: Suggestion, versions: MeasuredVersions) -> str:
         )
     moved = versions.moved()
     rows += [_row(name.replace("_", " "), before, after) for name, before, after in moved[:COUNTERS]]
-    said = _table(rows)
+    text = _table(rows)
     if len(moved) > COUNTERS:
-        said += f"\n\n{len(moved) - COUNTERS} more counters moved less."
+        text += f"\n\n{len(moved) - COUNTERS} more counters moved less."
     if same := versions.unmoved():
-        said += f"\n\nThe same in both: {', '.join(escaped(name.replace('_', ' ')) for name in same)}."
+        text += f"\n\nThe same in both: {', '.join(escaped(name.replace('_', ' ')) for name in same)}."
     if slow.bound and fast.bound:
         still = "is still" if slow.bound == fast.bound else f"was limited by {escaped(slow.bound)} and is now"
-        said += f"\n\nIt {still} limited by {escaped(fast.bound)}."
-    return said
+        text += f"\n\nIt {still} limited by {escaped(fast.bound)}."
+    return text
 
 
 def _table(rows: list[str]) -> str:
@@ -179,15 +179,15 @@ def _remarks(suggestion: Suggestion) -> list[str]:
         else:
             words = reason.message.removesuffix(f" (line {reason.line})")
             lines.setdefault(words, []).extend([reason.line] if reason.line else [])
-    said = [_with_lines(escaped(words), sorted(numbers)) for words, numbers in lines.items()]
+    remarks = [_with_lines(escaped(words), sorted(numbers)) for words, numbers in lines.items()]
     if unlaunched:
-        said.append(f"Not launched by the problem, so not checked: {escaped(', '.join(unlaunched))}.")
-    return said
+        remarks.append(f"Not launched by the problem, so not checked: {escaped(', '.join(unlaunched))}.")
+    return remarks
 
 
 def _with_lines(words: str, numbers: list[int]) -> str:
     if not numbers:
         return words
-    shown = ", ".join(map(str, numbers[:LINES]))
+    places = ", ".join(map(str, numbers[:LINES]))
     more = f" and {len(numbers) - LINES} more" if len(numbers) > LINES else ""
-    return f"{words} (line{'' if len(numbers) == 1 else 's'} {shown}{more})"
+    return f"{words} (line{'' if len(numbers) == 1 else 's'} {places}{more})"

@@ -31,15 +31,15 @@ def hover(state: FileState, line: int, markdown: bool) -> str | None:
 
 
 def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> str:
-    strong, shown = "**" if markdown else "", _shown if markdown else str
-    parts = [f"{strong}{shown(kernel.kernel.name)}{strong}: {shown(headline(result))}"]
+    strong, escape = "**" if markdown else "", _shown if markdown else str
+    parts = [f"{strong}{escape(kernel.kernel.name)}{strong}: {escape(headline(result))}"]
     if kernel.old:
         parts.append("This is the result for the text before the last edit. Save to profile again.")
     elif changed := change(kernel.before, result):
         parts.append(f"{str(changed).capitalize()}.")
-    parts.append(shown(_correctness(result)))
+    parts.append(escape(_correctness(result)))
     if result.case:
-        parts.append(f"Profiled at {shown(profiled_at(result))}.")
+        parts.append(f"Profiled at {escape(profiled_at(result))}.")
     time = result.latency
     rows = [
         ("time", quantity(Quantity(time.us, time.known, "us", time.low_us, time.high_us)), str(time.known))
@@ -55,14 +55,15 @@ def _kernel(kernel: KernelState, result: KernelMeasurement, markdown: bool) -> s
     if kernel.offers:
         parts.append(
             "\n".join(
-                f"- {speedup(s.speedup)}: {shown(s.summary)} ({shown(origin(s))})" for s in kernel.offers[:5]
+                f"- {speedup(s.speedup)}: {escape(s.summary)} ({escape(origin(s))})"
+                for s in kernel.offers[:5]
             )
         )
     about = [f"target {result.target}", f"host {result.host}"]
     about += [f"{name} {version}" for name, version in result.toolchain.items()]
     if result.receipt:
         about.append(f"receipt {result.receipt}")
-    parts.append(shown(", ".join(about)))
+    parts.append(escape(", ".join(about)))
     return "\n\n".join(parts)
 
 
@@ -70,10 +71,10 @@ def _line(result: KernelMeasurement, line: int, markdown: bool) -> str | None:
     cost = next((c for c in result.lines if c.line == line), None)
     if cost is None:
         return None
-    shown = _shown if markdown else str
-    parts = [shown(cost.text)] if cost.text else []
+    escape = _shown if markdown else str
+    parts = [escape(cost.text)] if cost.text else []
     if cost.share is not None:
-        parts.append(f"{percent(cost.share * 100)} % of what limits {shown(result.name)}")
+        parts.append(f"{percent(cost.share * 100)} % of what limits {escape(result.name)}")
     rows = [(name.replace("_", " "), quantity(q), str(q.known)) for name, q in cost.quantities.items()]
     if rows:
         parts.append(_table(rows, markdown))
@@ -95,9 +96,9 @@ def _correctness(result: KernelMeasurement) -> str:
 
 def _table(rows: list[tuple[str, str, str]], markdown: bool) -> str:
     if markdown:
-        body = [f"| {_shown(name)} | {_shown(value)} | {known} |" for name, value, known in rows]
+        body = [f"| {_shown(name)} | {_shown(value)} | {certainty} |" for name, value, certainty in rows]
         return "\n".join(["| what | value | how known |", "|---|---:|---|", *body])
-    return "\n".join(f"{name}: {value} ({known})" for name, value, known in rows)
+    return "\n".join(f"{name}: {value} ({certainty})" for name, value, certainty in rows)
 
 
 def _shown(text: str) -> str:

@@ -34,7 +34,7 @@ def lenses(state: FileState, jobs: Iterable[BackgroundJob], targets: Mapping[Dia
     stop doing so, and per kernel with suggestions one that shows the best and, of several, one that lists
     them all."""
     running = list(jobs)
-    found: list[Lens] = []
+    result: list[Lens] = []
     for kernel in state.kernels:
         if kernel.kernel.device_function and kernel.shown is None:
             continue
@@ -43,21 +43,21 @@ def lenses(state: FileState, jobs: Iterable[BackgroundJob], targets: Mapping[Dia
         profiling = next((j for j in running if j.kind == "profile"), None)
         target = targets.get(kernel.kernel.dialect, "")
         title = result_title(state, kernel, target, profiling is not None)
-        found.append(Lens(line, title, "profile", where))
+        result.append(Lens(line, title, "profile", where))
         if state.untrusted is not None:
             continue
         search = next((j for j in running if j.kind == "optimize" and j.kernel in (None, name)), None)
-        found += _of_search(line, kernel, search, where)
+        result += _of_search(line, kernel, search, where)
         if kernel.offers:
             best = kernel.offers[0]
             count = len(kernel.offers)
             versions = "1 checked faster version" if count == 1 else f"{count} checked faster versions"
             title = f"{versions}: {speedup(best.speedup)}"
-            shown = {**where, "id": best.id, "title": version_name(best)}
-            found.append(Lens(line, title, "suggestions", shown))
+            argument = {**where, "id": best.id, "title": version_name(best)}
+            result.append(Lens(line, title, "suggestions", argument))
             if count > 1:
-                found.append(Lens(line, "all versions", "choose", where))
-    return found
+                result.append(Lens(line, "all versions", "choose", where))
+    return result
 
 
 def _of_search(

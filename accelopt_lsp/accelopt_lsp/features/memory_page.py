@@ -107,9 +107,9 @@ def words_page(words: str, memory: Memory) -> str:
 
 def forget_pair(pair: str, memory: Memory) -> str:
     """Delete the pair whose id begins so, and return that in words. Raises UserError: there is none, or several."""
-    found = [full for kind, full in memory.entries(pair) if kind == "pair"]
-    if len(found) != 1:
-        many = f"could mean {', '.join(found[:5])}" if found else "is no pair of the memory"
+    ids = [full for kind, full in memory.entries(pair) if kind == "pair"]
+    if len(ids) != 1:
+        many = f"could mean {', '.join(ids[:5])}" if ids else "is no pair of the memory"
         raise UserError(f"{pair} {many}; nothing was forgotten.")
-    memory.forget(found[0])
-    return f"Forgot the pair {found[0]}."
+    memory.forget(ids[0])
+    return f"Forgot the pair {ids[0]}."

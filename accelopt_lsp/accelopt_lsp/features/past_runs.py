@@ -54,9 +54,9 @@ def _run(past: PastRun) -> str:
 
 def _about(past: PastRun) -> Iterator[str]:
     options, result = past.run.options, past.run.result
-    said = options.get("instructions")
-    if isinstance(said, str) and said:
-        yield f"Instructions: {escaped(said)}"
+    instructions = options.get("instructions")
+    if isinstance(instructions, str) and instructions:
+        yield f"Instructions: {escaped(instructions)}"
     if options.get("resumes"):
         yield "It took over what earlier runs had paid for."
     if isinstance(reason := result.get("reason"), str):
@@ -68,8 +68,8 @@ def _about(past: PastRun) -> Iterator[str]:
 def _step(step: PastStep) -> str:
     came = f"suggestion `{step.suggestion}`" if step.suggestion else escaped(_one_line(step.outcome))
     what = escaped(_one_line(step.what)) + (f" (`{step.origin}`)" if step.origin else "")
-    known = step.latency is not None and step.latency.known is not Known.NOT_MEASURED
-    took = duration(step.latency) if step.latency is not None and known else ""
+    is_known = step.latency is not None and step.latency.known is not Known.NOT_MEASURED
+    took = duration(step.latency) if step.latency is not None and is_known else ""
     return f"| {step.at[11:19]} | {what} | {came} | {took} |"
 
 

@@ -54,16 +54,16 @@ class SearchLine:
         count = f"; {self._tried} candidate{'' if self._tried == 1 else 's'} tried"
         best = f"; the best is {speedup(self._best)}" if self._best is not None else ""
         ended = "" if spent or not self._tried else count
-        said = [f"{self._kernel}: {event.reason}{ended}{best}".removesuffix(".") + "."]
+        sentences = [f"{self._kernel}: {event.reason}{ended}{best}".removesuffix(".") + "."]
         if event.unchecked:
             first, *more = event.unchecked
             others = f" and {len(more)} more" if more else ""
             version = f"{duration(first.latency)} by {first.candidate.last_step.rstrip('.')}"
-            said.append(f"Faster by their time, not checked yet: {version}{others}.")
+            sentences.append(f"Faster by their time, not checked yet: {version}{others}.")
         if event.ending != "done" and event.run:
-            said.append("Resume the search to continue it.")
-        said += [part for part in (ledger_line(event.calls), self._remark) if part]
-        return " ".join(said)
+            sentences.append("Resume the search to continue it.")
+        sentences += [part for part in (ledger_line(event.calls), self._remark) if part]
+        return " ".join(sentences)
 
     def _line(self, message: str) -> tuple[str, float]:
         """``7 of 40 tried, best 1.80x est.: slower: SUMMARY``: an editor shows no more than the line, or less."""

@@ -176,8 +176,8 @@ def change(before: KernelMeasurement | None, now: KernelMeasurement) -> LatencyC
     old, new = before.latency, now.latency
     if old.known is not new.known or not old.us or not new.us:
         return None
-    found = direction(old, new, now.target)
-    return None if found is None else LatencyChange(found, max(old.us, new.us) / min(old.us, new.us))
+    way = direction(old, new, now.target)
+    return None if way is None else LatencyChange(way, max(old.us, new.us) / min(old.us, new.us))
 
 
 #: The words for a result that disagrees with the reference.

@@ -55,10 +55,10 @@ class CandidateTexts:
         Raises:
             UserError: the address names no suggestion.
         """
-        named = suggestion_id(uri)
-        if named is None:
+        identifier = suggestion_id(uri)
+        if identifier is None:
             raise UserError(f"{uri} names no suggestion; it should read {SCHEME}:/FILE?id=ID.")
-        suggestion, document_uri = await self._suggestions.find(named)
+        suggestion, document_uri = await self._suggestions.find(identifier)
         self._shown[uri] = document_uri
         self._shown.move_to_end(uri)
         while len(self._shown) > KEPT:

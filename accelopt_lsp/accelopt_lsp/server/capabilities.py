@@ -24,9 +24,9 @@ def initialize_result(params: object) -> dict[str, Any] | None:
         name: False for name in ("willSave", "willSaveWaitUntil") if synchronization.get(name) is not None
     }
     encodings = _object(client.get("general")).get("positionEncodings")
-    known = [e for e in encodings if e in _ENCODINGS] if isinstance(encodings, list) else []
+    supported = [e for e in encodings if e in _ENCODINGS] if isinstance(encodings, list) else []
     capabilities = {
-        "positionEncoding": known[0] if known else "utf-16",
+        "positionEncoding": supported[0] if supported else "utf-16",
         "textDocumentSync": sync,
         "hoverProvider": True,
         "codeActionProvider": {"codeActionKinds": list(KINDS), "resolveProvider": True},

@@ -61,21 +61,21 @@ class Client:
     def of(cls, params: types.InitializeParams) -> Client:
         """Read the parameters of ``initialize``; options of a wrong type count as absent."""
         options = params.initialization_options
-        given: dict[str, Any] = options if isinstance(options, dict) else {}
-        commands = given.get("clientCommands")
-        trusted, pythons = given.get("trusted"), given.get("pythons")
+        values: dict[str, Any] = options if isinstance(options, dict) else {}
+        commands = values.get("clientCommands")
+        trusted, pythons = values.get("trusted"), values.get("pythons")
         own = {"trusted", "pythons", "status", "pages", "searchEnded", "languageModels", "clientCommands"}
-        settings = editor_settings({k: v for k, v in given.items() if k not in own})
+        settings = editor_settings({k: v for k, v in values.items() if k not in own})
         return cls(
             capabilities=params.capabilities,
             trusted=trusted if isinstance(trusted, bool) else None,
             pythons={f: p for f, p in pythons.items() if isinstance(p, str)}
             if isinstance(pythons, dict)
             else {},
-            status=given.get("status") is True,
-            pages=given.get("pages") is True,
-            searches=given.get("searchEnded") is True,
-            models=given.get("languageModels") is True,
+            status=values.get("status") is True,
+            pages=values.get("pages") is True,
+            searches=values.get("searchEnded") is True,
+            models=values.get("languageModels") is True,
             commands=frozenset(c for c in commands if isinstance(c, str))
             if isinstance(commands, list)
             else frozenset(),

@@ -34,17 +34,17 @@ class Arguments:
     test: str | None = None
 
     @classmethod
-    def of(cls, action: Action, given: Sequence[Any]) -> Arguments:
+    def of(cls, action: Action, values: Sequence[Any]) -> Arguments:
         """Read the arguments of ``workspace/executeCommand``.
 
         Raises:
             UserError: they are of no form that the action takes.
         """
-        first = given[0] if given else {}
+        first = values[0] if values else {}
         if isinstance(first, str):
             if "://" not in first and not first.startswith(("file:", "untitled:")):
                 return cls(action, job=first) if action.arguments[0] == "job?" else cls(action, id=first)
-            line = given[1] if len(given) > 1 else None
+            line = values[1] if len(values) > 1 else None
             return cls(action, uri=first, line=line if _is(line, int) else None)
         if not isinstance(first, dict):
             raise UserError(f"{action.command} takes one object or a document URI, not {first!r}.")

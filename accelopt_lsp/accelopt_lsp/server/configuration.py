@@ -26,7 +26,7 @@ class SettingsCache:
     def __init__(self, complain: Callable[[str], None]) -> None:
         self.editor: dict[str, Any] = {}
         self.workspace = Workspace()
-        self.on_unapproved: Callable[[UnapprovedSettings], None] = lambda found: None
+        self.on_unapproved: Callable[[UnapprovedSettings], None] = lambda unapproved: None
         self._complain = complain
         self._complained: set[str] = set()
         self._known: dict[str, Settings] = {}

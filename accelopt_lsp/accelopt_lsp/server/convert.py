@@ -174,8 +174,8 @@ def code_actions(
 
 def _action_command(action: CodeAction, shown_first: bool) -> types.Command:
     if shown_first:
-        shown = {**action.argument, "title": action.name}
-        return types.Command(action.title, SHOW_SUGGESTION, arguments=[shown])
+        first_argument = {**action.argument, "title": action.name}
+        return types.Command(action.title, SHOW_SUGGESTION, arguments=[first_argument])
     argument = action.argument if action.resolve is None else {**action.argument, "apply": True}
     return types.Command(action.title, ACTIONS[action.command].command, arguments=[argument])
 

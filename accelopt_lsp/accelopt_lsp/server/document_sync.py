@@ -154,9 +154,9 @@ class DocumentSync:
         def recall(state: FileState) -> FileState:
             for kernel in state.kernels:
                 own = tuple(s for s in stored.suggestions if s.kernel == kernel.kernel.name)
-                known = {s.id for s in own}
-                kept = tuple(s for s in kernel.suggestions if s.id not in known)
-                state = state.with_suggestions(kernel.kernel.name, tuple(best_first((*own, *kept))))
+                ids = {s.id for s in own}
+                others = tuple(s for s in kernel.suggestions if s.id not in ids)
+                state = state.with_suggestions(kernel.kernel.name, tuple(best_first((*own, *others))))
             return state.with_interrupted(stored.interrupted)
 
         self._state.update(uri, recall)

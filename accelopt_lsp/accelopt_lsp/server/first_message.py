@@ -33,8 +33,8 @@ def answer_first(message: bytes, answers: BinaryIO) -> int | str | None:
     try:
         request = json.loads(message.partition(b"\r\n\r\n")[2])
         number = request["id"]
-        known = request["method"] == "initialize" and request.get("jsonrpc") == "2.0"
-        result = initialize_result(request["params"]) if known else None
+        is_initialize = request["method"] == "initialize" and request.get("jsonrpc") == "2.0"
+        result = initialize_result(request["params"]) if is_initialize else None
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
     if result is None or not isinstance(number, (int, str)):

@@ -45,10 +45,12 @@ class KernelFiles:
         """
         document = await self._documents.text(uri)
         file = await self._examine(document)
-        found = file.found
+        discovery = file.found
         if self._state.get(uri) is None:
-            self._state.put(FileState(uri, document.path, untrusted=file.settings.untrusted).with_text(found))
-        for finding in found.findings:
+            self._state.put(
+                FileState(uri, document.path, untrusted=file.settings.untrusted).with_text(discovery)
+            )
+        for finding in discovery.findings:
             if finding.code == "syntax-error":
                 raise UserError(f"{document.path}:{finding.line}: {finding.message}")
         return file
@@ -64,11 +66,11 @@ class KernelFiles:
         if document is None:
             return None, False
         file = await self._examine(document)
-        found = file.found
+        discovery = file.found
         if disk and (finding := await self._unreadable(document)):
-            found = replace(found, findings=(*found.findings, finding))
-        changed = self._show(document, found)
-        if not found.kernels or any(f.code in ("syntax-error", "not-text") for f in found.findings):
+            discovery = replace(discovery, findings=(*discovery.findings, finding))
+        changed = self._show(document, discovery)
+        if not discovery.kernels or any(f.code in ("syntax-error", "not-text") for f in discovery.findings):
             return None, changed
         return file, changed
 
@@ -78,15 +80,15 @@ class KernelFiles:
         if document is None:
             return False
         may = may_hold_kernels(document.text)
-        found = await self._parser.find_kernels(document.text) if may else Discovery()
+        discovery = await self._parser.find_kernels(document.text) if may else Discovery()
         await self._settings(document)  # lenses and hints read the settings known by then
-        return self._show(document, found)
+        return self._show(document, discovery)
 
-    def _show(self, document: DocumentText, found: Discovery) -> bool:
+    def _show(self, document: DocumentText, discovery: Discovery) -> bool:
         now = self._documents.opened(document.uri)
         current = now is not None and now.version == document.version
         if current:
-            self._state.update(document.uri, lambda state: state.with_text(found))
+            self._state.update(document.uri, lambda state: state.with_text(discovery))
         return current
 
     async def _examine(self, document: DocumentText) -> FileText:

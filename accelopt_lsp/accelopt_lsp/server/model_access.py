@@ -52,31 +52,31 @@ class ConsentPrompt:
         called where a question is open."""
         if not settings.asks_models or settings.untrusted is not None or not self._editor.asks:
             return
-        wanted, question = await asyncio.to_thread(_wanted, path, settings)
-        if wanted is None or (wanted in self._declined and not again):
+        consent, question = await asyncio.to_thread(_wanted, path, settings)
+        if consent is None or (consent in self._declined and not again):
             return
-        if wanted not in self._open:
-            self._open[wanted] = self._tasks.start(self._ask(wanted, question))
+        if consent not in self._open:
+            self._open[consent] = self._tasks.start(self._ask(consent, question))
         asking()
         with contextlib.suppress(asyncio.TimeoutError):
-            await within(PATIENCE, asyncio.shield(self._open[wanted]))
+            await within(PATIENCE, asyncio.shield(self._open[consent]))
 
-    async def _ask(self, wanted: Consent, question: str) -> None:
+    async def _ask(self, consent: Consent, question: str) -> None:
         try:
             answer = await self._editor.ask(question, [AGREE, NOT_NOW])
             if answer is None:
                 return
             if answer != AGREE:
-                self._declined.add(wanted)
+                self._declined.add(consent)
                 return
-            self._declined.discard(wanted)
-            await asyncio.to_thread(_agree, wanted)
+            self._declined.discard(consent)
+            await asyncio.to_thread(_agree, consent)
         except OSError as error:
             self._editor.say(f"Your agreement cannot be kept: {error}.", "warning")
         except EditorRefusedError as error:
             log.warning("the client did not ask the person: %s", error)
         finally:
-            del self._open[wanted]
+            del self._open[consent]
 
 
 def _wanted(path: str, settings: Settings) -> tuple[Consent | None, str]:
@@ -87,16 +87,19 @@ def _wanted(path: str, settings: Settings) -> tuple[Consent | None, str]:
     team, workspace = configured_team(settings), consent_folder(settings, Path(path))
     if team is None or ConsentStore().missing(team.planner, workspace) is None:
         return None, ""
-    wanted = required_consent(team.planner, workspace)
-    where = "of this editor" if team.planner.of_editor else f"at {wanted.address}"
-    sent = "; ".join(what_is_sent(team.planner.share, wanted.key))
-    return wanted, f"May kernels below {wanted.workspace} be sent to {team.models} {where}? Sent are: {sent}."
+    consent = required_consent(team.planner, workspace)
+    where = "of this editor" if team.planner.of_editor else f"at {consent.address}"
+    sent = "; ".join(what_is_sent(team.planner.share, consent.key))
+    return (
+        consent,
+        f"May kernels below {consent.workspace} be sent to {team.models} {where}? Sent are: {sent}.",
+    )
 
 
-def _agree(wanted: Consent) -> None:
+def _agree(consent: Consent) -> None:
     from accelopt_agent.model.consent import ConsentStore
 
-    ConsentStore().give(wanted)
+    ConsentStore().give(consent)
 
 
 class EditorModelClient:

@@ -64,14 +64,14 @@ class Pages:
         whole = hashlib.sha256(f"{name} {about}".encode(errors="surrogatepass")).hexdigest()[:8]
         short = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
         name = f"{short}-{whole}.md"
-        shown = name in self._texts
+        is_open = name in self._texts
         self._texts[name] = text
         self._texts.move_to_end(name)
         while len(self._texts) > KEPT:
             self._texts.popitem(last=False)
         if self.grow:
             uri = f"{SCHEME}:/{quote(name)}"
-            if shown:
+            if is_open:
                 await self._editor.renew_document(uri)
             if not newer:
                 self._editor.notify(SHOW, {"uri": uri, "title": title})

@@ -61,22 +61,22 @@ class Recordings:
         settings = await self._configuration.of(file.path)
         path = Path(file.path).resolve()
         root = (settings.project_root or path.parent).resolve()
-        left = threading.Event()
+        stop = threading.Event()
         try:
-            return root, await asyncio.to_thread(_reaching_tests, path, root, left.is_set)
+            return root, await asyncio.to_thread(_reaching_tests, path, root, stop.is_set)
         finally:
-            left.set()
+            stop.set()
 
-    async def _run(self, job: BackgroundJob, wanted: str | None) -> None:
+    async def _run(self, job: BackgroundJob, test_path: str | None) -> None:
         async with self._editor.progress(job.title, partial(self._jobs.cancel, job.id)) as progress:
             progress.report("looking for tests that reach this file")
             root, tests = await self._found(job.uri)
-            test = await self._chosen(tests, wanted)
+            test = await self._chosen(tests, test_path)
             if test is None:
                 return
             progress.report(" ".join(test.command))
-            told = await self._recorded(job.uri, root, test)
-        files = told.get("files") or []
+            report = await self._recorded(job.uri, root, test)
+        files = report.get("files") or []
         if not files:
             raise UserError(
                 f"{test.path} launched nothing of this file that can be recorded; the log says more."
@@ -87,12 +87,12 @@ class Recordings:
         )
         self._profiles.refresh(job.uri)
 
-    async def _chosen(self, tests: list[ReachingTest], wanted: str | None) -> ReachingTest | None:
-        if wanted is not None:
-            known = next((t for t in tests if t.path == wanted), None)
-            if known is None:
-                raise UserError(f"{wanted} is none of the tests that reach this file.")
-            return known
+    async def _chosen(self, tests: list[ReachingTest], test_path: str | None) -> ReachingTest | None:
+        if test_path is not None:
+            test = next((t for t in tests if t.path == test_path), None)
+            if test is None:
+                raise UserError(f"{test_path} is none of the tests that reach this file.")
+            return test
         if not tests:
             raise UserError(
                 "No test or benchmark of the repository names something of this file; run one by hand: "
@@ -111,9 +111,9 @@ class Recordings:
         """Run the command line's ``record`` in the root; cancelling ends it and what it started."""
         file = await self._files.read(uri)
         python = (await self._configuration.of(file.path)).interpreter.path
-        given = ["record", "--json", "--file", file.path, "--python", python]
+        arguments = ["record", "--json", "--file", file.path, "--python", python]
         process = await asyncio.create_subprocess_exec(
-            *own_process("accelopt_lsp.cli.main"), *given, "--", *test.command,
+            *own_process("accelopt_lsp.cli.main"), *arguments, "--", *test.command,
             cwd=root, stdin=asyncio.subprocess.DEVNULL, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE, limit=1 << 24,
         )  # fmt: skip
@@ -129,13 +129,13 @@ class Recordings:
             raise
         self._editor.note(err.decode(errors="replace")[-20_000:])
         try:
-            told = json.loads(out)
+            report = json.loads(out)
         except ValueError:
-            told = {}
-        if not isinstance(told, dict) or "error" in told:
-            reason = told.get("error", {}).get("message") if isinstance(told, dict) else None
+            report = {}
+        if not isinstance(report, dict) or "error" in report:
+            reason = report.get("error", {}).get("message") if isinstance(report, dict) else None
             raise UserError(str(reason or f"accelopt record ended with exit code {process.returncode}."))
-        return told
+        return report
 
 
 def _reaching_tests(path: Path, root: Path, stopped: Callable[[], bool]) -> list[ReachingTest]:

@@ -91,9 +91,9 @@ class Searches:
         Raises:
             UserError: there is nothing to go on with.
         """
-        named = list(self._named(args))
-        if named:
-            return several("resumed", (self._switch(job, False) for job in named if job.paused))
+        jobs = list(self._named(args))
+        if jobs:
+            return several("resumed", (self._switch(job, False) for job in jobs if job.paused))
         if args.uri is None:
             raise UserError("No search is paused.")
         return several("resumed", [self.optimize(args, resume=True)])
@@ -145,7 +145,7 @@ class Searches:
             stopped.append(job.id)
             self._tasks.start(self._service.stop(job.id))
 
-        found: dict[str, Suggestion] = {}
+        by_id: dict[str, Suggestion] = {}
         paused = any(j.id == job.id and j.paused for j in self._jobs.running(job.uri))
         request = replace(request, paused=paused)
         self._jobs.ends_with(job.id, stop)
@@ -155,11 +155,11 @@ class Searches:
         line = SearchLine(name, file.settings.search.candidates)
         async with aclosing(self._service.optimize(file, name, request)) as events:
             async for event in events:
-                if (shown := line.of(event)) is not None:
-                    progress.report(*shown)
+                if (search_event := line.of(event)) is not None:
+                    progress.report(*search_event)
                 if isinstance(event, SuggestionFound):
-                    found[event.suggestion.id] = event.suggestion
-                    self._state.suggest(job.uri, name, tuple(best_first(found.values())))
+                    by_id[event.suggestion.id] = event.suggestion
+                    self._state.suggest(job.uri, name, tuple(best_first(by_id.values())))
                 elif isinstance(event, Finished):
                     self._report_end(job.uri, name, line.end(event))
         self._jobs.ends_with(job.id, None)

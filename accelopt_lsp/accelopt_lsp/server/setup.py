@@ -245,16 +245,16 @@ def _answers(server: AccelOptServer) -> None:
         if state is None or settings is None or not settings.editor.lens:
             return []
         targets = settings.targets(k.kernel for k in state.kernels)
-        found = lens.lenses(state, server.jobs.running(state.uri), targets)
-        return convert.code_lenses(found, server.editor.client)
+        items = lens.lenses(state, server.jobs.running(state.uri), targets)
+        return convert.code_lenses(items, server.editor.client)
 
     def inlay_hint(params: types.InlayHintParams) -> list[types.InlayHint]:
         state = server.state.get(params.text_document.uri)
         settings = server.configuration.known(state.path) if state else None
         if state is None or settings is None or not settings.editor.hints:
             return []
-        found = list(hints.hints(state, params.range.start.line + 1, params.range.end.line + 1))
-        return convert.inlay_hints(found, server.documents.lines(state.uri)) if found else []
+        items = list(hints.hints(state, params.range.start.line + 1, params.range.end.line + 1))
+        return convert.inlay_hints(items, server.documents.lines(state.uri)) if items else []
 
     def show_hover(params: types.HoverParams) -> types.Hover | None:
         state = server.state.get(params.text_document.uri)
@@ -273,8 +273,8 @@ def _answers(server: AccelOptServer) -> None:
             if state.kernel_at(first) is None:
                 return []
             only = [SUGGESTION, QUICKFIX]  # a light bulb is for what is better or broken
-        found = code_actions(state, first, last, server.jobs.running(state.uri), only)
-        return convert.code_actions(found, server.editor.client, context.diagnostics)
+        items = code_actions(state, first, last, server.jobs.running(state.uri), only)
+        return convert.code_actions(items, server.editor.client, context.diagnostics)
 
     on(types.TEXT_DOCUMENT_CODE_LENS, code_lens, [], types.CodeLensOptions(resolve_provider=False))
     on(types.TEXT_DOCUMENT_INLAY_HINT, inlay_hint, [], types.InlayHintOptions(resolve_provider=False))
@@ -344,9 +344,9 @@ def _commands(server: AccelOptServer, parts: Parts) -> None:
 
 def _command(server: AccelOptServer, trust: WorkspaceTrust, action: Action, handler: Handler) -> Any:
     # pygls reads annotations to see who wants the server; on Python 3.10 it fails on Any, and object wants it.
-    async def command(*given):  # type: ignore[no-untyped-def]  # so it has none
+    async def command(*values):  # type: ignore[no-untyped-def]  # so it has none
         try:
-            args = Arguments.of(action, given)
+            args = Arguments.of(action, values)
             if action.runs:
                 await trust.require(args.uri, action.runs)
             done = handler(args)

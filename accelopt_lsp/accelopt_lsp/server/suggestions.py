@@ -108,9 +108,9 @@ class SuggestionActions:
         """
         if suggestion_id is None:
             raise UserError('A suggestion is named by its id: {"id": "..."}.')
-        known = self._state.suggestion(suggestion_id)
-        if known is not None:
-            state, _, suggestion = known
+        entry = self._state.suggestion(suggestion_id)
+        if entry is not None:
+            state, _, suggestion = entry
             return suggestion, uri or state.uri
         files = [uri] if uri else [file.uri for file in self._state.files()]
         roots = [(folder / "file.py").as_uri() for folder in self._documents.folders]
@@ -123,8 +123,8 @@ class SuggestionActions:
     def target(self, args: Arguments) -> tuple[str, str | None]:
         """Return the document and the kernel of the suggestion that ``args`` name, as far as they are known:
         "" and None."""
-        known = self._state.suggestion(args.id) if args.id else None
-        return args.uri or (known[0].uri if known else ""), known[2].kernel if known else None
+        entry = self._state.suggestion(args.id) if args.id else None
+        return args.uri or (entry[0].uri if entry else ""), entry[2].kernel if entry else None
 
     def _start(self, args: Arguments, run: Callable[[Arguments], Coroutine[Any, Any, None]]) -> BackgroundJob:
         uri, kernel = self.target(args)
@@ -206,8 +206,8 @@ class SuggestionActions:
         state = self._state.get(uri)
         kernel = state.kernel(suggestion.kernel) if state else None
         if kernel is not None:
-            left = tuple(s for s in kernel.suggestions if s.id != suggestion.id)
-            self._state.suggest(uri, suggestion.kernel, left)
+            rest = tuple(s for s in kernel.suggestions if s.id != suggestion.id)
+            self._state.suggest(uri, suggestion.kernel, rest)
 
     def _offer(self, uri: str, suggestion: Suggestion) -> None:
         state = self._state.get(uri)

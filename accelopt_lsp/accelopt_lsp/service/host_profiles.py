@@ -74,10 +74,10 @@ class HostProfiles:
 
     def known_problem(self, file: FileText, kernel: str) -> InferredProblem | None:
         """Return the problem that a profile inferred for the file, if it has none of its own and runs ``kernel``."""
-        known = (
+        problem = (
             self._inferred.get(inference_key(file.examined)) if file.examined.problem.ref is None else None
         )
-        return known if known is not None and kernel in known.launched else None
+        return problem if problem is not None and kernel in problem.launched else None
 
     async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
         """Return inputs with which a kernel, or all of the first one's dialect, run, or the best that were found; of
@@ -90,8 +90,8 @@ class HostProfiles:
         first = chosen[0]
         if (folder := file.settings.untrusted) is not None:
             return guessed(file.examined, first, f"{folder} is not trusted")
-        if (known := self.known_problem(file, first.name)) is not None:
-            return known
+        if (problem := self.known_problem(file, first.name)) is not None:
+            return problem
         of_dialect = [k for k in chosen if k.dialect == first.dialect]
         settings, target = file.settings, file.targets[first.dialect]
         try:

@@ -226,9 +226,9 @@ class LocalService:
             file = Path(suggestion.file)
             team, why_not = await asyncio.to_thread(resolve_team, settings, file, in_editor=self._in_editor)
         memory = await self._memory_or_none(settings)
-        model, asked = team.summarizer if team else None, models.EditorModels(self.surface.complete)
+        model, query = team.summarizer if team else None, models.EditorModels(self.surface.complete)
         async with aclosing(
-            explaining.explanations(suggestion, memory, model, why_not, asked=asked)
+            explaining.explanations(suggestion, memory, model, why_not, query=query)
         ) as growing:
             async for explanation in growing:
                 yield explanation
@@ -256,8 +256,8 @@ class LocalService:
         await self._memory.close()
 
     async def _remember(self, file: FileText, results: FileMeasurement) -> None:
-        said = [*results.findings, *(f for k in results.kernels for f in k.findings)]
-        lasting = bool(file.key and results.kernels) and not any(f.code in _PASSING for f in said)
+        findings = [*results.findings, *(f for k in results.kernels for f in k.findings)]
+        lasting = bool(file.key and results.kernels) and not any(f.code in _PASSING for f in findings)
         if not lasting and not results.receipts:
             return
 

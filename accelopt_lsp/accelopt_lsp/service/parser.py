@@ -52,7 +52,7 @@ class ParserProcess:
     async def find_kernels(self, text: str) -> Discovery:
         """``kernels.find_kernels(text)``; text that the parser cannot survive gives one finding."""
         try:
-            return await self._ask({"do": "find", "text": text}, lambda found: from_plain(Discovery, found))
+            return await self._ask({"do": "find", "text": text}, lambda plain: from_plain(Discovery, plain))
         except ParserProcessError as error:
             return _unread(error)
 

@@ -53,25 +53,25 @@ async def _profile_again(receipt: Receipt, limits: Limits, host: Host) -> list[D
 
 def compare(then: KernelMeasurement, now: KernelMeasurement) -> list[Difference]:
     """Return what two measurements of the same kernel disagree about."""
-    found: list[Difference] = []
+    changes: list[Difference] = []
     if then.correctness.status != now.correctness.status:
-        found.append(Difference("correctness", then.correctness.status, now.correctness.status))
+        changes.append(Difference("correctness", then.correctness.status, now.correctness.status))
     old, new = then.latency, now.latency
     faults = [f"{m.fault.code} (line {m.fault.line})" if m.fault else "none" for m in (then, now)]
     if faults[0] != faults[1]:
-        found.append(Difference("error", *faults))
+        changes.append(Difference("error", *faults))
     elif old.known is not new.known:
-        found.append(Difference("latency is known", str(old.known), str(new.known)))
+        changes.append(Difference("latency is known", str(old.known), str(new.known)))
     elif not _overlap((old.low_us, old.us, old.high_us), (new.low_us, new.us, new.high_us)):
-        found.append(Difference("latency in us", old.us, new.us))
+        changes.append(Difference("latency in us", old.us, new.us))
     exact = {Known.EXECUTED, Known.COMPILED}
     for name in sorted(then.quantities.keys() | now.quantities.keys()):
         a, b = then.quantities.get(name), now.quantities.get(name)
         if (a and a.known in exact) or (b and b.known in exact):
             before, after = (a.value if a else None), (b.value if b else None)
             if before != after:
-                found.append(Difference(name, before, after))
-    return found
+                changes.append(Difference(name, before, after))
+    return changes
 
 
 def _overlap(a: tuple[float | None, ...], b: tuple[float | None, ...]) -> bool:

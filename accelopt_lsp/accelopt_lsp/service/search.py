@@ -46,8 +46,8 @@ async def search_events(
     """
     settings = file.settings
     search = optimize_request(file, kernel, request)
-    known = profiles.known_problem(file, kernel) if kernel is not None else None
-    search = replace(search, inferred=() if known is None else (known,))
+    problem = profiles.known_problem(file, kernel) if kernel is not None else None
+    search = replace(search, inferred=() if problem is None else (problem,))
     team, why_not = None, ""
     try:
         if "model" in search.plan.sources:
@@ -64,13 +64,13 @@ async def search_events(
         if request.resume and not request.instructions and team is not None and memory is not None:
             wishes = in_thread(_earlier_instructions, memory, file, search)
             search = replace(search, instructions=await control.unless_stopped(wishes))
-        host, asked = await control.unless_stopped(profiles.connected(settings)), EditorModels(complete)
+        host, query = await control.unless_stopped(profiles.connected(settings)), EditorModels(complete)
     except SearchStoppedError as stop:
         yield Finished("", f"nothing was tried: {stop}", Usage(), ending="stopped")
         return
     except HostUnreachableError as error:
         raise HostUnavailableError(str(error)) from None
-    async with aclosing(optimize(search, host, memory, model=team, query=asked, control=control)) as events:
+    async with aclosing(optimize(search, host, memory, model=team, query=query, control=control)) as events:
         async for event in events:
             yield event
 

@@ -39,8 +39,8 @@ class Approvals:
     def of_user(cls, environ: Mapping[str, str]) -> Approvals:
         """Return the user's: in the data folder, or in the file that ``ACCELOPT_APPROVALS`` names. No setting
         changes it."""
-        if named := environ.get("ACCELOPT_APPROVALS"):
-            return cls(Path(named).expanduser().absolute())
+        if override := environ.get("ACCELOPT_APPROVALS"):
+            return cls(Path(override).expanduser().absolute())
         import platformdirs
 
         return cls(platformdirs.user_data_path("accelopt", appauthor=False) / "approvals.json")
@@ -67,12 +67,12 @@ class Approvals:
     def withdraw(self, folder: Path) -> bool:
         """Take back what was approved for ``folder``; False where there was nothing. Raises OSError."""
         data, name = self._read(), str(folder.resolve())
-        found = name in data["settings"] or name in data["trusted"]
-        if found:
+        present = name in data["settings"] or name in data["trusted"]
+        if present:
             data["settings"].pop(name, None)
             data["trusted"] = [place for place in data["trusted"] if place != name]
             self._write(data)
-        return found
+        return present
 
     def _read(self) -> dict[str, Any]:
         try:

@@ -44,10 +44,10 @@ def find_interpreter(
         return KernelPython(str(Path(setting).expanduser()), f"the setting `python`, {layer}")
     if trusted and in_editor:
         return KernelPython(in_editor, "chosen in the editor")
-    found = _of_prefix(environ, "VIRTUAL_ENV")
-    if found is None and trusted and start is not None:
-        found = next(_beside(start, root), None)
-    return found or _of_prefix(environ, "CONDA_PREFIX") or OWN
+    python = _of_prefix(environ, "VIRTUAL_ENV")
+    if python is None and trusted and start is not None:
+        python = next(_beside(start, root), None)
+    return python or _of_prefix(environ, "CONDA_PREFIX") or OWN
 
 
 def environment_passed_over(start: Path | None, root: Path | None) -> str | None:

@@ -67,8 +67,8 @@ class Layer:
 
 def user_file(environ: Mapping[str, str]) -> Path:
     """Return the user's settings file, whether it is there or not."""
-    if named := environ.get("ACCELOPT_CONFIG"):
-        return Path(named).expanduser().absolute()
+    if override := environ.get("ACCELOPT_CONFIG"):
+        return Path(override).expanduser().absolute()
     import platformdirs
 
     return platformdirs.user_config_path("accelopt", appauthor=False) / "accelopt.toml"
@@ -109,13 +109,13 @@ def project_layer(start: Path) -> Layer:
 def environment_layer(environ: Mapping[str, str]) -> Layer:
     """Return ``ACCELOPT_TARGET_NKI`` and so on; an empty variable counts as not set."""
     layer = Layer("the environment", folder=Path.cwd())
-    known = {s.variable: s for s in all_settings().values() if s.variable}
+    by_variable = {s.variable: s for s in all_settings().values() if s.variable}
     for variable, text in sorted(environ.items()):
         if not variable.startswith(ENVIRONMENT_PREFIX) or not text or variable in environment_only():
             continue
-        setting = known.get(variable)
+        setting = by_variable.get(variable)
         if setting is None:
-            layer.complain(variable, f"is no setting{nearest(variable, [*known, *environment_only()])}")
+            layer.complain(variable, f"is no setting{nearest(variable, [*by_variable, *environment_only()])}")
             continue
         try:
             layer.values[setting.name] = setting.from_text(text)

@@ -108,19 +108,19 @@ def load_settings(
     environ = os.environ if environ is None else environ
     approvals = Approvals.of_user(environ)
     project = project_layer(start) if start is not None else Layer("the project's settings")
-    asked = given_layer("the editor's settings", editor or {}, project.folder or _folder(start))
+    editor_layer = given_layer("the editor's settings", editor or {}, project.folder or _folder(start))
     here = start or Path.cwd()
     untrusted = untrusted_folder(here, project.folder, workspace or Workspace(), approvals)
     trusted = untrusted is None
     if workspace is not None and not trusted:
-        for layer in (project, asked):
+        for layer in (project, editor_layer):
             _take_sensitive(layer)
     unapproved = _take_unapproved(project, approvals)
     layers = [
         user_layer(environ),
         project,
         environment_layer(environ),
-        asked,
+        editor_layer,
         preset_layer(preset),
         given_layer("the command line", flags or {}, Path.cwd()),
     ]
@@ -142,11 +142,11 @@ def load_settings(
         message = f"names {values['host']!r}, but there is no [hosts.{values['host']}]; kernels run locally."
         complaints.append(Complaint(origins.pop("host"), "host", message))
         nested["host"] = "local"
-    known = from_plain(Settings, {**nested, "complaints": [], "origins": {}})
-    root = project.folder if project.folder is not None else asked.folder
+    settings = from_plain(Settings, {**nested, "complaints": [], "origins": {}})
+    root = project.folder if project.folder is not None else editor_layer.folder
     in_editor = workspace.python_for(here.absolute()) if workspace is not None else None
     interpreter = find_interpreter(
-        known.python, origins.get("python", ""), start, root, environ, trusted, in_editor
+        settings.python, origins.get("python", ""), start, root, environ, trusted, in_editor
     )
     if interpreter is OWN and not trusted and (passed := environment_passed_over(start, root)) is not None:
         message = (
@@ -155,7 +155,7 @@ def load_settings(
         complaints.append(Complaint("the project", "python", message))
     return Settings(
         **{
-            **known.__dict__,
+            **settings.__dict__,
             "project_root": project.folder,
             "complaints": tuple(dict.fromkeys(complaints)),
             "origins": origins,
@@ -201,12 +201,12 @@ def _drop_incomplete_hosts(values: dict[str, Any], origins: dict[str, str]) -> l
     names = {name.split(".")[1] for name in values if name.startswith("hosts.")}
     complaints = []
     for host in sorted(names):
-        given = [a for a in addresses if values.get(a.name.replace("NAME", host))]
-        if len(given) == 1:
+        chosen = [a for a in addresses if values.get(a.name.replace("NAME", host))]
+        if len(chosen) == 1:
             continue
         mine = [name for name in values if name.startswith(f"hosts.{host}.")]
-        named = [f"`{a.field}`" if given else f"`{a.field} = {a.example}`" for a in given or addresses]
-        wrong = f"has {' and '.join(named)}; keep one." if given else f"needs {' or '.join(named)}."
+        fields = [f"`{a.field}`" if chosen else f"`{a.field} = {a.example}`" for a in chosen or addresses]
+        wrong = f"has {' and '.join(fields)}; keep one." if chosen else f"needs {' or '.join(fields)}."
         complaints.append(Complaint(origins[mine[0]], f"hosts.{host}", wrong))
         for name in mine:
             del values[name]

@@ -101,7 +101,7 @@ _NAMED = re.compile(r"(?<!, )\bline (\d+)\b")
 
 def move_text(text: str, moved: LineMap) -> str:
     """Return a sentence with the lines that it names where they are now."""
-    return _NAMED.sub(lambda found: f"line {moved.line(int(found[1]))}", text)
+    return _NAMED.sub(lambda match: f"line {moved.line(int(match[1]))}", text)
 
 
 def move_findings(findings: Iterable[Finding], moved: LineMap) -> list[Finding]:

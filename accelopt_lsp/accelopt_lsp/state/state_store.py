@@ -52,9 +52,9 @@ class KernelState:
     @property
     def resumable(self) -> ResumableRun | None:
         """The search of exactly this text that can go on."""
-        known = self.interrupted
-        same = known is not None and not self.touched and known.kernel_hash == self.kernel.content_hash
-        return known if same else None
+        run = self.interrupted
+        same = run is not None and not self.touched and run.kernel_hash == self.kernel.content_hash
+        return run if same else None
 
 
 @dataclass(frozen=True)
@@ -100,15 +100,17 @@ class FileState:
             run_findings=tuple(move_findings(self.run_findings, moved)),
         )
 
-    def with_text(self, found: Discovery) -> FileState:
+    def with_text(self, discovery: Discovery) -> FileState:
         """Return the state after the text was read again. While it does not parse, the kernels known before stay,
         marked as touched."""
-        if any(f.code == "syntax-error" for f in found.findings):
+        if any(f.code == "syntax-error" for f in discovery.findings):
             kernels = tuple(replace(k, touched=True) for k in self.kernels)
-            return replace(self, kernels=kernels, findings=found.findings, read=True)
-        rest_changed = self.measured_rest is not None and found.rest_hash != self.measured_rest
-        kernels = tuple(self._read_kernel(kernel, rest_changed) for kernel in found.kernels)
-        return replace(self, kernels=kernels, findings=found.findings, rest_hash=found.rest_hash, read=True)
+            return replace(self, kernels=kernels, findings=discovery.findings, read=True)
+        rest_changed = self.measured_rest is not None and discovery.rest_hash != self.measured_rest
+        kernels = tuple(self._read_kernel(kernel, rest_changed) for kernel in discovery.kernels)
+        return replace(
+            self, kernels=kernels, findings=discovery.findings, rest_hash=discovery.rest_hash, read=True
+        )
 
     def with_profile_started(self, text_hash: str) -> FileState:
         return replace(self, profiled_text=text_hash)
@@ -146,14 +148,14 @@ class FileState:
         return replace(self, kernels=tuple(kernels))
 
     def _read_kernel(self, kernel: Kernel, rest_changed: bool) -> KernelState:
-        known = self.kernel(kernel.name)
-        if known is None:
+        previous = self.kernel(kernel.name)
+        if previous is None:
             return KernelState(kernel)
-        moved = LineMap.shift(kernel.line - known.kernel.line)
+        moved = LineMap.shift(kernel.line - previous.kernel.line)
         return replace(
-            known,
+            previous,
             kernel=kernel,
-            shown=move_measurement(known.shown, moved) if known.shown else None,
+            shown=move_measurement(previous.shown, moved) if previous.shown else None,
             touched=False,
             rest_changed=rest_changed,
         )
@@ -174,9 +176,11 @@ def _says_something(result: KernelMeasurement) -> bool:
 
 
 def _show(state: KernelState, result: KernelMeasurement, rest_changed: bool) -> KernelState:
-    shown = state.shown
-    new_version = shown is not None and (shown.content_hash != result.content_hash or state.rest_changed)
-    before = shown if new_version else state.before
+    previous = state.shown
+    new_version = previous is not None and (
+        previous.content_hash != result.content_hash or state.rest_changed
+    )
+    before = previous if new_version else state.before
     return replace(state, shown=result, before=before, rest_changed=rest_changed)
 
 
