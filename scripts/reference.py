@@ -1,4 +1,4 @@
-"""The parts of the reference that follow from the code: commands, actions, settings, rules, findings and probes.
+"""The parts of the reference that follow from the code: commands, actions, settings, rules, findings, NKI and probes.
 
 ``docs/conf.py`` joins them to the pages of the same names.
 """
@@ -19,6 +19,7 @@ from accelopt_lsp.cli.main import accelopt
 from accelopt_lsp.settings.schema import Setting, all_settings, environment_only
 from accelopt_profiling.gate.probes.registry import PROBES
 from accelopt_profiling.gate.probes.text import TEXT_PROBES
+from accelopt_profiling.nki.operations.table import Operation, operations
 from accelopt_profiling.problems.catalogue import LAYOUTS
 from accelopt_profiling.problems.layout import SCALE, ProblemLayout
 
@@ -128,6 +129,33 @@ def _layout(layout: ProblemLayout) -> str:
     return "\n".join(parts)
 
 
+def nki() -> str:
+    """Every function of NKI that the emulator knows, from ``operations.json``."""
+    parts: list[str] = []
+    for module, heading in {"nisa": "nisa: instructions", "nl": "nl: the language"}.items():
+        parts.append(f"## {heading}\n")
+        parts += [_function(row) for row in operations().values() if row.name.startswith(f"{module}.")]
+    return "\n".join(parts)
+
+
+def _function(row: Operation) -> str:
+    forms = {"beta1": "Beta 1", "current": "today"}
+    lines = [f"- {forms[d]}: `{row.short}{signature}`" for d, signature in row.signatures.items()]
+    lines += [f"- as an `op` alone: {forms[dialect]}" for dialect in row.tokens]
+    where = [*row.engines, *(f"{name} on request" for name in row.also)]
+    facts = {
+        "engines": ", ".join(where),
+        "result": row.shape,
+        "from": f"generation {row.generation}" if row.generation else "",
+        "limits": ", ".join(f"{name} {limit}" for name, limit in row.limits.items()),
+        "versions": ", ".join(f"{change} {text}" for change, text in row.changes.items()),
+        "example": f"`{row.example}`" if row.example else "",
+    }
+    lines += [f"- {name}: {text}" for name, text in facts.items() if text]
+    listed = "\n".join(lines)
+    return f"### {row.name}\n\n{row.about}.\n\n{listed}\n"
+
+
 def actions() -> str:
     """The server's commands and the code actions, from ``actions.json``."""
     lines = [
@@ -201,6 +229,7 @@ PROBE_FIGURES = Path(__file__).parents[1] / "docs/results/gate-probes.json"
 PAGES: dict[str, Callable[[], str]] = {
     "reference/cli": commands,
     "reference/lsp": actions,
+    "reference/nki": nki,
     "reference/settings": settings,
     "reference/rules": catalogue,
     "reference/findings": findings,

@@ -111,6 +111,7 @@ class Tools:
         options: dict[str, str] | None = None,
     ) -> dict[str, Any]:
         """Return the JSON object of one command; its remarks become progress. Cancelling ends the command.
+
         After "--" no argument is taken for an option.
 
         Raises:

@@ -196,6 +196,7 @@ _KINDS: dict[str, Callable[[str, HostSettings], WorkerHost]] = {"ssh": _ssh_host
 
 def with_target(settings: Settings, flag: str | None, dialects: Collection[Dialect]) -> Settings:
     """Return the settings with the target that ``flag`` names.
+
     It goes for the dialect whose hardware it is, which must be one of ``dialects``, where any are given.
 
     Raises:

@@ -22,9 +22,11 @@ Ending = Literal["done", "early", "stopped", "failed"]
 @dataclass(frozen=True)
 class Usage:
     """The use of a run so far.
+
     ``judged`` counts the candidates that went through the gate, ``skipped`` those known to be duplicates, traps or
     rejected, which cost nothing, ``remembered`` those measured by the interrupted run that was resumed. ``money`` is
-    None without a configured price."""
+    None without a configured price.
+    """
 
     candidates: int = 0
     judged: int = 0

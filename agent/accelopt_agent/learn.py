@@ -22,7 +22,9 @@ PERSON = "person"
 
 class NotLearnedError(Exception):
     """A pair that teaches nothing: the message says why, as one sentence.
-    ``code`` is the gate's reason or "slower", "unknown-time", "no-change"."""
+
+    ``code`` is the gate's reason or "slower", "unknown-time", "no-change".
+    """
 
     def __init__(self, code: str, why: str) -> None:
         super().__init__(why)
@@ -87,7 +89,16 @@ async def learned_suggestion(
     after = {k.name: k for k in find_kernels(fast).kernels}
     candidate = Candidate(name, fast, PERSON, summary, steps=(PERSON,))
     fingerprint = rewrite_fingerprint(request.text, fast, name)
-    node = Node(fast, after[name], measured, candidate, root, (PERSON, summary), fingerprint, way == "faster")
+    node = Node(
+        fast,
+        after[name],
+        measurement=measured,
+        candidate=candidate,
+        parent=root,
+        step=(PERSON, summary),
+        fingerprint=fingerprint,
+        clearly_faster=way == "faster",
+    )
     memory.add_receipt(receipt)
     return suggestion_for(request, node, verdict, "", host)
 
@@ -98,8 +109,10 @@ LEAST_OF_SUGGESTION = 0.5
 
 def accept_learned(memory: Memory, learned: Suggestion) -> str:
     """Store a person's pair and return its id.
+
     A suggestion that the person had edited into it is noted as edited, and no longer offered, all in one transaction.
-    Raises MemoryUnavailableError."""
+    Raises MemoryUnavailableError.
+    """
     with memory.transaction():
         pair = accept(memory, learned)
         for stored in memory.suggestions(file=learned.file, kernel_hash=learned.base_hash):

@@ -69,7 +69,9 @@ _VARYING = re.compile(r"'[^']*'|\d[\d.,e+-]*")
 
 class RunSummary:
     """Counts a run's events and sums them up in one line.
-    ``kernels`` are those of the request; ``asks_a_model`` says that the run has other sources than rules."""
+
+    ``kernels`` are those of the request; ``asks_a_model`` says that the run has other sources than rules.
+    """
 
     def __init__(self, kernels: Sequence[Kernel], asks_a_model: bool) -> None:
         self._kernels, self._asks_a_model = {k.name: k for k in kernels}, asks_a_model
@@ -120,8 +122,7 @@ class RunSummary:
         self._example.setdefault(key, line if len(line) <= 200 else f"{line[:197]}...")
 
     def text(self, ending: Ending = "done") -> str:
-        """Return what the run came to, as one line.
-        Of one that was not done, so far."""
+        """Return what the run came to, as one line. Of one that was not done, so far."""
         waiting = len(self._unchecked)
         more = f", {waiting} faster version{'' if waiting == 1 else 's'} not checked yet" if waiting else ""
         if self.found:
@@ -277,7 +278,9 @@ async def drive(
     facts: Callable[[], Awaitable[HostFacts]] | None = None,
 ) -> AsyncGenerator[Event, None]:
     """Run ``optimize`` with the given evaluators and proposers; needs no host.
-    ``facts`` are those of the one that ``host`` names."""
+
+    ``facts`` are those of the one that ``host`` names.
+    """
     recorder, control = Recorder(memory), control or SearchControl()
     ending: Ending = "stopped"
     reason = "stopped"  # unless another end follows: its caller went away
@@ -293,7 +296,16 @@ async def drive(
                 "What earlier searches measured, checked and asked for the same texts and conditions is taken over; "
                 "the budget begins anew."
             )
-        shared = SearchRun(request, cost, gate, recorder, meter, recorder.run, host, control)
+        shared = SearchRun(
+            request,
+            cost,
+            gate=gate,
+            recorder=recorder,
+            meter=meter,
+            id=recorder.run,
+            host=host,
+            control=control,
+        )
         async with aclosing(_all_kernels(shared, kernels, proposers)) as events:
             async for event in events:
                 yield event

@@ -26,6 +26,7 @@ def resolution() -> dict[str, Any]:
 
 def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
     """Return ``slow`` over ``fast`` with its interval.
+
     None when either is not known. It is known as badly as the worse of the two.
 
     Two estimates of one model share its error: both are at their low ends or both at their high ends, so the interval
@@ -54,6 +55,7 @@ def speedup(slow: Latency, fast: Latency, target: str) -> Speedup | None:
 
 def direction(before: Latency, after: Latency, target: str) -> Direction | None:
     """Return what became of a kernel's time.
+
     None where either is not known. The one rule for all that compares times: the lens, the warning about a regression,
     and what a search offers.
 
@@ -75,8 +77,7 @@ def clearly_faster(slow: Latency, fast: Latency, target: str) -> bool:
 
 
 def _counts(ratio: Speedup, modelled: bool) -> bool:
-    """Return whether a ratio above 1 is more than noise.
-    ``modelled``: it is one of two estimates."""
+    """Return whether a ratio above 1 is more than noise. ``modelled``: it is one of two estimates."""
     if not modelled:
         return ratio.low > 1.0
     facts = resolution()

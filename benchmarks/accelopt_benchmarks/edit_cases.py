@@ -16,7 +16,9 @@ from pathlib import Path
 @dataclass(frozen=True)
 class EditCase:
     """``lead`` is what stands before the first part.
-    What stands before the first case is one without a name."""
+
+    What stands before the first case is one without a name.
+    """
 
     name: str
     lead: str
@@ -42,8 +44,7 @@ class EditCase:
 
 
 def read_edit_cases(file: Path) -> list[EditCase]:
-    """Return the cases of a file.
-    The first one has no name, and its lead is the base of the others."""
+    """Return the cases of a file. The first one has no name, and its lead is the base of the others."""
     text = file.read_text(encoding="utf-8")
     _, *parts = re.split(r"^=== (.*)\n", f"=== \n{text}", flags=re.MULTILINE)
     return [

@@ -131,8 +131,10 @@ class Connection:
 
     def _switch_to_log(self, db: Database) -> None:
         """Keep changes in a write-ahead log.
+
         Where another program writes the same new file, SQLite refuses the switch without waiting (it holds a lock that
-        the other one waits for), so the waiting is done here."""
+        the other one waits for), so the waiting is done here.
+        """
         end = time.monotonic() + self._busy_seconds
         while True:
             try:
@@ -210,8 +212,7 @@ def _newer_migrations(db: Database) -> list[str]:
 
 
 def _migrate(db: Database) -> None:
-    """Apply what is missing.
-    Sqlite-utils is imported for this alone, as it takes a fifth of a second."""
+    """Apply what is missing. Sqlite-utils is imported for this alone, as it takes a fifth of a second."""
     import sqlite_utils
 
     from accelopt_memory.migrations import migrations

@@ -28,7 +28,6 @@ class Database:
     def insert(
         self, table: str, row: Mapping[str, Any], on_conflict: Literal["ABORT", "IGNORE", "REPLACE"] = "ABORT"
     ) -> None:
-        """Insert a row.
-        ``on_conflict`` is what happens to one whose key is there."""
+        """Insert a row. ``on_conflict`` is what happens to one whose key is there."""
         names, marks = ", ".join(f'"{name}"' for name in row), ", ".join("?" * len(row))
         self.execute(f'INSERT OR {on_conflict} INTO "{table}" ({names}) VALUES ({marks})', list(row.values()))

@@ -32,8 +32,7 @@ _SQLITE_MESSAGES: tuple[tuple[str, Trouble], ...] = (
 
 
 class MemoryUnavailableError(Exception):
-    """The database cannot be used now.
-    Everything that does not need it goes on working."""
+    """The database cannot be used now. Everything that does not need it goes on working."""
 
     def __init__(self, trouble: Trouble, path: Path, detail: str) -> None:
         super().__init__(f"The memory {path} cannot be used ({trouble}: {detail}). {_ADVICE[trouble]}")
@@ -41,8 +40,7 @@ class MemoryUnavailableError(Exception):
 
 
 def explain(error: sqlite3.Error | OSError, path: Path) -> MemoryUnavailableError | None:
-    """Return the error to raise in place of ``error``.
-    None when it is a mistake in our code."""
+    """Return the error to raise in place of ``error``. None when it is a mistake in our code."""
     message = str(error).lower()
     if isinstance(error, sqlite3.Error):
         for part, trouble in _SQLITE_MESSAGES:

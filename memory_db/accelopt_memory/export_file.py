@@ -72,7 +72,9 @@ def _without_sources(record: Any) -> Any:
 
 def _masked(kind: RecordKind, record: Any, receipts: dict[str, str]) -> Any:
     """Return the record without absolute paths and secrets.
-    ``receipts`` maps the ids of receipts to those of the masked ones."""
+
+    ``receipts`` maps the ids of receipts to those of the masked ones.
+    """
     shared = from_plain(_CLASSES[kind], masked(to_plain(record)))
     if kind == "receipt":
         receipts[record.id] = shared.id

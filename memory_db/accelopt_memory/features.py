@@ -62,7 +62,9 @@ class KernelFeatures:
 
 def check_features(features: KernelFeatures) -> None:
     """Check features that another program wrote.
-    Raises ValueError: a count is below 1, or a shingle is no hash."""
+
+    Raises ValueError: a count is below 1, or a shingle is no hash.
+    """
     if min(features.calls.values(), default=1) < 1:
         raise ValueError("a call that is counted less than once")
     if not all(_SHINGLE.fullmatch(shingle) for shingle in features.shingles):

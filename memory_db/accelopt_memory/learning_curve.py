@@ -26,8 +26,7 @@ class KernelTries:
 
 
 def learning_curve(outcomes: Sequence[Outcome]) -> list[KernelTries]:
-    """Return the kernels in the order in which they were first searched.
-    ``outcomes`` are oldest first."""
+    """Return the kernels in the order in which they were first searched. ``outcomes`` are oldest first."""
     tried: dict[tuple[str, str], list[Outcome]] = {}
     for one in outcomes:
         tried.setdefault((one.task, one.target), []).append(one)

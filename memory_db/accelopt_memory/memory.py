@@ -64,6 +64,7 @@ _Refusal = TypeVar("_Refusal", Trap, Rejection)
 
 class Memory:
     """Stores and finds what was learned.
+
     When a call that saves has returned, its data is on the disk.
 
     Any thread may call; calls are taken one at a time and may wait up to two seconds for another process, so an
@@ -140,8 +141,7 @@ class Memory:
     # Slow-fast pairs
 
     def add_pair(self, pair: Pair) -> str:
-        """Save a pair and return its id.
-        Saving the same pair again changes nothing."""
+        """Save a pair and return its id. Saving the same pair again changes nothing."""
         with self.connection.writing() as db:
             added = insert_record(db, "pairs", pair, **pair_columns(pair))
             if self._folder is not None and not pair.checked:
@@ -149,15 +149,13 @@ class Memory:
         return added
 
     def pairs(self, checked: bool = False) -> list[Pair]:
-        """Return the accepted pairs, oldest first.
-        With ``checked`` those too that were only checked."""
+        """Return the accepted pairs, oldest first. With ``checked`` those too that were only checked."""
         query = "SELECT * FROM pairs WHERE proved <= ? ORDER BY number"
         with self.connection.reading() as db:
             return [pair_of_row(row) for row in db.query(query, [int(checked)])]
 
     def withdraw_unaccepted(self, pair_id: str) -> None:
-        """Delete a pair that nobody accepted; an accepted one stays.
-        Its receipts stay too."""
+        """Delete a pair that nobody accepted; an accepted one stays. Its receipts stay too."""
         with self.connection.writing() as db:
             db.execute("DELETE FROM pairs WHERE id = ? AND proved = 1", [pair_id])
 
@@ -178,8 +176,7 @@ class Memory:
         return sorted(matches, key=lambda m: (-m.score, m.pair.id))
 
     def set_lesson(self, pair_id: str, lesson: str) -> None:
-        """Store what the summarizer said about a pair.
-        Without such a pair nothing happens."""
+        """Store what the summarizer said about a pair. Without such a pair nothing happens."""
         with self.connection.writing() as db:
             db.execute("UPDATE pairs SET lesson = ? WHERE id = ?", [storable(lesson), pair_id])
 
@@ -207,8 +204,7 @@ class Memory:
             return insert_record(db, "traps", trap)
 
     def set_trap_message(self, trap_id: str, message: str) -> None:
-        """Say why the rewrite of a trap is no good.
-        A trap that is not there stays so."""
+        """Say why the rewrite of a trap is no good. A trap that is not there stays so."""
         with self.connection.writing() as db:
             db.execute("UPDATE traps SET message = ? WHERE id = ?", [storable(message), trap_id])
 
@@ -236,6 +232,7 @@ class Memory:
 
     def save_suggestion(self, suggestion: Mapping[str, Any], state: SuggestionState | None = None) -> str:
         """Save a suggestion's plain data (``plain.to_plain``) under its own ``id``.
+
         Saved again, its data is replaced, and its state only where ``state`` is given; a new one is "offered".
 
         Raises:

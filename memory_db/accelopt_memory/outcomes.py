@@ -60,8 +60,10 @@ class Outcome:
     @property
     def vote(self) -> tuple[float, float]:
         """Its clipped log ratio and its weight.
+
         A failure gained nothing, an accepted one counts double, and one that was undone counts against the item by what
-        it had gained."""
+        it had gained.
+        """
         value = 0.0 if self.log_ratio is None or self.failed else self.log_ratio
         value = max(LEAST_LOG, min(MOST_LOG, value))
         if self.undone:
@@ -110,8 +112,7 @@ class OutcomePrior:
         return (item,) in self._groups
 
     def expected(self, item: str, bound: str | None, target: str) -> float:
-        """Return the expected time after over time before.
-        An item never tried gets a small bonus."""
+        """Return the expected time after over time before. An item never tried gets a small bonus."""
         estimate = self._shrunk(PRIOR_LOG, SHRINKAGE, ())
         estimate = self._narrowed(self._shrunk(estimate, SHRINKAGE, (item,)), item, bound, target)
         return math.exp(estimate if self.knows(item) else estimate + UNTRIED_LOG)
@@ -168,7 +169,9 @@ class OutcomeTable:
         undone: bool = False,
     ) -> None:
         """Note a person's decision at the outcomes of ``items`` on one task.
-        ``edited``: accepted after changes."""
+
+        ``edited``: accepted after changes.
+        """
         with self._connection.writing() as db:
             for item in items:
                 db.execute(
@@ -207,9 +210,15 @@ class OutcomeTable:
                 mine = [o for o in outcomes if o.item == item]
                 rows.append(
                     ItemSummary(
-                        item, dialect, len({o.task for o in mine}), len(mine), sum(o.failed for o in mine),
-                        sum(o.accepted for o in mine), sum(o.undone for o in mine), prior.expected(item, None, ""),
+                        item,
+                        dialect,
+                        tasks=len({o.task for o in mine}),
+                        tries=len(mine),
+                        failed=sum(o.failed for o in mine),
+                        accepted=sum(o.accepted for o in mine),
+                        undone=sum(o.undone for o in mine),
+                        expected=prior.expected(item, None, ""),
                     )
-                )  # fmt: skip
+                )
             summaries += sorted(rows, key=lambda row: (row.expected, row.item))
         return summaries

@@ -65,6 +65,7 @@ class PairFolder:
 
     def write(self, pair: Pair) -> bool:
         """Write the file of a pair, unless it is there.
+
         False where a source looks as if it held a secret, and nothing is written.
 
         Raises:
@@ -88,8 +89,7 @@ class PairFolder:
         return True
 
     def remove(self, pair_id: str) -> None:
-        """Delete the file of a pair, if there is one.
-        Raises MemoryUnavailableError: it cannot be deleted."""
+        """Delete the file of a pair, if there is one. Raises MemoryUnavailableError: it cannot be deleted."""
         try:
             self._path(pair_id).unlink(missing_ok=True)
         except OSError as error:
@@ -97,7 +97,9 @@ class PairFolder:
 
     def read(self, ids: Iterable[str]) -> PairFiles:
         """Return the pairs of these files, as imported ones.
-        What is no such file is left out, with the reason."""
+
+        What is no such file is left out, with the reason.
+        """
         pairs, unread, characters = [], [], 0
         for pair_id in ids:
             try:

@@ -82,11 +82,11 @@ class _Sketches:
         return _Sketches(
             self.ids + later.ids,
             np.concatenate([self.numbers, later.numbers]),
-            np.concatenate([self.words, later.words]),
-            np.concatenate([self.sizes, later.sizes]),
-            np.concatenate([self.folded, later.folded]),
-            np.concatenate([self.folded_sizes, later.folded_sizes]),
-            None if self.rows is None or later.rows is None else self.rows + later.rows,
+            words=np.concatenate([self.words, later.words]),
+            sizes=np.concatenate([self.sizes, later.sizes]),
+            folded=np.concatenate([self.folded, later.folded]),
+            folded_sizes=np.concatenate([self.folded_sizes, later.folded_sizes]),
+            rows=None if self.rows is None or later.rows is None else self.rows + later.rows,
         )
 
 
@@ -186,7 +186,15 @@ class PairIndex:
         folded = _folded(words)
         fixed = [fixed_row(row[2]) for row in rows] if count <= MOST_ROWS else None
         sizes = self._comparison.field_sizes(words)
-        return _Sketches(ids, numbers, words, sizes, folded, _ones(folded).astype(np.float32), fixed)
+        return _Sketches(
+            ids,
+            numbers,
+            words=words,
+            sizes=sizes,
+            folded=folded,
+            folded_sizes=_ones(folded).astype(np.float32),
+            rows=fixed,
+        )
 
     def _read(self, db: Database, dialect: str) -> _Sketches:
         version = int(db.execute("PRAGMA data_version").fetchone()[0])
@@ -240,7 +248,9 @@ def _coarse(sketches: _Sketches, own: np.ndarray[Any, Any]) -> np.ndarray[Any, A
 
 def _rows(db: Database, dialect: str, first: int, *, packed: bool) -> list[tuple[int, bytes, bytes]]:
     """Return number, sketch and packed features of the rows from ``first`` on.
-    Of rows that an older version stored they are made here. Not ``packed``: the last is empty."""
+
+    Of rows that an older version stored they are made here. Not ``packed``: the last is empty.
+    """
     query = (
         f"SELECT number, sketch, {'packed' if packed else 'NULL'}, "
         "CASE WHEN packed IS NULL OR sketch IS NULL THEN features_json END FROM pairs "
@@ -289,7 +299,9 @@ def _ones(words: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 class KernelSketches:
     """The sketches of kernels in one database, by content hash.
-    Threads and errors as in ``memory.Memory``."""
+
+    Threads and errors as in ``memory.Memory``.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -316,8 +328,7 @@ def _fields(packed: bytes) -> list[int]:
 
 
 def _similarity(a: list[int], b: list[int]) -> float:
-    """Return the weighted mean of the fields' Jaccard indices.
-    Fields that are empty in both are left out."""
+    """Return the weighted mean of the fields' Jaccard indices. Fields that are empty in both are left out."""
     parts = [
         (weight, (x & y).bit_count() / (x | y).bit_count())
         for x, y, (_, weight) in zip(a, b, FIELDS.values(), strict=True)

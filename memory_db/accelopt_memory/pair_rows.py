@@ -46,7 +46,9 @@ def pair_columns(pair: Pair) -> dict[str, Any]:
 
 def pair_of_row(row: Mapping[str, Any]) -> Pair:
     """Return the pair of a row.
-    One that this version wrote is read field by field: every look-up reads several."""
+
+    One that this version wrote is read field by field: every look-up reads several.
+    """
     if row.get("sources") is None:
         return from_row(Pair, row)
     slow, fast = _texts(row["sources"])

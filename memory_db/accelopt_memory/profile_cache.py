@@ -19,15 +19,16 @@ TOUCH_SECONDS = 3600.0
 
 
 class ProfileCache:
-    """Values by a hash of everything they depend on.
-    Threads and errors as in ``memory.Memory``."""
+    """Values by a hash of everything they depend on. Threads and errors as in ``memory.Memory``."""
 
     def __init__(self, connection: Connection, total_bytes: int = TOTAL_BYTES) -> None:
         self._connection, self._total_bytes = connection, total_bytes
 
     def get(self, key: str) -> Any | None:
         """Return the plain value stored under ``key``.
-        None when there is none, or it was not used for 30 days."""
+
+        None when there is none, or it was not used for 30 days.
+        """
         now = time.time()
         with self._connection.reading() as db:
             row = db.execute("SELECT value_json, used FROM profile_cache WHERE key = ?", [key]).fetchone()
@@ -41,6 +42,7 @@ class ProfileCache:
 
     def put(self, key: str, value: Any) -> bool:
         """Store plain data or dataclasses under ``key``.
+
         False when it is larger than an entry may be.
 
         When the cache is full, the entries that were not used for the longest time are deleted.

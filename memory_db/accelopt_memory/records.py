@@ -85,7 +85,9 @@ class Pair:
 @dataclass(frozen=True)
 class Match:
     """A pair whose slow side looks like the kernel asked about.
-    ``score`` is 0..1, 1 for the same structure."""
+
+    ``score`` is 0..1, 1 for the same structure.
+    """
 
     pair: Pair
     score: float
@@ -128,8 +130,7 @@ class LikeFailure:
 
 @dataclass(frozen=True)
 class Rejection:
-    """A suggestion that a person did not want.
-    The same rewrite of the same kernel is not offered again."""
+    """A suggestion that a person did not want. The same rewrite of the same kernel is not offered again."""
 
     kernel_hash: str
     candidate_id: str
@@ -148,7 +149,9 @@ class Rejection:
 @dataclass(frozen=True)
 class Run:
     """One search.
-    ``options`` are its settings, ``result`` what it ended with; times are UTC in ISO format."""
+
+    ``options`` are its settings, ``result`` what it ended with; times are UTC in ISO format.
+    """
 
     id: str
     file: str
@@ -166,7 +169,9 @@ class Run:
 @dataclass(frozen=True)
 class RunEvent:
     """One event of a run, numbered from 1 within it.
-    ``key`` identifies a result that was paid for; a run has each key once."""
+
+    ``key`` identifies a result that was paid for; a run has each key once.
+    """
 
     run: str
     number: int
@@ -189,8 +194,10 @@ class StoredSuggestion:
 @dataclass(frozen=True)
 class Stats:
     """The number of records of each kind.
+
     ``pairs`` are those that a person accepted, ``checked`` those that nobody did. ``bytes`` counts the file and its
-    write-ahead log, 0 when there is none."""
+    write-ahead log, 0 when there is none.
+    """
 
     path: str
     pairs: int

@@ -31,6 +31,7 @@ class RepairReport:
 
 def repair(path: Path) -> RepairReport:
     """Salvage the database at ``path`` row by row.
+
     The damaged file is kept beside the new one.
 
     Raises:

@@ -39,8 +39,7 @@ def storable(text: str) -> str:
 
 
 def storable_record(record: T) -> T:
-    """Return the record with ``storable`` texts.
-    Its id is that of what is kept."""
+    """Return the record with ``storable`` texts. Its id is that of what is kept."""
     changed = {
         field.name: storable(value)
         for field in dataclasses.fields(record)
@@ -87,8 +86,7 @@ def to_row(record: Any, **extra: Any) -> dict[str, Any]:
 
 
 def from_row(cls: type[T], row: Mapping[str, Any]) -> T:
-    """Return the record of a row.
-    A column without a field is ignored: a newer version may have added it."""
+    """Return the record of a row. A column without a field is ignored: a newer version may have added it."""
     data: dict[str, Any] = {}
     for field in dataclasses.fields(cls):
         if f"{field.name}_json" in row:

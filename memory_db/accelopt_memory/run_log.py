@@ -27,13 +27,23 @@ class RunLog:
         options: dict[str, Any] | None = None,
     ) -> str:
         """Record that a search began and return its id."""
-        run = Run(secrets.token_hex(6), file, kernel, kernel_hash, target, host, options or {}, started=now())
+        run = Run(
+            secrets.token_hex(6),
+            file,
+            kernel=kernel,
+            kernel_hash=kernel_hash,
+            target=target,
+            host=host,
+            options=options or {},
+            started=now(),
+        )
         with self._connection.writing() as db:
             db.insert("runs", to_row(storable_record(run)))
         return run.id
 
     def add_event(self, run: str, kind: str, data: dict[str, Any], key: str | None = None) -> int:
         """Append an event and return its number, from 1.
+
         With a ``key`` that the run has already, nothing is added and that event's number is returned.
 
         Raises:
@@ -72,7 +82,9 @@ class RunLog:
 
     def runs(self, kernel_hash: str | None = None, status: RunStatus | None = None) -> list[Run]:
         """Newest first; None means any.
-        A run whose process was killed stays "running", which is how it is recognised when it is resumed."""
+
+        A run whose process was killed stays "running", which is how it is recognised when it is resumed.
+        """
         query = (
             "SELECT * FROM runs WHERE (:hash IS NULL OR kernel_hash = :hash) "
             "AND (:status IS NULL OR status = :status) ORDER BY number DESC"

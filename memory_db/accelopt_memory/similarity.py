@@ -30,8 +30,7 @@ def similarity(a: KernelFeatures, b: KernelFeatures) -> float:
 
 
 def weighted_jaccard(a: Mapping[str, int], b: Mapping[str, int]) -> float | None:
-    """Sum of minima over sum of maxima of two multisets.
-    None when both are empty."""
+    """Sum of minima over sum of maxima of two multisets. None when both are empty."""
     names = a.keys() | b.keys()
     most = sum(max(a.get(n, 0), b.get(n, 0)) for n in names)
     return sum(min(a.get(n, 0), b.get(n, 0)) for n in names) / most if most else None

@@ -12,7 +12,9 @@ from accelopt_agent.request import SOURCES, SearchPlan
 @dataclass(frozen=True)
 class Ablation:
     """A named search in which only ``sources`` of a plan propose, with another ``strategy`` where one is named.
-    ``alone`` puts one agent in the place of the team."""
+
+    ``alone`` puts one agent in the place of the team.
+    """
 
     name: str
     sources: frozenset[str] = SOURCES
@@ -24,8 +26,7 @@ class Ablation:
         return self.name.replace(" ", "-")
 
     def of(self, plan: SearchPlan) -> SearchPlan:
-        """Return ``plan`` without what is left out.
-        Options of another strategy do not go with it."""
+        """Return ``plan`` without what is left out. Options of another strategy do not go with it."""
         sources = plan.sources & self.sources
         experience = plan.experience if "memory" in self.sources else "none"
         if self.strategy is None or self.strategy == plan.strategy:

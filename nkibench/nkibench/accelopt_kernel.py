@@ -31,7 +31,9 @@ from nkibench.task import Task, tasks
 @dataclass
 class KernelProperties:
     """What one ``profile`` found.
-    ``metadata`` holds the latency (ms) and the asked-for fields, or the error."""
+
+    ``metadata`` holds the latency (ms) and the asked-for fields, or the error.
+    """
 
     compiled: bool = False
     correct: bool = False
@@ -154,7 +156,15 @@ def _subject(kernel: Path, reference: Path) -> BenchmarkCase:
     kernel, reference = kernel.resolve(), reference.resolve()
     root = Path(os.path.commonpath([kernel.parent, reference.parent]))
     task = _named(reference.stem)
-    return BenchmarkCase(task.name if task else reference.stem, "0", {}, kernel, reference, root, task)
+    return BenchmarkCase(
+        task.name if task else reference.stem,
+        "0",
+        values={},
+        kernel=kernel,
+        reference=reference,
+        root=root,
+        task=task,
+    )
 
 
 def _named(stem: str) -> Task | None:

@@ -14,6 +14,7 @@ from nkibench.task import NkiDialect, Task, tasks
 @dataclass(frozen=True)
 class BenchmarkCase:
     """A kernel file with its reference module.
+
     ``root`` is the folder that both are in.
 
     ``name`` is the operator's; ``task`` is ours of that name, None where we have none (then nothing is published
@@ -90,7 +91,13 @@ def own_cases(names: list[str], dialect: NkiDialect = "beta1") -> BenchmarkCases
             continue
         cases.ready.append(
             BenchmarkCase(
-                task.name, "0", task.values, task.kernel(dialect), task.reference, task.folder, task
+                task.name,
+                "0",
+                values=task.values,
+                kernel=task.kernel(dialect),
+                reference=task.reference,
+                root=task.folder,
+                task=task,
             )
         )
     return cases

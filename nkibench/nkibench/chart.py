@@ -99,8 +99,7 @@ def _bars(result: TaskResult, top: float) -> Iterator[str]:
 
 
 def _length(share: float) -> float:
-    """Pixels of a share of peak.
-    Above peak the bar ends just beyond the last line."""
+    """Pixels of a share of peak. Above peak the bar ends just beyond the last line."""
     return _WIDTH * min(max(share, 0.0), 104.0) / 100
 
 

@@ -27,8 +27,7 @@ SUMMARY = "summary.json"
 
 
 class DatasetError(Exception):
-    """Nothing of the data set can be run.
-    The message names the file and the line."""
+    """Nothing of the data set can be run. The message names the file and the line."""
 
 
 def find_dataset(folder: Path) -> Path:
@@ -135,4 +134,12 @@ def _implementation(
                 return Fault(
                     name, path, layout.fault or "it is no reference in NKIBench's layout.", layout.line
                 )
-    return BenchmarkCase(name, str(case_id), values, kernel, reference, root, published_task(name))
+    return BenchmarkCase(
+        name,
+        str(case_id),
+        values=values,
+        kernel=kernel,
+        reference=reference,
+        root=root,
+        task=published_task(name),
+    )

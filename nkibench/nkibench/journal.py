@@ -21,7 +21,9 @@ R = TypeVar("R", bound=Keyed)
 
 class Journal(Generic[R]):
     """An append-only file of results of one ``kind``.
-    A line that was cut off by the end of the process is passed over."""
+
+    A line that was cut off by the end of the process is passed over.
+    """
 
     def __init__(self, path: Path, kind: type[R]) -> None:
         self._path = path

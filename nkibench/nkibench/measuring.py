@@ -28,6 +28,7 @@ FULL_SIZE = Limits(seconds=1200.0, memory_bytes=24 << 30)
 @dataclass(frozen=True)
 class Cost:
     """``measurement`` is None when nothing is known of the cost.
+
     ``findings`` then say why.
 
     ``profile`` holds the fields of a device's profiler, empty without a device.
@@ -128,13 +129,20 @@ async def judge(
         _with_tolerance(examined.source(ship_imports=host.remote, text=text), case, tolerance)
         for text in texts
     )
-    request = GateRequest(new, original, ref, kernel.name, kernel.dialect, target, FULL_SIZE)
+    request = GateRequest(
+        new,
+        original,
+        problem=ref,
+        kernel=kernel.name,
+        dialect=kernel.dialect,
+        target=target,
+        limits=FULL_SIZE,
+    )
     return await check(host, request)
 
 
 class NoKernelError(Exception):
-    """A file has no kernel or no reference to go with it.
-    The message says which."""
+    """A file has no kernel or no reference to go with it. The message says which."""
 
 
 def only_kernel(examined: KernelFile) -> Kernel:
@@ -150,8 +158,7 @@ def only_kernel(examined: KernelFile) -> Kernel:
 
 
 def _with_tolerance(source: Source, case: BenchmarkCase, tolerance: float | None) -> Source:
-    """Return the same files.
-    A reference of others that states no tolerance gets ours."""
+    """Return the same files. A reference of others that states no tolerance gets ours."""
     if tolerance is None and case.task is not None:
         tolerance = case.task.gate_tolerance
     path = case.reference.relative_to(case.root).as_posix()

@@ -20,6 +20,7 @@ Status = Literal["passed", "wrong", "failed", "absent"]
 @dataclass(frozen=True)
 class SetResult:
     """One kernel of a set.
+
     ``latency`` is its own, ``best`` that of the fastest version that a search checked (its own where none was faster),
     ``percent`` and ``best_percent`` are their percents of peak. ``search`` names the search, ``tokens`` those that a
     model read and wrote for it; ``key`` tells what it is a result of.
@@ -61,8 +62,7 @@ class SetResult:
 
     @property
     def speedup(self) -> float | None:
-        """The kernel's time over that of its best version.
-        None where one is not known."""
+        """The kernel's time over that of its best version. None where one is not known."""
         if self.status != "passed" or not self.latency.us or not self.best.us:
             return None
         return self.latency.us / self.best.us
@@ -72,10 +72,10 @@ def of_nkibench(result: TaskResult, search: str = "") -> SetResult:
     """Return the result of one of NKIBench's tasks, with percents of the published peak."""
     best = result.best
     return SetResult(
-        result.task, "nkibench", result.status, result.detail, result.latency,
-        result.latency if best is None else best.latency,
-        () if best is None else best.steps, 0 if best is None else best.tried,
-        None if best is None else best.money, percent=result.percent, best_percent=result.best_percent,
+        result.task, "nkibench", status=result.status, detail=result.detail, latency=result.latency,
+        best=result.latency if best is None else best.latency,
+        steps=() if best is None else best.steps, tried=0 if best is None else best.tried,
+        money=None if best is None else best.money, percent=result.percent, best_percent=result.best_percent,
         tokens=0 if best is None else best.tokens, search=search,
     )  # fmt: skip
 
@@ -83,10 +83,12 @@ def of_nkibench(result: TaskResult, search: str = "") -> SetResult:
 @dataclass(frozen=True)
 class Metrics:
     """``success`` is the share of tasks that the gate accepts.
+
     ``fast_1`` the share accepted and at least as fast as the kernel that the search began with; the speedups are means
     over the accepted kernels whose time is known, ``timed`` of them; the percents of peak are geometric means over
     those whose peak is known. Shares are percent; None over nothing. What a task cost is in candidates, a model's
-    tokens, and money."""
+    tokens, and money.
+    """
 
     group: str
     tasks: int
@@ -129,20 +131,20 @@ def _metrics(search: str, group: str, results: Sequence[SetResult]) -> Metrics:
     return Metrics(
         group,
         len(results),
-        _share(sum(r.status == "passed" for r in results), len(results)),
-        _share(sum(s >= 1.0 for s in speedups), len(results)),
-        _share(sum(s > 1.0 for s in speedups), len(results)),
-        sum(speedups) / len(speedups) if speedups else None,
-        geometric_mean(speedups),
-        len(timed),
-        " and ".join(certainties),
-        sum(priced) if priced else None,
-        geometric_mean([before for before, _ in peaked]),
-        geometric_mean([after for _, after in peaked]),
-        sum(r.tried for r in results) / count,
-        sum(r.tokens for r in results) / count,
-        sum(priced) / count if priced else None,
-        search,
+        success=_share(sum(r.status == "passed" for r in results), len(results)),
+        fast_1=_share(sum(s >= 1.0 for s in speedups), len(results)),
+        faster=_share(sum(s > 1.0 for s in speedups), len(results)),
+        mean_speedup=sum(speedups) / len(speedups) if speedups else None,
+        geometric_mean_speedup=geometric_mean(speedups),
+        timed=len(timed),
+        known=" and ".join(certainties),
+        money=sum(priced) if priced else None,
+        percent_of_peak_before=geometric_mean([before for before, _ in peaked]),
+        percent_of_peak_after=geometric_mean([after for _, after in peaked]),
+        candidates_per_task=sum(r.tried for r in results) / count,
+        tokens_per_task=sum(r.tokens for r in results) / count,
+        money_per_task=sum(priced) / count if priced else None,
+        search=search,
     )
 
 
@@ -223,4 +225,12 @@ def _fast_p(search: str, group: str, over: str, rows: Sequence[SetResult]) -> Fa
         f"{p:g}": 100.0 * (len(right) if p == 0 else sum(ratio > p for ratio in ratios)) / len(rows)
         for p in THRESHOLDS
     }  # fmt: skip
-    return FastP(search, group, over, len(rows), len(ratios), " and ".join(certainties), shares)
+    return FastP(
+        search,
+        group,
+        over=over,
+        tasks=len(rows),
+        timed=len(ratios),
+        known=" and ".join(certainties),
+        shares=shares,
+    )

@@ -1,4 +1,5 @@
 """Computes the least time of a task by NKIBench's formulas of its work, which data files hold, and percent of peak.
+
 What work takes at a target's rates is computed as it is for a trace.
 """
 
@@ -34,7 +35,9 @@ class Peak:
 
     def percent(self, latency_us: float) -> float:
         """Return the percent of peak of a latency.
-        Above 100 the formulas or the latency are wrong; it is said, not hidden."""
+
+        Above 100 the formulas or the latency are wrong; it is said, not hidden.
+        """
         return 100 * self.us / latency_us
 
 
@@ -82,7 +85,9 @@ def peak_of(task: Task, target: str, values: Mapping[str, int] | None = None, pa
 
 def peak_of_version(case: BenchmarkCase, target: str, version: KernelMeasurement) -> Peak | None:
     """Return the least time of a case as ``version`` takes products.
-    None where no formula or rates are known."""
+
+    None where no formula or rates are known.
+    """
     passes = version.quantities.get("product_passes")
     if case.task is None:
         return None

@@ -30,8 +30,8 @@ class ProfileRow:
 
 def row_of(subject: BenchmarkCase, profile: dict[str, Any]) -> ProfileRow:
     return ProfileRow(
-        subject.name, subject.values, subject.case_id, str(subject.reference), str(subject.kernel),
-        subject.case_name, subject.service_name, profile,
+        subject.name, subject.values, case_id=subject.case_id, task=str(subject.reference), kernel=str(subject.kernel),
+        case_name=subject.case_name, service_name=subject.service_name, profile=profile,
     )  # fmt: skip
 
 

@@ -14,9 +14,11 @@ from nkibench.result import TaskResult
 @dataclass(frozen=True)
 class PublishedTask:
     """One kernel of AccelOpt.
+
     ``published_ms`` is what it measured, ``our_ms`` what is known here and how; the shares are percents of the
     published peak: of AccelOpt's kernel and of its best, of ours as estimated, and ``carried``, the published share
-    times the gain that was found, which does not contain the estimate's error."""
+    times the gain that was found, which does not contain the estimate's error.
+    """
 
     task: str
     published_ms: float
@@ -41,8 +43,10 @@ class PublishedTask:
 @dataclass(frozen=True)
 class PublishedSummary:
     """Geometric means over the tasks.
+
     ``off_low`` and ``off_high`` are the extremes of our time over the published one, ``within`` counts those that are
-    off by a third at most."""
+    off by a third at most.
+    """
 
     tasks: int
     off: float
@@ -58,7 +62,9 @@ class PublishedSummary:
 
 def against_published(results: Sequence[TaskResult]) -> list[PublishedTask]:
     """Return the results of AccelOpt's own kernels whose measured time is published.
-    Results of our tasks do not belong here: their kernels are others."""
+
+    Results of our tasks do not belong here: their kernels are others.
+    """
     rows = []
     for r in results:
         us, peak = r.latency.us, r.peak_us
@@ -67,10 +73,17 @@ def against_published(results: Sequence[TaskResult]) -> list[PublishedTask]:
         best_us = r.best.latency.us if r.best is not None and r.best.latency.us else us
         rows.append(
             PublishedTask(
-                r.task, r.published_ms, us / 1000, str(r.latency.known), 100 * peak / (1000 * r.published_ms),
-                None if r.published_best is None else 100 * r.published_best, r.percent, r.best_percent, us / best_us,
+                r.task,
+                r.published_ms,
+                our_ms=us / 1000,
+                known=str(r.latency.known),
+                published_percent=100 * peak / (1000 * r.published_ms),
+                published_best=None if r.published_best is None else 100 * r.published_best,
+                our_percent=r.percent,
+                our_best=r.best_percent,
+                gain=us / best_us,
             )
-        )  # fmt: skip
+        )
     return rows
 
 
@@ -81,11 +94,17 @@ def published_summary(tasks: Sequence[PublishedTask]) -> PublishedSummary | None
     off = [t.off for t in tasks]
     best = [t.published_best for t in tasks if t.published_best is not None]
     return PublishedSummary(
-        len(tasks), geometric_mean(off) or 0.0, min(off), max(off), sum(0.75 <= o <= 4 / 3 for o in off),
-        geometric_mean(t.published_percent for t in tasks) or 0.0, geometric_mean(best),
-        geometric_mean(t.our_percent for t in tasks if t.our_percent),
-        geometric_mean(t.our_best for t in tasks if t.our_best), geometric_mean(t.carried for t in tasks) or 0.0,
-    )  # fmt: skip
+        len(tasks),
+        geometric_mean(off) or 0.0,
+        off_low=min(off),
+        off_high=max(off),
+        within=sum(0.75 <= o <= 4 / 3 for o in off),
+        published=geometric_mean(t.published_percent for t in tasks) or 0.0,
+        published_best=geometric_mean(best),
+        ours=geometric_mean(t.our_percent for t in tasks if t.our_percent),
+        our_best=geometric_mean(t.our_best for t in tasks if t.our_best),
+        carried=geometric_mean(t.carried for t in tasks) or 0.0,
+    )
 
 
 def published_table(tasks: Sequence[PublishedTask]) -> str:

@@ -66,8 +66,7 @@ def report_object(results: Sequence[TaskResult], target: str) -> dict[str, Any]:
 
 
 def table(results: Sequence[TaskResult], target: str) -> str:
-    """Return the results as a Markdown table.
-    What a search came to only where there was one."""
+    """Return the results as a Markdown table. What a search came to only where there was one."""
     searched = any(r.best is not None for r in results)
     names = ["task", "result", "error", "ms", "of peak", "bound", *(_SEARCHED if searched else ())]
     lines = [f"# NKIBench on {target}", "", headline(summarise(results)), ""]

@@ -108,8 +108,7 @@ class BenchmarkSummary:
 
 
 def summarise(results: Iterable[TaskResult]) -> BenchmarkSummary:
-    """Return the geometric means.
-    ``known`` is how the worst-known latency among them is known."""
+    """Return the geometric means. ``known`` is how the worst-known latency among them is known."""
     everything = list(results)
     counted = [r for r in everything if r.counts]
     before = geometric_mean(p for r in counted if (p := r.percent) is not None)

@@ -41,8 +41,7 @@ Told = Working | TaskResult
 
 @dataclass(frozen=True)
 class BenchmarkPlan:
-    """What to run: ``jobs`` cases at a time, for ``target``.
-    With ``searching`` each is optimized too."""
+    """What to run: ``jobs`` cases at a time, for ``target``. With ``searching`` each is optimized too."""
 
     target: str
     dialect: str = "beta1"
@@ -54,6 +53,7 @@ async def run(
     host: Host, cases: BenchmarkCases, plan: BenchmarkPlan, journal: Journal[TaskResult] | None = None
 ) -> AsyncGenerator[Told, None]:
     """Work through the cases and tell what happens.
+
     What the journal knows already is told at once.
 
     A case that cannot be run becomes a result with the status "failed"; the others go on.
@@ -219,8 +219,15 @@ def largest_error(verdict: Verdict, of: str = "relative") -> float | None:
 
 def _faulty(fault: Fault, plan: BenchmarkPlan) -> TaskResult:
     return TaskResult(
-        fault.name, fault.name, plan.target, plan.dialect, str(fault.file), "failed", str(fault), latency=Latency()
-    )  # fmt: skip
+        fault.name,
+        fault.name,
+        target=plan.target,
+        dialect=plan.dialect,
+        kernel=str(fault.file),
+        status="failed",
+        detail=str(fault),
+        latency=Latency(),
+    )
 
 
 def in_order(cases: BenchmarkCases, results: Sequence[TaskResult]) -> list[TaskResult]:

@@ -38,14 +38,14 @@ Start = Callable[[OptimizeRequest, Host], AsyncGenerator[events.Event, None]]
 
 
 def with_rules_alone(request: OptimizeRequest, host: Host) -> AsyncGenerator[events.Event, None]:
-    """Return a search without a memory and without a model.
-    It cannot go on when it was ended."""
+    """Return a search without a memory and without a model. It cannot go on when it was ended."""
     return optimize(request, host, None)
 
 
 @dataclass(frozen=True)
 class Searching:
     """How to search, by ``plan``.
+
     ``start`` brings the memory, in which a run that was ended goes on, and the model; ``proposers`` names them in
     words, since an outcome depends on them.
     """
@@ -66,7 +66,9 @@ class Searching:
         self, host: Host, case: BenchmarkCase, result: TaskResult
     ) -> AsyncGenerator[tuple[str, Best | None], None]:
         """Yield what is done, one line each, and the outcome last.
-        No outcome when the search could not begin."""
+
+        No outcome when the search could not begin.
+        """
         request = OptimizeRequest(
             case.examined(),
             result.target,
@@ -104,7 +106,9 @@ class Searching:
 
 async def _verdict_on(host: Host, case: BenchmarkCase, best: Best, result: TaskResult) -> Best:
     """Return the winner with its own least time, as profiled once more.
-    Without one where it cannot be launched."""
+
+    Without one where it cannot be launched.
+    """
     if not best.text:
         return best
     cost = await measuring.cost(host, case, result.target, best.text)

@@ -36,6 +36,7 @@ class Tensor:
 @dataclass(frozen=True)
 class Task:
     """One task.
+
     ``values`` are the published sizes; ``multiples`` say which sizes the kernels take.
 
     ``relative_tolerance`` is the published one; ``gate_tolerance`` is what our gate allows where that is stricter.

@@ -12,8 +12,7 @@ from types import ModuleType
 
 
 def after_import(name: str, then: Callable[[ModuleType], None]) -> Callable[[], None]:
-    """Call ``then`` once, right after the module ``name`` is first imported.
-    Return what withdraws that."""
+    """Call ``then`` once, right after the module ``name`` is first imported. Return what withdraws that."""
     finder = _AfterImport(name, then)
     sys.meta_path.insert(0, finder)
     return finder.withdraw

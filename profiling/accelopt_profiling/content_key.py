@@ -28,5 +28,7 @@ def depends_on_any(file: KernelFile, paths: Iterable[str]) -> bool:
 
 def _texts(file: KernelFile) -> dict[str, str]:
     """Return the texts of a job for the file by their names.
-    The problem's also where they are outside of its root."""
+
+    The problem's also where they are outside of its root.
+    """
     return {**file.problem.files, **file.source(ship_imports=True).files}

@@ -33,7 +33,15 @@ def examine(
     discovery = replace(
         discovery, findings=(*discovery.findings, *_shadowed(path, parsed, discovery, lookup))
     )
-    return KernelFile(path, text, discovery, lookup, parsed.imports, project_root, problem)
+    return KernelFile(
+        path,
+        text,
+        discovery=discovery,
+        problem=lookup,
+        imports=parsed.imports,
+        project_root=project_root,
+        configured=problem,
+    )
 
 
 def rewritten(file: KernelFile, text: str) -> KernelFile:

@@ -28,7 +28,9 @@ class NoValueError(Exception):
 @dataclass(frozen=True)
 class FailureSite:
     """A statement that raised or called what raised.
-    ``parents`` are the statements around it, innermost first."""
+
+    ``parents`` are the statements around it, innermost first.
+    """
 
     statement: ast.stmt
     parents: tuple[ast.stmt, ...]
@@ -43,8 +45,7 @@ class FailureSite:
             raise NoValueError(ast.unparse(node)) from error
 
     def expressions(self) -> Iterator[ast.expr]:
-        """Yield every expression of the statement.
-        Of a compound one those of its head."""
+        """Yield every expression of the statement. Of a compound one those of its head."""
         heads: list[ast.AST] = [
             child for child in ast.iter_child_nodes(self.statement) if not isinstance(child, ast.stmt)
         ]
@@ -64,8 +65,7 @@ class FailureSite:
 
 
 def error_text(error: BaseException) -> str:
-    """Return the type and the message of an exception.
-    Of an ``assert`` without a message what it asserts."""
+    """Return the type and the message of an exception. Of an ``assert`` without a message what it asserts."""
     message = str(error)
     if not message and isinstance(error, AssertionError):
         asserted = next(iter(failure_sites(error)), None)
@@ -76,7 +76,9 @@ def error_text(error: BaseException) -> str:
 
 def failure_sites(error: BaseException) -> list[FailureSite]:
     """Return the statements that ``error`` passed through, innermost first.
-    Those of torch and Triton are left out."""
+
+    Those of torch and Triton are left out.
+    """
     sites: list[FailureSite] = []
     trace = error.__traceback__
     while trace is not None:
@@ -102,8 +104,7 @@ def failed_check(error: AssertionError, file: str) -> str:
 
 
 def definition_of(code: CodeType) -> ast.FunctionDef | None:
-    """Return the definition of a user's function.
-    None where its source cannot be read."""
+    """Return the definition of a user's function. None where its source cannot be read."""
     nodes = _statement(code.co_filename, code.co_firstlineno) if _is_theirs(code.co_filename) else None
     return next((s for s in nodes or () if isinstance(s, ast.FunctionDef) and s.name == code.co_name), None)
 

@@ -29,6 +29,7 @@ def remove_tree(folder: Path) -> None:
 
 def empty_tree(folder: Path) -> None:
     """Remove all that lies in a folder.
+
     Where it is a link, a mounted file system and what the system keeps stay.
 
     A folder below the first level is moved up to it before it is emptied, so that none lies deep: that also keeps the
@@ -71,6 +72,7 @@ def _remove_entries(folder: int, top: int, new_names: Iterator[str]) -> bool:
 
 def _is_in_use(name: str, parent: int) -> bool:
     """Remove an empty folder; return whether it holds something.
+
     Raises OSError for one that a file system is mounted on (the kernel says so before it looks for entries).
     """
     try:
@@ -98,6 +100,7 @@ def _open_to_owner(name: str, parent: int | None) -> int:
 
 def size_of_tree(folder: str) -> int:
     """Return the bytes that a folder takes on its disk.
+
     Of one with very many entries, of the first.
 
     The way back up is by "..", which has to be the folder that the way down came through: user code may move folders

@@ -27,6 +27,7 @@ Extent = Literal["all", "cost", "cost on inputs"]
 @dataclass(frozen=True)
 class Source:
     """The files a job needs.
+
     ``kernel`` is the kernel file's path relative to the job's source folder.
 
     ``files`` maps relative paths to texts; ``import_paths`` are folders of the host searched after the job's own

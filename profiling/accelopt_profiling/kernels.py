@@ -66,7 +66,9 @@ class Kernel:
 @dataclass(frozen=True)
 class Discovery:
     """The kernels of one file and what is wrong with the file.
-    ``rest_hash`` covers everything that is no kernel."""
+
+    ``rest_hash`` covers everything that is no kernel.
+    """
 
     kernels: tuple[Kernel, ...] = ()
     findings: tuple[Finding, ...] = ()
@@ -76,8 +78,10 @@ class Discovery:
 @dataclass
 class _Scope:
     """``names`` maps local names to dotted paths.
+
     ``made`` are the functions that a call makes kernels of (``k = triton.jit(k)``, ``nki.baremetal()(k)``), of the
-    undecorated ``functions`` of the module."""
+    undecorated ``functions`` of the module.
+    """
 
     names: dict[str, str] = field(default_factory=dict)
     made: dict[str, str] = field(default_factory=dict)
@@ -143,7 +147,9 @@ def may_hold_kernels(text: str) -> bool:
 @by_text
 def find_kernels(text: str) -> Discovery:
     """Find the kernels of ``text``.
-    A file that does not parse gives one finding and no kernel; nothing is raised."""
+
+    A file that does not parse gives one finding and no kernel; nothing is raised.
+    """
     return kernels_in(try_parse(text))
 
 
@@ -182,11 +188,18 @@ def _kernels_of(tree: ast.Module) -> Discovery:
         arguments = tuple(a.arg for a in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs))
         kernels.append(
             Kernel(
-                name, _JIT[maker], node.lineno, first, node.end_lineno or node.lineno, content_hash(node),
-                arguments, maker, node.name in called or (_JIT[maker] == "triton" and _returns_a_value(node)),
-                node.name in microscaling,
+                name,
+                _JIT[maker],
+                line=node.lineno,
+                first_line=first,
+                end_line=node.end_lineno or node.lineno,
+                content_hash=content_hash(node),
+                arguments=arguments,
+                made_by=maker,
+                device_function=node.name in called or (_JIT[maker] == "triton" and _returns_a_value(node)),
+                microscaling=node.name in microscaling,
             )
-        )  # fmt: skip
+        )
     return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in definitions}))
 
 

@@ -235,8 +235,7 @@ class _Text:
 
 
 def _blocks(statement: ast.stmt) -> list[list[ast.stmt]]:
-    """Return the blocks of statements directly inside of a statement.
-    None of a function's."""
+    """Return the blocks of statements directly inside of a statement. None of a function's."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         return []
     blocks = [getattr(statement, name, None) or [] for name in ("body", "orelse", "finalbody")]

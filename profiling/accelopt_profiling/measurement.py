@@ -24,8 +24,7 @@ CorrectnessStatus = Literal["passed", "failed", "not checked"]
 
 @dataclass(frozen=True)
 class Latency:
-    """Time of one run of the kernel in microseconds, with its interval.
-    ``us`` is None when not measured."""
+    """Time of one run of the kernel in microseconds, with its interval. ``us`` is None when not measured."""
 
     us: float | None = None
     low_us: float | None = None
@@ -73,8 +72,7 @@ class Launchability:
 
 @dataclass(frozen=True)
 class Finding:
-    """A message about one line, 1-based.
-    ``code`` is stable and has an entry in ``findings.json``."""
+    """A message about one line, 1-based. ``code`` is stable and has an entry in ``findings.json``."""
 
     code: str
     line: int
@@ -162,8 +160,7 @@ class KernelMeasurement:
 
     @property
     def fault(self) -> Finding | None:
-        """The error for which this version is refused.
-        None where there is none."""
+        """The error for which this version is refused. None where there is none."""
         error = worst(self.findings, errors=True)
         if error is None and self.correctness.status == "failed":
             detail = self.correctness.detail or "Its result disagrees with the reference."
@@ -248,8 +245,7 @@ def finding_codes() -> dict[str, dict[str, str]]:
 
 
 def short_text(finding: Finding) -> str:
-    """Return a few words for a title, ``raises AttributeError, line 21``.
-    Empty for codes that have none."""
+    """Return a few words for a title, ``raises AttributeError, line 21``. Empty for codes that have none."""
     words = finding_codes().get(finding.code, {}).get("short", "")
     raised = _EXCEPTION.search(finding.message)
     return words.format(error=raised[0] if raised else "an error", line=f", line {finding.line}")

@@ -107,8 +107,10 @@ class MeasurementBuilder:
 
     def fail(self, step: str, error: StepError, kernels: list[Kernel]) -> None:
         """Turn a failed step into one finding.
+
         What was measured before stays; but where a kernel's own file raised or ended the run that profiles it, the
-        kernel has no cost."""
+        kernel has no cost.
+        """
         ref = self._file.problem.ref
         nothing = error.code in ("no-problem", "problem-invalid")  # else the file or its run failed
         if ref is not None and layout_of(ref).inferred and not self._kernels and nothing:
@@ -150,7 +152,9 @@ class MeasurementBuilder:
 
     def seal(self, source: Source, params: Mapping[Dialect, ProfileParams]) -> None:
         """Give every measurement its receipt.
-        ``source`` holds all files of the project that are needed, ``params`` the parameters of each dialect's job."""
+
+        ``source`` holds all files of the project that are needed, ``params`` the parameters of each dialect's job.
+        """
         for name, measured in self._kernels.items():
             run_params = params[measured.dialect]
             own = [kernel for kernel in run_params.kernels if kernel.name == name]

@@ -40,6 +40,7 @@ def _hints(cls: type) -> dict[str, Any]:
 
 def from_plain(cls: type[T], data: Any) -> T:
     """Build ``cls`` from plain JSON values.
+
     Unknown keys are ignored: a newer worker may say more.
 
     Raises:

@@ -50,7 +50,9 @@ async def infer_problem(
 
 def guessed(file: KernelFile, kernel: Kernel, why: str) -> InferredProblem:
     """Return a problem from the file's syntax alone: nothing is run.
-    ``why`` is the reason, which it states."""
+
+    ``why`` is the reason, which it states.
+    """
     if kernel.dialect == "nki":
         return InferredProblem(problem_template(file.text, kernel, why), kernel.name, remaining=why)
     tree = syntax_of(file.text)

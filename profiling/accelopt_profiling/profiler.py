@@ -73,6 +73,7 @@ class ProfileRequest:
 
 async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMeasurement, None]:
     """Profile a file's kernels on ``host``.
+
     Yield the measurement as it grows, the last one ``complete``.
 
     What is wrong with the file, its problem or its run becomes findings. Closing the generator kills the work.

@@ -7,8 +7,7 @@ from enum import Enum
 
 
 class Known(str, Enum):
-    """The ways in which a quantity is known.
-    They are never mixed or printed as one another."""
+    """The ways in which a quantity is known. They are never mixed or printed as one another."""
 
     MEASURED = "measured"  # a device timed or counted it
     EXECUTED = "executed"  # counted while interpreting the kernel

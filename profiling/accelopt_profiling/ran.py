@@ -32,8 +32,7 @@ class Ran:
 
     @property
     def share(self) -> float | None:
-        """The share of the statements that ran, 0..1.
-        None where that is not known."""
+        """The share of the statements that ran, 0..1. None where that is not known."""
         return self.executed / self.statements if self.statements else None
 
 
@@ -59,7 +58,9 @@ class LineRecord:
 
 class RunRecorder:
     """Notes what runs, by file.
-    A ``while`` loop is noted when it is reached and at each turn, a ``for`` loop with what it goes over."""
+
+    A ``while`` loop is noted when it is reached and at each turn, a ``for`` loop with what it goes over.
+    """
 
     def __init__(self) -> None:
         self._files: dict[str, LineRecord] = {}
@@ -162,7 +163,9 @@ class _Notes(ast.NodeTransformer):
 
 def note_lines(tree: ast.Module, hook: Callable[[str], ast.expr]) -> None:
     """Put into the functions of ``tree`` the calls that note what runs.
-    ``hook`` gives the expression of a hook by its name."""
+
+    ``hook`` gives the expression of a hook by its name.
+    """
     _Notes(hook).visit(tree)
 
 

@@ -13,7 +13,9 @@ from accelopt_profiling.plain import to_plain
 @dataclass(frozen=True)
 class Receipt:
     """Evidence as plain data.
-    ``kind`` is "profile" or "gate"; ``body`` holds sources, seeds, versions and outcomes."""
+
+    ``kind`` is "profile" or "gate"; ``body`` holds sources, seeds, versions and outcomes.
+    """
 
     kind: str
     body: dict[str, Any] = field(default_factory=dict)

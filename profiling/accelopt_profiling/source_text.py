@@ -114,12 +114,12 @@ def source_lines(text: str) -> list[str]:
 
 
 class UnusableFileError(OSError):
-    """A file of a kind or size that is not read.
-    The message goes on after its name."""
+    """A file of a kind or size that is not read. The message goes on after its name."""
 
 
 def read_regular(path: Path, most: int = MAX_BYTES) -> bytes:
     """Return the bytes of a regular file of at most ``most`` bytes.
+
     A link to a device, a pipe and what grows meanwhile are not read: they may have no end.
 
     Raises:
@@ -138,7 +138,9 @@ def read_regular(path: Path, most: int = MAX_BYTES) -> bytes:
 
 def resolve_links(path: Path) -> Path:
     """Follow the links of a path as far as they lead.
-    Return it as it is where no file can have such a name."""
+
+    Return it as it is where no file can have such a name.
+    """
     try:
         return Path(os.path.realpath(path))
     except ValueError:  # a zero byte, or half a surrogate pair
@@ -180,6 +182,7 @@ def by_text(answer: Callable[[str], _Answer]) -> Callable[[str], _Answer]:
 @by_text
 def syntax_of(text: str) -> ast.Module:
     """Return the syntax of ``text``, to be read only.
+
     ``parse_python`` is for who changes it.
 
     Raises:
@@ -203,6 +206,7 @@ def parse_expression(text: str) -> ast.expr:
 @dataclass(frozen=True)
 class ParsedPython:
     """Python text with its syntax tree.
+
     Where it does not parse, ``tree`` is empty and ``fault`` says why.
 
     ``line`` is the 1-based line of the fault.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Spans:
     """Pieces of work in columns, by start.
+
     ``lane`` and ``name`` are indices into the timeline's lists.
 
     ``line`` is the 1-based source line. ``cause`` is the index of the span that this one waited for, or -1; ``why`` is

@@ -40,8 +40,7 @@ async def within(seconds: float, work: Awaitable[T]) -> T:
 
 
 class CallEndedError(SystemExit):
-    """Raised in a call that nobody waits for any more.
-    A thread that it ends says nothing."""
+    """Raised in a call that nobody waits for any more. A thread that it ends says nothing."""
 
 
 async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -54,7 +53,9 @@ async def in_thread(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> 
 
 async def interruptible(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
     """Return the result of ``call`` as ``in_thread`` does.
-    When cancelled, end it at its next line of Python."""
+
+    When cancelled, end it at its next line of Python.
+    """
     return await _on_thread(lambda: call(*args, **kwargs), ends=True)
 
 

@@ -123,7 +123,9 @@ def _run_tasks(
     data_set: Path | None = None, **speaker_options: Any,
 ) -> int:  # fmt: skip
     """Run the set and print its metrics.
-    ``speaker_options`` say who speaks. Exit code 1: a kernel is wrong, absent or could not be run."""
+
+    ``speaker_options`` say who speaks. Exit code 1: a kernel is wrong, absent or could not be run.
+    """
     from nkibench.ablations import searches
     from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
     from nkibench.metrics import fast_p, metrics
@@ -211,12 +213,12 @@ class _KernelSetRun:
             plan = SetPlan(
                 self.target,
                 self.folder.resolve(),
-                self.settings.job_limits,
-                self.budget,
-                memory,
-                team,
-                ablation,
-                search_plan(self.settings),
+                limits=self.settings.job_limits,
+                budget=self.budget,
+                memory=memory,
+                team=team,
+                ablation=ablation,
+                search_plan=search_plan(self.settings),
             )
             async with aclosing(run_set(host, self.tasks, plan)) as told:
                 async for result in told:

@@ -81,14 +81,14 @@ async def _ask_one(settings: Settings, name: str) -> Reached:
     return Reached(
         name,
         True,
-        facts.python,
-        facts.versions,
-        facts.devices,
-        facts.memory_bytes,
-        facts.memory_free_bytes,
-        facts.resources,
-        facts.isolation,
-        replace(activity, workers=own),
+        python=facts.python,
+        versions=facts.versions,
+        devices=facts.devices,
+        memory_bytes=facts.memory_bytes,
+        memory_free_bytes=facts.memory_free_bytes,
+        resources=facts.resources,
+        isolation=facts.isolation,
+        activity=replace(activity, workers=own),
     )
 
 

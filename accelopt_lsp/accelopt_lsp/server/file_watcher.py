@@ -29,7 +29,9 @@ PATTERNS = ("**/*.py", "**/accelopt.toml", "**/pyproject.toml")
 
 class FileWatcher:
     """The editor watches where it can be asked to; otherwise the folders of open documents are watched here.
-    ``reconfigure`` is called when a settings file was written."""
+
+    ``reconfigure`` is called when a settings file was written.
+    """
 
     def __init__(
         self,

@@ -60,7 +60,9 @@ class Pages:
         self, name: str, about: str, title: str, text: str, brief: str, *, newer: bool = False
     ) -> None:
         """Show the page ``name`` about something, a file's path for instance, of which each has a page of its own.
-        ``newer`` text of one that was just shown appears where the person left it. ``brief`` is for a message."""
+
+        ``newer`` text of one that was just shown appears where the person left it. ``brief`` is for a message.
+        """
         whole = hashlib.sha256(f"{name} {about}".encode(errors="surrogatepass")).hexdigest()[:8]
         short = re.sub(r"[^\w.-]+", "-", name)[:LONGEST_NAME]
         name = f"{short}-{whole}.md"

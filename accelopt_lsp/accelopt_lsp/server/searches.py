@@ -60,8 +60,10 @@ class Searches:
 
     def optimize(self, args: Arguments, *, resume: bool = False) -> BackgroundJob:
         """Search for faster versions of a kernel: the one named, the one at the 1-based line, or every one of the file.
+
         A search for the same that runs already is the answer, unless there are instructions: then it ends, and what it
-        paid for is remembered. ``resume`` goes on with what an interrupted search had found out."""
+        paid for is remembered. ``resume`` goes on with what an interrupted search had found out.
+        """
         uri = args.document()
         kernel, state = args.kernel, self._state.get(uri)
         if (

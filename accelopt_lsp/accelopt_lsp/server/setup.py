@@ -108,7 +108,9 @@ def build_parts(server: AccelOptServer) -> Parts:
     files = KernelFiles(editor, state, documents, configuration, parser)
     texts = ProfiledTexts()
     profiles = Profiles(editor, state, jobs, service, files, texts)
-    sync = DocumentSync(editor, state, jobs, tasks, service, files, profiles)
+    sync = DocumentSync(
+        editor, state, jobs=jobs, tasks=tasks, service=service, files=files, profiles=profiles
+    )
     settings = SettingsSync(
         editor, state, jobs, documents, configuration, server.status,
         on_read=lambda file: publisher.state_changed(None, file), on_changed=sync.reconfigured,
@@ -117,7 +119,14 @@ def build_parts(server: AccelOptServer) -> Parts:
     pages = Pages(editor)
     consent = ConsentPrompt(editor, tasks)
     suggestions = SuggestionActions(
-        editor, state, jobs, service, documents, configuration, parser, sync.text_changes
+        editor,
+        state,
+        jobs=jobs,
+        service=service,
+        documents=documents,
+        configuration=configuration,
+        parser=parser,
+        text_changes=sync.text_changes,
     )
     candidates = CandidateTexts(editor, tasks, documents, parser, suggestions)
     state.changed = publisher.state_changed
@@ -141,15 +150,44 @@ def build_parts(server: AccelOptServer) -> Parts:
     features = (
         profiles,
         suggestions,
-        Searches(editor, state, jobs, tasks, service, configuration, files, consent, pages),
-        Explanations(editor, jobs, service, configuration, suggestions, consent, pages),
+        Searches(
+            editor,
+            state,
+            jobs=jobs,
+            tasks=tasks,
+            service=service,
+            configuration=configuration,
+            files=files,
+            consent=consent,
+            pages=pages,
+        ),
+        Explanations(
+            editor,
+            jobs,
+            service=service,
+            configuration=configuration,
+            suggestions=suggestions,
+            consent=consent,
+            pages=pages,
+        ),
         ChangeLearning(editor, state, jobs, service, files, texts),
-        MemoryView(editor, state, jobs, service, configuration, files, pages),
+        MemoryView(
+            editor, state, jobs=jobs, service=service, configuration=configuration, files=files, pages=pages
+        ),
         NewFiles(editor, jobs, files, service),
         LimitFix(editor, jobs, files),
         Recordings(editor, jobs, files, configuration, profiles),
     )
-    return Parts(sync, trust, watcher, settings, suggestions, pages, candidates, features)
+    return Parts(
+        sync,
+        trust,
+        watcher=watcher,
+        settings=settings,
+        suggestions=suggestions,
+        pages=pages,
+        candidates=candidates,
+        features=features,
+    )
 
 
 def _untrusted(server: AccelOptServer) -> Path | None:

@@ -30,7 +30,9 @@ class Status:
 
 class StatusLine:
     """Tells the client the status whenever it changes; ``send`` is None where the client did not ask for it.
-    ``untrusted`` returns a folder of open kernels that nobody trusts."""
+
+    ``untrusted`` returns a folder of open kernels that nobody trusts.
+    """
 
     def __init__(self) -> None:
         self.untrusted: Callable[[], Path | None] = lambda: None

@@ -129,9 +129,14 @@ class HostProfiles:
 
         settings = file.settings
         checked = GateCheck(
-            file.examined.path, candidate, file.text, Path(str(settings.problem)), settings.project_root,
-            file.targets, settings.job_limits,
-        )  # fmt: skip
+            file.examined.path,
+            candidate,
+            original=file.text,
+            problem=Path(str(settings.problem)),
+            root=settings.project_root,
+            targets=file.targets,
+            limits=settings.job_limits,
+        )
         verdicts, receipts, covered = [], [], []
         try:
             host = await self.connected(settings)

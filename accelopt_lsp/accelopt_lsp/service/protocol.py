@@ -259,6 +259,7 @@ class Service(Protocol):
         self, file: FileText, slow: str, kernel: str | None = None, summary: str = ""
     ) -> LearnedPair:
         """Remember a person's own change from the text ``slow`` to that of ``file``, once the gate has accepted it.
+
         ``kernel`` is the one that changed, where several did.
 
         Raises:

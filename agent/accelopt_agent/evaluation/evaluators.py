@@ -12,7 +12,9 @@ from accelopt_profiling.timing.statistics import TimeComparison
 
 class CostUnavailableError(Exception):
     """A version of the kernel could not be run.
-    ``lasting`` means that it never will be: the fault is its own. ``code`` is that of a finding."""
+
+    ``lasting`` means that it never will be: the fault is its own. ``code`` is that of a finding.
+    """
 
     def __init__(self, code: str, message: str, *, lasting: bool) -> None:
         super().__init__(message)
@@ -51,8 +53,9 @@ class GateEvaluator(Protocol):
 @runtime_checkable
 class SideBySideTimer(Protocol):
     """A gate that can also time a version and the original in one session on a device, in turns of random order.
-    Raises as ``CostEvaluator``."""
+
+    Raises as ``CostEvaluator``.
+    """
 
     async def compare(self, text: str, kernel: str) -> TimeComparison | None:
-        """Decide whether the version is faster than the original.
-        None where no device can time them."""
+        """Decide whether the version is faster than the original. None where no device can time them."""

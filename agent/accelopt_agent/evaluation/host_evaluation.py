@@ -278,7 +278,13 @@ class HostGate:
             file.source(ship_imports=self._host.remote, text=t) for t in (text, request.text)
         )
         return GateRequest(
-            candidate, original, ref, kernel, own_kernel.dialect, request.target, request.limits
+            candidate,
+            original,
+            problem=ref,
+            kernel=kernel,
+            dialect=own_kernel.dialect,
+            target=request.target,
+            limits=request.limits,
         )
 
 

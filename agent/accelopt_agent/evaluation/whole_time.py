@@ -20,7 +20,9 @@ _WORST = (Known.MEASURED, Known.EXECUTED, Known.COMPILED, Known.ESTIMATED, Known
 
 def total(latencies: Sequence[Latency]) -> Latency:
     """Return the sum.
-    Its ends are the sums of the ends, and it is known as badly as the worst. Nothing where one is not known."""
+
+    Its ends are the sums of the ends, and it is known as badly as the worst. Nothing where one is not known.
+    """
     if any(t.us is None for t in latencies):
         return Latency()
     certainty = max((t.known for t in latencies), key=_WORST.index, default=Known.NOT_MEASURED)

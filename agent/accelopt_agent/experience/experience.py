@@ -21,9 +21,11 @@ class TrackRecord:
 @dataclass(frozen=True)
 class ExperienceItem:
     """A change that made a kernel faster.
+
     ``item`` is what its outcomes are added up under (``outcomes.Outcome``), ``similarity`` (0..1) that of its slow side
     with the kernel asked about (None: not compared), ``change`` the lines of difference, of which ``left_out`` are not
-    shown."""
+    shown.
+    """
 
     pair: Pair
     item: str

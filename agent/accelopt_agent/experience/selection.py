@@ -106,7 +106,9 @@ def _item(pair: Pair, similarity: float | None, prior: OutcomePrior) -> Experien
     gain = speedup(pair.slow, pair.fast, pair.target)
     items = {item_of(pair), f"edit:{pair.edit}"}
     record = track_record(o for o in prior.outcomes if o.item in items)
-    return ExperienceItem(pair, item_of(pair), similarity, change, left_out, gain, record)
+    return ExperienceItem(
+        pair, item_of(pair), similarity=similarity, change=change, left_out=left_out, gain=gain, record=record
+    )
 
 
 def track_record(outcomes: Iterable[Outcome]) -> TrackRecord:
@@ -138,8 +140,10 @@ Pick = Literal["expected", "newest", "resampled", "nothing"]
 @dataclass(frozen=True)
 class ExperiencePolicy:
     """How many ``items`` and ``failures`` are chosen, and how.
+
     ``tokens`` bounds their text (None: no bound); ``least_gain`` is the speedup below which a pair teaches nothing;
-    ``round`` is how many pairs come in at once."""
+    ``round`` is how many pairs come in at once.
+    """
 
     pick: Pick
     items: int
@@ -158,8 +162,7 @@ def policies() -> dict[str, ExperiencePolicy]:
 
 
 def policy_named(name: str) -> ExperiencePolicy:
-    """Return the policy ``name``.
-    Raises ValueError: there is none, with the names that there are."""
+    """Return the policy ``name``. Raises ValueError: there is none, with the names that there are."""
     all_policies = policies()
     if name not in all_policies:
         raise ValueError(f"There is no experience policy {name!r}; there are {', '.join(all_policies)}.")

@@ -42,8 +42,7 @@ def standings_for_kernel(
 
 
 def standings_with_words(memory: Memory, words: str) -> list[PairStanding]:
-    """Return the pairs that hold every one of the words, best first.
-    Raises MemoryUnavailableError."""
+    """Return the pairs that hold every one of the words, best first. Raises MemoryUnavailableError."""
     pairs = (memory.pair(hit.id) for hit in memory.search(words, MOST) if hit.kind == "pair")
     return _standings(memory, [(pair, None) for pair in pairs if pair is not None], None, "")
 

@@ -100,8 +100,7 @@ async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> 
 
 
 async def _profile_error(host: Host, file: KernelFile, text: str, target: str, limits: Limits) -> str:
-    """Profile the new text in the place of the original.
-    Return the error that it ends in, "" for none."""
+    """Profile the new text in the place of the original. Return the error that it ends in, "" for none."""
     parsed = try_parse(text)
     new_file = replace(file, text=text, discovery=kernels_in(parsed), imports=parsed.imports)
     request = ProfileRequest(new_file, {"nki": target}, limits=limits, options=MeasureOptions(detail=False))

@@ -22,7 +22,9 @@ from accelopt_profiling.source_text import parse_expression
 
 class ExpressionTranslation(ABC):
     """Translates the expressions of one function.
-    What has to come before the statement is put into ``before``."""
+
+    What has to come before the statement is put into ``before``.
+    """
 
     def __init__(self, function: ast.FunctionDef, facts: FactTable, names: ModuleNames) -> None:
         self.facts, self.names = facts, names

@@ -30,8 +30,10 @@ class UnmovedLine:
 @dataclass(frozen=True)
 class FileMigration:
     """The text in today's NKI.
+
     ``unmoved`` lines are marked in it by a comment with the reason. ``not_run`` are lines of the original that did not
-    run in any case, so that nothing is known about what stands for them."""
+    run in any case, so that nothing is known about what stands for them.
+    """
 
     text: str
     unmoved: list[UnmovedLine]

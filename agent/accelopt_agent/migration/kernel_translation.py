@@ -10,7 +10,9 @@ from accelopt_agent.migration.spelling import INSTRUCTIONS, UntranslatableError,
 
 class KernelTranslation(InstructionTranslation):
     """Translates the statements of one function.
-    ``translate`` returns lines for a statement, None to leave it."""
+
+    ``translate`` returns lines for a statement, None to leave it.
+    """
 
     def translate(self, statement: ast.stmt) -> list[str] | None:
         """Return today's lines for a simple statement, [] for one that goes away, None where it stays as it is.

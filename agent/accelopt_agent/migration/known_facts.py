@@ -11,8 +11,7 @@ if TYPE_CHECKING:
 
 
 class FactTable:
-    """Facts by place in the text.
-    An expression that did not run has none."""
+    """Facts by place in the text. An expression that did not run has none."""
 
     def __init__(self, facts: Iterable[ExpressionFact]) -> None:
         self._by_place = {(f.line, f.column, f.end_line, f.end_column): f for f in facts}

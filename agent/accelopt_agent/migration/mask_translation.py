@@ -14,8 +14,10 @@ _STRICT = {"Lt": True, "Gt": True, "LtE": False, "GtE": False}
 
 class MaskTranslation:
     """Translates the masks of one function.
+
     ``named`` are those that it assigns to names; ``fresh`` makes a new name; statements that have to come first are put
-    into ``before``."""
+    into ``before``.
+    """
 
     def __init__(
         self,

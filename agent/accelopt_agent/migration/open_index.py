@@ -87,8 +87,10 @@ def _folded(text: str) -> str:
 
 class IndexReader:
     """Reads indices of one function.
+
     ``assigned`` are the expressions that its names stand for, ``language`` tells the dotted name of a callee below
-    ``nl``, and ``text`` translates a number."""
+    ``nl``, and ``text`` translates a number.
+    """
 
     def __init__(
         self,
@@ -99,8 +101,7 @@ class IndexReader:
         self._assigned, self._language, self._text = assigned, language, text
 
     def read(self, node: ast.expr, depth: int = 0) -> OpenIndex | None:
-        """Return the index, None for what is none that can be read.
-        A number has no open axes."""
+        """Return the index, None for what is none that can be read. A number has no open axes."""
         if depth > 12:
             return None
         if isinstance(node, ast.Name) and node.id in self._assigned:
@@ -194,7 +195,9 @@ def _scaled(index: OpenIndex, factor: str) -> OpenIndex:
 
 def assigned_indices(function: ast.FunctionDef, facts: FactTable) -> dict[str, ast.expr]:
     """Return the index expressions that names of the function stand for.
-    A name with two different ones is left out."""
+
+    A name with two different ones is left out.
+    """
     expressions: dict[str, ast.expr] = {}
     twice: set[str] = set()
     for node in ast.walk(function):

@@ -39,8 +39,7 @@ class StatementEdits:
     # What to change
 
     def replace(self, statement: ast.stmt, lines: Sequence[str]) -> None:
-        """Let ``lines`` stand for a statement without a body.
-        None take it away."""
+        """Let ``lines`` stand for a statement without a body. None take it away."""
         self._statements[statement] = lines
 
     def replace_expression(self, node: ast.expr, text: str, owner: ast.stmt) -> None:

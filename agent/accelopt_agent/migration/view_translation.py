@@ -23,7 +23,9 @@ class TensorView:
 
 class ViewTranslation:
     """Translates the indices of one function's tensors.
-    ``number`` translates an expression that is a number."""
+
+    ``number`` translates an expression that is a number.
+    """
 
     def __init__(
         self, facts: FactTable, names: ModuleNames, reader: IndexReader, number: Callable[[ast.expr], str]

@@ -11,8 +11,10 @@ from typing import Any
 @dataclass(frozen=True)
 class Answer:
     """``text`` as the model wrote it, without its reasoning.
+
     Token counts are the server's own; ``estimated`` where it gives none: four characters then count as one token.
-    ``tokens_cached`` of ``tokens_in`` came from the server's cache."""
+    ``tokens_cached`` of ``tokens_in`` came from the server's cache.
+    """
 
     text: str
     tokens_in: int
@@ -22,8 +24,7 @@ class Answer:
 
 
 class UnusableAnswerError(Exception):
-    """The answer cannot be used, whatever follows.
-    The message continues the sentence "The model M at A"."""
+    """The answer cannot be used, whatever follows. The message continues the sentence "The model M at A"."""
 
 
 #: A server that goes on beyond what was asked for is cut off at this many characters per token.
@@ -38,8 +39,7 @@ def estimated_tokens(characters: int) -> int:
 
 @dataclass
 class AnswerReader:
-    """Collects an answer as it arrives.
-    ``prompt_characters`` is the size of the request."""
+    """Collects an answer as it arrives. ``prompt_characters`` is the size of the request."""
 
     prompt_characters: int
     answer_tokens: int

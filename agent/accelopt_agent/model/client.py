@@ -43,8 +43,10 @@ def retry_pause(attempt: int, backoff_seconds: float, server_pause: float | None
 @dataclass(frozen=True)
 class ServerCapabilities:
     """The parts of a request that a server accepts.
+
     ``usage``: ``stream_options``. ``completion_limit``: it wants ``max_completion_tokens`` in place of ``max_tokens``.
-    ``streams``: streaming."""
+    ``streams``: streaming.
+    """
 
     usage: bool = True
     completion_limit: bool = False
@@ -62,7 +64,9 @@ class ServerCapabilities:
 
     def without_what(self, complaint: str) -> ServerCapabilities | None:
         """Drop the capability that a rejected request's ``complaint`` is about.
-        None when it is about none of these, so that repeating the request is useless."""
+
+        None when it is about none of these, so that repeating the request is useless.
+        """
         text = complaint.lower()
         if "max_completion_tokens" in text and not self.completion_limit:
             return replace(self, completion_limit=True)
@@ -91,8 +95,10 @@ MOST_BYTES = 16 << 20
 
 class ModelCallError(Exception):
     """A model gave no usable answer; the message is one line.
+
     ``final``: another query in this run is useless. The token counts are those of what arrived nevertheless, since it
-    was paid for (see ``Answer``)."""
+    was paid for (see ``Answer``).
+    """
 
     def __init__(
         self,
@@ -136,7 +142,9 @@ class _TokensUsed:
 @dataclass(eq=False)
 class _RetryError(Exception):
     """One attempt failed, another may succeed.
-    ``wait_seconds`` is what the server asks to wait, in seconds."""
+
+    ``wait_seconds`` is what the server asks to wait, in seconds.
+    """
 
     message: str
     wait_seconds: float | None = None
@@ -158,8 +166,7 @@ class _Call:
         return f"The model {self.settings.model} at {self.settings.base_url}"
 
     async def answer(self, client: Any, backoff_seconds: float) -> Answer:
-        """Try until there is an answer or no more try is left.
-        Raises ModelCallError."""
+        """Try until there is an answer or no more try is left. Raises ModelCallError."""
         settings = self.settings
         for attempt in range(1, settings.attempts + 1):
             try:
@@ -177,7 +184,9 @@ class _Call:
 
     async def _understood(self, client: Any) -> Answer:
         """Return one try, without what the server does not understand.
-        Raises _RetryError or ModelCallError."""
+
+        Raises _RetryError or ModelCallError.
+        """
         openai = self.openai
         while True:
             traits = known_capabilities(self.settings)
@@ -271,15 +280,16 @@ class _Call:
 
     async def _in_time(self, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
         """``pieces`` until the longest time for an answer is over.
-        Each alone is waited for by the HTTP library's own time-out."""
+
+        Each alone is waited for by the HTTP library's own time-out.
+        """
         async for piece in pieces:
             if asyncio.get_running_loop().time() > self.deadline:
                 raise _RetryError(f"{self.where} was not done after {self.settings.longest_seconds:g} s.")
             yield piece
 
     async def _models(self, client: Any) -> str:
-        """Return which models the address has instead, as a remark.
-        It is not asked for any of them."""
+        """Return which models the address has instead, as a remark. It is not asked for any of them."""
         try:
             listed = await within(min(5.0, self.settings.seconds), client.models.list())
             names = [str(m.id) for m in listed.data][:200]
@@ -311,6 +321,7 @@ async def query_model(
     backoff_seconds: float = 1.0,
 ) -> Answer:
     """Query a model once, streaming.
+
     A server that is busy or out of reach is tried again, ``settings.attempts`` times in all, with pauses that double
     from ``backoff_seconds`` or are as long as it demands. Never another model or address.
 
@@ -337,7 +348,9 @@ async def query_model(
 
 def _open(settings: ModelSettings) -> tuple[Any, str | None, Any]:
     """Return the package, the key and a client.
-    Blocks: it is imported at first, a keyring asked, certificates are read."""
+
+    Blocks: it is imported at first, a keyring asked, certificates are read.
+    """
     openai, key = _package(), api_key(settings)
     # a redirect would carry the code to an address that nobody agreed to
     connection = openai.DefaultAsyncHttpxClient(follow_redirects=False, timeout=settings.seconds)

@@ -104,8 +104,7 @@ def default_path(environ: Mapping[str, str] | None = None) -> Path:
 
 
 class ConsentStore:
-    """The consents in the file ``path``.
-    A file that cannot be read holds none."""
+    """The consents in the file ``path``. A file that cannot be read holds none."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path or default_path()
@@ -138,8 +137,7 @@ class ConsentStore:
         self._write([*self._others(agreement), agreement])
 
     def withdraw(self, agreement: Consent) -> bool:
-        """Delete the consent for this workspace and address.
-        False when there was none. Raises OSError."""
+        """Delete the consent for this workspace and address. False when there was none. Raises OSError."""
         others = self._others(agreement)
         if len(others) == len(self.all()):
             return False

@@ -38,6 +38,7 @@ def bounds_of(
     text: str, kernel: str, ref: ProblemRef | None = None, problem_texts: Iterable[str] = ()
 ) -> Bounds:
     """Return the bounds of a rewrite of ``text`` that begins with ``kernel``.
+
     ``ref`` is its problem, ``problem_texts`` the problem's files; none where the file holds it itself.
 
     The entries are what the problem names, as far as that leads to the kernel; where it names nothing, the definitions
@@ -201,8 +202,7 @@ def _run_at_import(node: ast.stmt) -> list[ast.expr]:
 
 
 def _foreign_call(expression: ast.expr, allowed: Iterable[str]) -> str | None:
-    """Return what of ``expression`` calls something else than ``allowed`` names.
-    Lambdas are not run."""
+    """Return what of ``expression`` calls something else than ``allowed`` names. Lambdas are not run."""
     waiting: list[ast.AST] = [expression]
     while waiting:
         node = waiting.pop()

@@ -28,6 +28,7 @@ class EditorModels:
         backoff_seconds: float = 1.0,
     ) -> Answer:
         """As ``query_model``.
+
         An editor's model is asked once: the editor itself tries again where that helps.
 
         Raises:

@@ -36,6 +36,7 @@ def has_edits(answer: str) -> bool:
 
 def read_edits(answer: str) -> list[Replacement]:
     """Read the edits of ``answer``, ignoring text and fences around them.
+
     A repeated block counts once.
 
     Raises:
@@ -72,6 +73,7 @@ def without_fences(lines: list[str]) -> tuple[str, ...]:
 
 def apply_edits(text: str, edits: list[Replacement]) -> str:
     """Apply all ``edits`` to ``text``; each must match exactly once.
+
     White space at line ends is ignored, and so is an indent that all lines of a block lack.
 
     Raises:
@@ -92,8 +94,7 @@ def apply_edits(text: str, edits: list[Replacement]) -> str:
 
 
 def _place(lines: tuple[str, ...], search: tuple[str, ...]) -> tuple[int, str]:
-    """Find ``search`` in ``lines``.
-    Return its index and the indent that it lacks there."""
+    """Find ``search`` in ``lines``. Return its index and the indent that it lacks there."""
     places = []
     for at in range(len(lines) - len(search) + 1):
         indent = _missing_indent(lines[at : at + len(search)], search)

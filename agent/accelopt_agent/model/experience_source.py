@@ -122,8 +122,7 @@ def coder_text(
 
 
 def _nearest_first(items: Sequence[ExperienceItem], plan: str) -> list[ExperienceItem]:
-    """Return the items by how many words they share with the plan.
-    Those that share none are left out."""
+    """Return the items by how many words they share with the plan. Those that share none are left out."""
     words = _words(plan)
     scored = [(len(words & _item_words(item)), -place, item) for place, item in enumerate(items)]
     return [item for shared, _, item in sorted(scored, key=lambda s: (-s[0], -s[1])) if shared]

@@ -23,8 +23,10 @@ _FAILED = "Rewrites that failed on kernels like this one:"
 
 def experience_text(experience: KernelExperience, tokens: int | None = None) -> str:
     """Return the experience as Markdown, "" where there is none.
+
     Items that do not fit into ``tokens`` are left out from the end; failures come first to be kept, as they take a line
-    each."""
+    each.
+    """
     failures = [_failure_line(failure) for failure in experience.failures]
     items = [_item_block(item) for item in experience.items]
     while estimated_tokens(len(text := _joined(items, failures))) > (

@@ -18,7 +18,9 @@ from accelopt_profiling.source_text import syntax_of
 @dataclass(frozen=True)
 class FirstKernel:
     """``text`` is the first file that was right, None where none was.
-    ``faults`` are what was wrong with each attempt before it."""
+
+    ``faults`` are what was wrong with each attempt before it.
+    """
 
     text: str | None
     faults: tuple[str, ...] = ()

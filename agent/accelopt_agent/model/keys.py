@@ -27,8 +27,7 @@ def api_key(settings: ModelSettings, environ: Mapping[str, str] | None = None) -
 
 
 def keep_key(base_url: str, key: str) -> bool:
-    """Keep ``key`` for ``base_url`` in the system keyring.
-    False where this system has none."""
+    """Keep ``key`` for ``base_url`` in the system keyring. False where this system has none."""
     try:
         import keyring
         from keyring.errors import KeyringError

@@ -16,14 +16,20 @@ from accelopt_agent.model.settings import ModelSettings
 def ledger_entry(
     role: str, settings: ModelSettings, outcome: Answer | ModelCallError, seconds: float
 ) -> ModelCall:
-    """Build the entry for one call and its result.
-    A fault's entry holds no key and no text of the answer."""
+    """Build the entry for one call and its result. A fault's entry holds no key and no text of the answer."""
     money = settings.money(outcome.tokens_in, outcome.tokens_out, outcome.tokens_cached)
     fault = str(outcome) if isinstance(outcome, ModelCallError) else ""
     return ModelCall(
-        role, settings.model, outcome.tokens_in, outcome.tokens_out, seconds, money, fault,
-        tokens_cached=outcome.tokens_cached, estimated=outcome.estimated,
-    )  # fmt: skip
+        role,
+        settings.model,
+        tokens_in=outcome.tokens_in,
+        tokens_out=outcome.tokens_out,
+        seconds=seconds,
+        money=money,
+        fault=fault,
+        tokens_cached=outcome.tokens_cached,
+        estimated=outcome.estimated,
+    )
 
 
 async def query_booked(
@@ -36,6 +42,7 @@ async def query_booked(
     backoff_seconds: float = 1.0,
 ) -> tuple[str, ModelCall]:
     """Send a query by ``query``.
+
     Return the answer's text and the entry that ``book`` got, which gets one of a fault too.
 
     Raises:
@@ -60,7 +67,9 @@ async def query_booked(
 @dataclass(frozen=True)
 class LedgerAccount:
     """The use of one model by one role.
-    ``faults`` counts the calls without a usable answer; ``estimated`` says that the server did not count all tokens."""
+
+    ``faults`` counts the calls without a usable answer; ``estimated`` says that the server did not count all tokens.
+    """
 
     role: str
     model: str
@@ -106,12 +115,12 @@ def _account(role: str, model: str, calls: list[ModelCall]) -> LedgerAccount:
     return LedgerAccount(
         role,
         model,
-        len(calls),
-        sum(bool(call.fault) for call in calls),
-        sum(call.tokens_in for call in calls),
-        sum(call.tokens_cached for call in calls),
-        sum(call.tokens_out for call in calls),
-        sum(call.seconds for call in calls),
-        sum(priced) if priced else None,
-        any(call.estimated for call in calls),
+        calls=len(calls),
+        faults=sum(bool(call.fault) for call in calls),
+        tokens_in=sum(call.tokens_in for call in calls),
+        tokens_cached=sum(call.tokens_cached for call in calls),
+        tokens_out=sum(call.tokens_out for call in calls),
+        seconds=sum(call.seconds for call in calls),
+        money=sum(priced) if priced else None,
+        estimated=any(call.estimated for call in calls),
     )

@@ -20,7 +20,9 @@ _LINES_FIRST = re.compile(r"^[\s*_#`>-]*LINES?\b", re.IGNORECASE)
 @dataclass(frozen=True)
 class Plan:
     """``text`` as the planner wrote it.
-    It wants the ``anchors`` changed, or the definitions ``rewrites`` written anew; where both are empty, the file."""
+
+    It wants the ``anchors`` changed, or the definitions ``rewrites`` written anew; where both are empty, the file.
+    """
 
     text: str
     anchors: tuple[Anchor, ...] = ()

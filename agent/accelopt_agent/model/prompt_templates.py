@@ -21,6 +21,7 @@ def placeholders(name: str) -> set[str]:
 
 def render(name: str, **values: str) -> str:
     """Return the prompt ``name`` with every placeholder filled.
+
     What a value holds is never read as a placeholder.
 
     Raises:

@@ -133,8 +133,10 @@ class ModelProposer:
 
     async def _plan(self, node: Node, bounds: Bounds, briefing: Briefing) -> Plan:
         """Ask the planner.
+
         Tell it once what is wrong with a plan that cannot be carried out. A coder that is alone is told what the
-        planner would know."""
+        planner would know.
+        """
         if self._team.alone:
             more = (
                 briefing.experience
@@ -163,8 +165,10 @@ class ModelProposer:
 
     async def _briefing(self, node: Node, bounds: Bounds) -> Briefing:
         """Return what this question says besides the version.
+
         Each question takes another line of attack. What it is told of the memory and of earlier answers is stored with
-        it: both change while a search runs."""
+        it: both change while a search runs.
+        """
         key = node.fingerprint or node.text
         count = self._questions[key]
         self._questions[key] += 1
@@ -202,8 +206,7 @@ class ModelProposer:
     async def _apply_or_repair(
         self, node: Node, plan: Plan, bounds: Bounds, briefing: Briefing, answer: str
     ) -> str:
-        """Apply ``answer`` to the file.
-        Where it is invalid, let the debugger correct it."""
+        """Apply ``answer`` to the file. Where it is invalid, let the debugger correct it."""
         for repairs in range(self._team.repairs, -1, -1):
             try:
                 return checked(node, bounds, apply_answer(node.text, plan, answer, bounds))
@@ -226,7 +229,9 @@ class ModelProposer:
 
     async def _ask(self, role: Role, node: Node, user: str, because: str = "") -> str:
         """Return the answer, the stored one where it was paid for.
-        ``because`` tells the person what was wrong before."""
+
+        ``because`` tells the person what was wrong before.
+        """
         settings, system = self._team.of(role), system_prompt(role, node, self._target)
 
         async def answer() -> str:

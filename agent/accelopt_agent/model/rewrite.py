@@ -36,7 +36,9 @@ def fenced_blocks(answer: str) -> list[str]:
 
 def _code(answer: str) -> str:
     """Return the answer's largest block that is Python and defines something.
-    The whole answer where it has none."""
+
+    The whole answer where it has none.
+    """
     blocks = fenced_blocks(answer)
     fault: SyntaxError | None = None
     for text in blocks or [answer]:

@@ -40,8 +40,10 @@ def system_prompt(role: Role, node: Node, target: str) -> str:
 
 def planner_user(node: Node, settings: ModelSettings, briefing: Briefing | None = None) -> str:
     """Build the planner's prompt.
+
     What changes least comes first: the file, the problem, the measurements, the dialect's functions, what the memory
-    knows of like kernels, the rewrites tried, and this question's line of attack."""
+    knows of like kernels, the rewrites tried, and this question's line of attack.
+    """
     brief = briefing or Briefing()
     first, last = visible_lines(node, settings.share)
     return render(
@@ -62,7 +64,9 @@ def _section(text: str) -> str:
 
 def _others(node: Node, share: Share) -> Sequence[KernelMeasurement]:
     """Return the measurements of the file's other kernels that may be told.
-    A version measured as a whole has them in its own."""
+
+    A version measured as a whole has them in its own.
+    """
     return () if share == "kernel" or node.changes_more else node.root.others
 
 
@@ -155,6 +159,7 @@ MISTAKES_SHOWN = 2
 @dataclass(frozen=True)
 class KnownMistake:
     """A mistake that models often make.
+
     ``near`` is a regular expression for text that makes it likely; ``source`` names the document that states the rule.
     """
 

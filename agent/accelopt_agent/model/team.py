@@ -14,9 +14,11 @@ ROLES: tuple[Role, ...] = ("planner", "coder", "debugger", "summarizer")
 @dataclass(frozen=True)
 class ModelTeam:
     """The settings of each role.
+
     ``samples`` is how often the coder carries out one plan; ``repairs`` how often the debugger may correct an answer
     that fails a check before anything runs. ``alone``: the coder decides itself what to change, and nobody plans; what
-    an ablation calls search without a team."""
+    an ablation calls search without a team.
+    """
 
     planner: ModelSettings
     coder: ModelSettings

@@ -124,6 +124,7 @@ def apply(
     name: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None = None
 ) -> list[Candidate]:
     """Return everything the rule ``name`` proposes for ``kernel``.
+
     Empty when it does not apply.
 
     Raises:

@@ -16,13 +16,11 @@ CHECK_SHARE, MOST_FOR_CHECK = 0.25, 0.5
 
 
 class BudgetExhaustedError(Exception):
-    """The run has to end.
-    The message names the limit that is reached."""
+    """The run has to end. The message names the limit that is reached."""
 
 
 class Meter:
-    """The use of one run against its budget.
-    ``clock`` gives seconds; ``paid`` stores what was paid for."""
+    """The use of one run against its budget. ``clock`` gives seconds; ``paid`` stores what was paid for."""
 
     def __init__(self, budget: Budget, clock: Callable[[], float] = time.monotonic) -> None:
         self.budget = budget
@@ -69,21 +67,29 @@ class Meter:
     def usage(self) -> Usage:
         seconds = self._clock() - self._started
         return Usage(
-            self.candidates, self.judged, self.skipped, len(self.calls), self.tokens_in, self.tokens_out,
-            seconds, self.money, self.remembered,
-        )  # fmt: skip
+            self.candidates,
+            self.judged,
+            skipped=self.skipped,
+            model_calls=len(self.calls),
+            tokens_in=self.tokens_in,
+            tokens_out=self.tokens_out,
+            seconds=seconds,
+            money=self.money,
+            remembered=self.remembered,
+        )
 
     def time_left(self) -> float | None:
         """Return the seconds until the time is up, below 0 afterwards.
-        None without a limit and while it rests."""
+
+        None without a limit and while it rests.
+        """
         if self.budget.seconds is None or self._rests:
             return None
         return self.budget.seconds - (self._clock() - self._started)
 
     @property
     def seconds_left(self) -> float | None:
-        """Seconds until the time is up, at least 0.
-        None without a limit and while it rests."""
+        """Seconds until the time is up, at least 0. None without a limit and while it rests."""
         rest = self.time_left()
         return None if rest is None else max(0.0, rest)
 

@@ -24,8 +24,7 @@ class ValidationResult:
 
     @property
     def not_offered(self) -> str:
-        """Return why an accepted version is not offered, as a sentence.
-        Empty where it is."""
+        """Return why an accepted version is not offered, as a sentence. Empty where it is."""
         if self.untimed is not None:
             return f"A candidate could not be timed beside the original, so it is not offered: {self.untimed}"
         side = self.comparison
@@ -43,6 +42,7 @@ class CandidateValidator:
 
     async def validate(self, node: Node) -> ValidationResult:
         """Get the gate's verdict on ``node``.
+
         Time an accepted one that seems faster beside the original, in one session, where a device can.
 
         Raises:

@@ -39,7 +39,9 @@ class PastStep:
 @dataclass(frozen=True)
 class PastRun:
     """A run and its steps.
-    ``tried`` counts the candidates that it measured or took over from earlier runs."""
+
+    ``tried`` counts the candidates that it measured or took over from earlier runs.
+    """
 
     run: Run
     steps: tuple[PastStep, ...]
@@ -105,8 +107,7 @@ def past_run(memory: Memory, run: Run) -> PastRun:
 
 
 def _step(event: RunEvent) -> PastStep | None:
-    """Describe the event for a person.
-    None for one of another version that cannot be read."""
+    """Describe the event for a person. None for one of another version that cannot be read."""
     data, number, at = event.data, event.number, event.created
     try:
         if event.kind == BASELINE:
@@ -132,8 +133,7 @@ def _step(event: RunEvent) -> PastStep | None:
 
 
 def _alive(process: object) -> bool:
-    """Return whether the process of this number runs on this machine.
-    On systems that cannot tell, it may."""
+    """Return whether the process of this number runs on this machine. On systems that cannot tell, it may."""
     if not isinstance(process, int) or process <= 0:
         return False
     if os.name != "posix":

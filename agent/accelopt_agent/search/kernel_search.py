@@ -90,6 +90,7 @@ class KernelSearch:
 
     async def run(self) -> AsyncGenerator[Event, None]:
         """Yield events until the strategy has nothing more to do, the budget is spent or the goal is reached.
+
         Proposals, measurements and validations run concurrently; their results are processed one after another. While
         the search is paused, no step is started, and once none runs, no time is counted.
 
@@ -156,8 +157,10 @@ class KernelSearch:
 
     def _begin(self) -> None:
         """Start all steps that there is capacity for.
+
         When only the budget of candidates is spent, or no more time is left than the check of the best version may
-        need, measured ones are still validated."""
+        need, measured ones are still validated.
+        """
         while True:
             free = self._scheduler.free
             rest = self._meter.candidates_left - self._scheduler.count(TryCandidate)
@@ -189,8 +192,7 @@ class KernelSearch:
         )
 
     def _goal_reached(self) -> str | None:
-        """Return the reason why the search may stop early, as one line.
-        None if it may not."""
+        """Return the reason why the search may stop early, as one line. None if it may not."""
         goal, best = self.request.budget.percent_of_peak, self.strategy.best()
         percent = best.measurement.percent_of_peak
         if goal is None or percent is None or percent < goal:
@@ -225,7 +227,9 @@ class KernelSearch:
         self, step: AskProposer, task: asyncio.Task[tuple[int, list[Proposal]]]
     ) -> list[Event]:
         """Pass on to the strategy what is new of an answer.
-        The same fault is told once, however often it is met."""
+
+        The same fault is told once, however often it is met.
+        """
         name, kernel = step.proposer, step.node.kernel.name
         was_asked, lines = self.strategy.usable(name), list[str]()
         try:

@@ -45,8 +45,7 @@ class KnownRewrites:
         return Proposal(Trial(candidate, node, rewrite, remembered), file)
 
     def new_trials(self, answer: Sequence[Proposal]) -> list[Trial]:
-        """Return those of an answer that are not known already.
-        They are from now on."""
+        """Return those of an answer that are not known already. They are from now on."""
         return [p.trial for p in answer if self._is_new(p.trial, p.file)]
 
     def _is_new(self, trial: Trial, file: str) -> bool:

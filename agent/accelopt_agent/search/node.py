@@ -121,7 +121,9 @@ class Node:
     @property
     def us(self) -> float:
         """The time by which it is ranked, in microseconds; infinite when unknown.
-        Once a version was measured as a whole, the others have the time of the original's other kernels added."""
+
+        Once a version was measured as a whole, the others have the time of the original's other kernels added.
+        """
         rest = self.root.rest.us
         us = (self.compared if rest is None else self.together).us
         if us is None:

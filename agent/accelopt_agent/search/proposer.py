@@ -9,8 +9,7 @@ from accelopt_agent.search.node import Node
 
 
 class ProposerError(Exception):
-    """A proposer gave no answer; the message says why in one line.
-    The run goes on without it."""
+    """A proposer gave no answer; the message says why in one line. The run goes on without it."""
 
     def __init__(self, message: str, *, final: bool = False) -> None:
         super().__init__(message)

@@ -39,8 +39,7 @@ PROCESS = "process"
 
 
 class Recorder:
-    """``memory`` None records nothing.
-    ``trouble`` is why the memory was given up, None while it works."""
+    """``memory`` None records nothing. ``trouble`` is why the memory was given up, None while it works."""
 
     def __init__(self, memory: Memory | None) -> None:
         self._memory = memory
@@ -58,8 +57,7 @@ class Recorder:
         return f"{self.trouble} The search goes on; nothing of it is remembered."
 
     async def read(self, call: Callable[[Memory], T], otherwise: T) -> T:
-        """Read from the memory.
-        ``otherwise`` where there is none or it cannot be read."""
+        """Read from the memory. ``otherwise`` where there is none or it cannot be read."""
         return otherwise if self._memory is None else await self._call(call, self._memory, otherwise)
 
     async def _write(self, call: Callable[[Memory], T], otherwise: T) -> T:
@@ -98,8 +96,7 @@ class Recorder:
             await self._write(tidy, Forgotten())
 
     async def stored(self, key: str) -> Any:
-        """Return the plain value that is stored under a key.
-        None where none is."""
+        """Return the plain value that is stored under a key. None where none is."""
         return await self.read(lambda m: m.profile_cache.get(key), None)
 
     async def store(self, key: str, value: Any) -> None:
@@ -147,8 +144,7 @@ class Recorder:
         await self._write(lambda m: m.outcomes.refuse(task, target, rewrite), None)
 
     async def prior(self, dialect: str) -> OutcomePrior | None:
-        """Return what earlier outcomes of the dialect let expect.
-        None where there are none."""
+        """Return what earlier outcomes of the dialect let expect. None where there are none."""
         nothing: OutcomePrior | None = None
         prior = await self.read(lambda m: m.outcomes.prior(dialect), nothing)
         return prior if prior is not None and prior.outcomes else None
@@ -162,13 +158,13 @@ class Recorder:
         trap = Trap(
             kernel.content_hash,
             rewrite,
-            target,
-            candidate.origin,
-            code,
-            why,
-            candidate.kernel,
-            kernel.dialect,
-            candidate.steps,
+            target=target,
+            origin=candidate.origin,
+            code=code,
+            message=why,
+            kernel=candidate.kernel,
+            dialect=kernel.dialect,
+            steps=candidate.steps,
             summary=candidate.summary,
         )
         first, self._sketched = (

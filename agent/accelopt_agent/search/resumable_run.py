@@ -8,7 +8,9 @@ from dataclasses import dataclass
 @dataclass(frozen=True)
 class ResumableRun:
     """A run that can be continued without paying for anything twice.
-    ``tried`` counts its candidates; ``instructions`` are what the person asked for."""
+
+    ``tried`` counts its candidates; ``instructions`` are what the person asked for.
+    """
 
     run: str
     kernel: str

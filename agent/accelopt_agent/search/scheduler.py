@@ -67,7 +67,9 @@ class StepScheduler:
         self, seconds: float | None, interrupt: Coroutine[Any, Any, None] | None = None
     ) -> list[tuple[SearchStep, asyncio.Task[Any]]]:
         """Return the steps whose results come next, waiting for them.
-        Returns nothing when none came within ``seconds`` or before ``interrupt`` completed."""
+
+        Returns nothing when none came within ``seconds`` or before ``interrupt`` completed.
+        """
         interrupted = asyncio.ensure_future(interrupt) if interrupt is not None else None
         due = [task for task in self._running if task not in self._ends]
         if self._ends:

@@ -32,8 +32,7 @@ class VersionTexts:
         return file_fingerprint(text), rewrite_fingerprint(self.base_text, text, self.name)
 
     def kernel(self, text: str, name: str = "") -> Kernel | None:
-        """Return the kernel in ``text``, or the one called ``name``.
-        None when it is gone."""
+        """Return the kernel in ``text``, or the one called ``name``. None when it is gone."""
         return next((k for k in find_kernels(text).kernels if k.name == (name or self.name)), None)
 
 
@@ -65,8 +64,7 @@ class Trial:
 
     @property
     def repairs(self) -> bool:
-        """It was written to repair a version that had failed.
-        Rules repair nothing."""
+        """It was written to repair a version that had failed. Rules repair nothing."""
         return self.parent.failure is not None and not self.candidate.origin.startswith("rule:")
 
     @property

@@ -38,7 +38,9 @@ def node_of_trial(
     target: str,
 ) -> Node:
     """Build the node of ``trial`` in the search from ``root``.
-    It is a failed one where ``outcome`` is an error or has one."""
+
+    It is a failed one where ``outcome`` is an error or has one.
+    """
     candidate, failure = trial.composed, None
     if isinstance(outcome, CostUnavailableError):
         failure = Failure(outcome.code, str(outcome))
@@ -58,11 +60,11 @@ def node_of_trial(
     node = Node(
         candidate.text,
         texts.kernel(candidate.text, measurement.name) or texts.kernel(candidate.text) or root.kernel,
-        measurement,
-        candidate,
-        trial.parent,
-        trial.step,
-        trial.fingerprint,
+        measurement=measurement,
+        candidate=candidate,
+        parent=trial.parent,
+        step=trial.step,
+        fingerprint=trial.fingerprint,
         failure=failure,
         repair=trial.repairs,
         remembered=trial.remembered,

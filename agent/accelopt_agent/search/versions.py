@@ -18,15 +18,16 @@ MOVES_KEPT = 6
 
 @dataclass(frozen=True)
 class MeasuredVersions:
-    """The measurements that the search compared.
-    None where the memory does not hold one (any more)."""
+    """The measurements that the search compared. None where the memory does not hold one (any more)."""
 
     slow: KernelMeasurement | None = None
     fast: KernelMeasurement | None = None
 
     def moved(self) -> list[tuple[str, Quantity, Quantity]]:
         """Return the counters that differ, each with both values.
-        The one that changed most, relatively, first."""
+
+        The one that changed most, relatively, first.
+        """
         pairs = [(name, a, b) for name, a, b in self._both() if a.value != b.value]
         return sorted(pairs, key=lambda pair: -_relative(pair[1], pair[2]))
 

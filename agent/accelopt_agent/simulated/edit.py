@@ -14,7 +14,9 @@ from accelopt_agent.syntax.lines import split_lines
 @dataclass(frozen=True)
 class Edit:
     """``plan`` names the ``anchors`` in ``before``.
-    ``changes`` are the lines that they become, ``after`` the file."""
+
+    ``changes`` are the lines that they become, ``after`` the file.
+    """
 
     plan: str
     before: str
@@ -43,8 +45,7 @@ def edit_of(before: str, candidate: Candidate) -> Edit:
 
 
 def edited(before: str, after: str, plan: str) -> Edit:
-    """Return the difference of two files as an edit.
-    ``plan`` is the plan in words."""
+    """Return the difference of two files as an edit. ``plan`` is the plan in words."""
     old, new = split_lines(before).texts, split_lines(after).texts
     places: list[tuple[int, int, int, int]] = []
     for tag, low, high, start, end in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():

@@ -121,8 +121,7 @@ class NotRecordedError(Exception):
 
 @dataclass(frozen=True)
 class Turn:
-    """``question`` is the question's key.
-    The ``count``-th time that it was asked, ``answer`` was said."""
+    """``question`` is the question's key. The ``count``-th time that it was asked, ``answer`` was said."""
 
     role: str
     kernel: str
@@ -165,14 +164,12 @@ class Conversation:
         )
 
     def save(self, path: Path) -> None:
-        """Write the conversation to a file.
-        Raises OSError when it cannot be written."""
+        """Write the conversation to a file. Raises OSError when it cannot be written."""
         path.write_text(json.dumps(to_plain(self), indent=1, ensure_ascii=False) + "\n", "utf-8")
 
 
 def read_conversation(path: Path) -> Conversation:
-    """Read a recorded conversation.
-    Raises OSError, or ValueError when the file is no conversation."""
+    """Read a recorded conversation. Raises OSError, or ValueError when the file is no conversation."""
     try:
         return from_plain(Conversation, json.loads(path.read_text("utf-8")))
     except (ValueError, TypeError, KeyError) as error:

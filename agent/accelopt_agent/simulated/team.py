@@ -31,6 +31,7 @@ _WRONG = (
 @dataclass(frozen=True)
 class Skill:
     """Chances, 0..1.
+
     A plan is a rewrite of the catalogue with chance ``knows``, else an edit that changes no cost. What is written for a
     plan is broken with chance ``breaks``; a broken edit crashes with chance ``crashes``, else its result is wrong. A
     repair succeeds with chance ``repairs``.

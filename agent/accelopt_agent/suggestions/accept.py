@@ -88,7 +88,14 @@ def _note_acceptance(memory: Memory, suggestion: Suggestion, pair: Pair) -> None
         ratio = math.log(1 / pair.speedup) if pair.speedup else None
         item = f"edit:{pair.edit}"
         outcome = Outcome(
-            item, pair.slow_hash, pair.bound, pair.dialect, pair.target, ratio, pair.fast_hash, accepted=True
+            item,
+            pair.slow_hash,
+            bound=pair.bound,
+            dialect=pair.dialect,
+            target=pair.target,
+            log_ratio=ratio,
+            rewrite=pair.fast_hash,
+            accepted=True,
         )
         memory.outcomes.add(outcome)
     items = items_of(memory, suggestion, pair)

@@ -115,7 +115,9 @@ def _hunks(old: Sequence[str], new: Sequence[str]) -> Iterator[_Hunk]:
 
 def _scope_of(hunk: _Hunk, scopes: Sequence[Scope]) -> Scope | None:
     """Return the innermost function that holds the whole hunk.
-    None for the module. An insertion belongs where its neighbours on both sides do."""
+
+    None for the module. An insertion belongs where its neighbours on both sides do.
+    """
     first, last = (hunk.start - 1, hunk.start) if hunk.start == hunk.end else (hunk.start, hunk.end - 1)
     holding = [s for s in scopes if s.start <= first and last < s.end]
     return max(holding, key=lambda s: s.start, default=None)
@@ -130,6 +132,7 @@ def _move(
     spans: Sequence[tuple[int, int]],
 ) -> list[_Hunk]:
     """Translate ``hunk`` to the lines of the current text.
+
     No hunk where the text has it already (an import).
 
     The statements it touches must be in the current text line for line, so that an edited launch is not overwritten.
@@ -219,8 +222,7 @@ def _as_edit(hunk: _Hunk, now: Lines) -> TextEdit:
 
 
 def _verify(result: str, current_text: str, suggestion: Suggestion) -> None:
-    """The merged text holds the suggested kernel.
-    Functions the suggestion leaves alone are untouched."""
+    """The merged text holds the suggested kernel. Functions the suggestion leaves alone are untouched."""
     goal, base, now = (_bodies(t) for t in (suggestion.text, suggestion.base_text, current_text))
     try:
         merged = _bodies(result)

@@ -98,7 +98,9 @@ def _with_kernel_name_of(slow: str, fast: str) -> str:
 
 def _changed_kernel(slow: str, fast: str) -> tuple[Kernel, Kernel]:
     """Return the one kernel that both texts have and that differs.
-    Raises ValueError: there is none, or several."""
+
+    Raises ValueError: there is none, or several.
+    """
     before, after = _kernels(slow), _kernels(fast)
     both = [name for name in before if name in after and kernel_changed(slow, fast, name)]
     if len(both) != 1:

@@ -23,7 +23,9 @@ _KEYWORDS = frozenset(name.lower() for name in keyword.kwlist)
 
 def keep_explanation(memory: Memory, suggestion: Suggestion, data: Mapping[str, Any], key: str) -> None:
     """Store the words of the summarizer (``data["text"]``) and what they cost.
-    A pair made of the suggestion learns them. Raises MemoryUnavailableError."""
+
+    A pair made of the suggestion learns them. Raises MemoryUnavailableError.
+    """
     with memory.transaction():
         if memory.run_log.run(suggestion.run) is not None:
             memory.run_log.add_event(suggestion.run, EXPLAINED, dict(data), key)
@@ -36,13 +38,17 @@ def keep_explanation(memory: Memory, suggestion: Suggestion, data: Mapping[str, 
 
 def kept_explanation(memory: Memory, suggestion: Suggestion, key: str) -> RunEvent | None:
     """Return the event that answered the question ``key`` about the suggestion.
-    Raises MemoryUnavailableError."""
+
+    Raises MemoryUnavailableError.
+    """
     return next((e for e in _explanations(memory, suggestion) if e.key == key), None)
 
 
 def lesson_of(memory: Memory, suggestion: Suggestion) -> str:
     """Return what the summarizer said last about the suggestion, as ``lesson_line`` does; "" where it was not asked.
-    Raises MemoryUnavailableError."""
+
+    Raises MemoryUnavailableError.
+    """
     answers = [
         str(event.data.get("text", ""))
         for event in _explanations(memory, suggestion)

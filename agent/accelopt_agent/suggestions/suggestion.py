@@ -21,8 +21,10 @@ EQUAL = 0.01
 @dataclass(frozen=True)
 class Speedup:
     """Baseline time over candidate time, with its interval.
+
     Known as badly as the worse of the two. ``at`` says what for, where that is not the profiled case ("larger
-    batches")."""
+    batches").
+    """
 
     value: float
     low: float
@@ -34,10 +36,12 @@ class Speedup:
 @dataclass(frozen=True)
 class Suggestion:
     """A checked rewrite.
+
     ``base_hash`` is the content hash of the kernel it was made for, ``base_text`` and ``text`` the whole file before
     and after; ``diff`` is the unified diff between them. ``slow`` and ``fast`` are the latencies of both on ``target``,
     from ``host``; ``bound`` is what limits the slow one, ``fast_bound`` the fast one, if known, and ``moved`` are the
-    counters that changed most. ``launches`` of the run were compared one by one; none is slower."""
+    counters that changed most. ``launches`` of the run were compared one by one; none is slower.
+    """
 
     id: str
     run: str
@@ -65,7 +69,9 @@ class Suggestion:
     @property
     def fast_hashes(self) -> set[str]:
         """The content hashes of the suggested kernel.
-        Where another one stands in its place, of all kernels that the base does not have."""
+
+        Where another one stands in its place, of all kernels that the base does not have.
+        """
         fast, before = (find_kernels(t).kernels for t in (self.text, self.base_text))
         own = {k.content_hash for k in fast if k.name == self.kernel}
         return own or {k.content_hash for k in fast} - {k.content_hash for k in before}
@@ -73,7 +79,9 @@ class Suggestion:
 
 def best_first(suggestions: Iterable[Suggestion]) -> list[Suggestion]:
     """Return the suggestions with the largest speedup first.
-    Of those that are equally fast, the one with the fewest steps."""
+
+    Of those that are equally fast, the one with the fewest steps.
+    """
     waiting = sorted(suggestions, key=lambda s: -s.speedup.value)
     ranked: list[Suggestion] = []
     while waiting:

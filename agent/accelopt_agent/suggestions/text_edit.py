@@ -10,8 +10,7 @@ from accelopt_agent.syntax.lines import split_lines
 
 @dataclass(frozen=True)
 class TextEdit:
-    """Replace the text from start to end.
-    Lines and columns are 0-based, columns count code points."""
+    """Replace the text from start to end. Lines and columns are 0-based, columns count code points."""
 
     start_line: int
     start_col: int

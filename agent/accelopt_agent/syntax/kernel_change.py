@@ -57,8 +57,7 @@ def _remainder(text: str, kernel: str) -> tuple[str, str] | None:
 
 
 class _Blank(ast.NodeTransformer):
-    """Blanks what a launch may set: its grid and its keyword arguments.
-    Positional arguments stay."""
+    """Blanks what a launch may set: its grid and its keyword arguments. Positional arguments stay."""
 
     def __init__(self, name: str) -> None:
         self._name = name

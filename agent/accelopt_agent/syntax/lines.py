@@ -22,8 +22,7 @@ class Lines:
 
     @property
     def newline(self) -> str:
-        """The line end the text uses most.
-        LF for a text of one line."""
+        """The line end the text uses most. LF for a text of one line."""
         line_ends = [end for end in self.ends if end]
         return max(("\n", "\r\n", "\r"), key=line_ends.count) if line_ends else "\n"
 

@@ -44,7 +44,9 @@ class ModuleParts:
 
     def reached(self, names: Iterable[str], but: Iterable[str] = ()) -> set[str]:
         """Return ``names`` and all definitions that they use, directly or through others.
-        ``but`` are not entered."""
+
+        ``but`` are not entered.
+        """
         closed, waiting, definitions = set(but), [n for n in names if n in self.definitions], set[str]()
         while waiting:
             name = waiting.pop()
@@ -83,8 +85,7 @@ def read_parts(text: str) -> ModuleParts:
 
 
 def same_code(one: Sequence[ast.stmt], other: Sequence[ast.stmt]) -> bool:
-    """Return whether two definitions are the same.
-    Layout and comments do not count."""
+    """Return whether two definitions are the same. Layout and comments do not count."""
     return [ast.dump(n) for n in one] == [ast.dump(n) for n in other]
 
 

@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 @dataclass(frozen=True)
 class Scope:
     """A function.
+
     ``name`` is qualified, later ones of one name get ``#2``; lines ``start`` to ``end`` are 0-based, exclusive,
-    decorators included; ``line`` is the 1-based line of ``def``."""
+    decorators included; ``line`` is the 1-based line of ``def``.
+    """
 
     name: str
     start: int

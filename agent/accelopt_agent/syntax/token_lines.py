@@ -40,8 +40,10 @@ class Token:
 @dataclass(frozen=True)
 class LogicalLine:
     """One statement, or the header of one.
+
     ``depth`` counts the blocks around it. ``first`` to ``end`` are its physical lines (0-based, exclusive), ``lead`` is
-    the first of the comments and blank lines before it. ``tail`` is the comment behind it."""
+    the first of the comments and blank lines before it. ``tail`` is the comment behind it.
+    """
 
     tokens: tuple[Token, ...]
     depth: int
@@ -64,7 +66,9 @@ class LogicalLine:
 @dataclass(frozen=True)
 class TokenizedFunction:
     """A function with its decorators; ``name`` is qualified as in ``scopes.Scope``.
-    Nested functions are part of it."""
+
+    Nested functions are part of it.
+    """
 
     name: str
     lines: tuple[LogicalLine, ...]
@@ -74,8 +78,10 @@ class TokenizedFunction:
 @dataclass(frozen=True)
 class TokenizedSource:
     """A file as logical lines.
+
     ``functions`` are its outermost functions and methods in source order, ``module`` the positions (in ``lines``) of
-    all lines outside of them."""
+    all lines outside of them.
+    """
 
     text: str
     lines: tuple[LogicalLine, ...]
@@ -116,7 +122,15 @@ def read_tokens(text: str) -> TokenizedSource:
             functions.append(TokenizedFunction(scope.name, tuple(lines[k] for k in own), own[0]))
     module = tuple(k for k in range(len(lines)) if k not in inside)
     imports = {path: name for name, path in names.imported.items() if names.is_imported(name)}
-    return TokenizedSource(text, lines, tuple(functions), module, physical.texts, physical.newline, imports)
+    return TokenizedSource(
+        text,
+        lines,
+        functions=tuple(functions),
+        module=module,
+        physical=physical.texts,
+        newline=physical.newline,
+        imports=imports,
+    )
 
 
 def code_lines(lines: Sequence[LogicalLine]) -> list[LogicalLine]:
@@ -174,7 +188,9 @@ def _logical_lines(text: str, physical: Sequence[str], names: _Names) -> Iterato
         elif kind == tokenize.NEWLINE:
             tail = physical[at[0] - 1][at[1] :].rstrip()
             indent = physical[first][: len(physical[first]) - len(physical[first].lstrip())]
-            yield LogicalLine(tuple(tokens), depth, lead, first, at[0], indent, tail)
+            yield LogicalLine(
+                tuple(tokens), depth, lead=lead, first=first, end=at[0], indent=indent, tail=tail
+            )
             tokens, callees, lead = [], [], at[0]
         elif kind not in _SKIPPED:
             if not tokens:

@@ -41,8 +41,10 @@ def line_head(line: LogicalLine) -> str:
 
 def line_features(line: LogicalLine, names: Mapping[str, str]) -> dict[tuple[str, str], float]:
     """Return what a line says, weighted.
+
     Local names are taken as ``names`` calls them, others count by their kind only. A line of the side whose names are
-    known passes itself."""
+    known passes itself.
+    """
     features: dict[tuple[str, str], float] = {}
     for token in line.tokens:
         same = token.value if token.kind not in ("local", "number") else ""
@@ -98,7 +100,9 @@ def align_lines(
     least: float = LEAST_COMMON,
 ) -> list[tuple[int, int]]:
     """Return the pairs of lines that do the same.
-    ``names`` are the local names of ``left`` as ``right`` calls them."""
+
+    ``names`` are the local names of ``left`` as ``right`` calls them.
+    """
     own_names = {name: name for name in names.values()}
     one = [line_features(line, names) for line in left]
     other = [line_features(line, own_names) for line in right]

@@ -24,8 +24,10 @@ LEAST_FIT = 0.6
 @dataclass(frozen=True)
 class TransferredEdit:
     """``text`` is the other file after the edit.
+
     ``fit`` is the share (0..1) of the lines which the edit changes that were there; ``whole`` tells that all of its
-    parts were merged."""
+    parts were merged.
+    """
 
     text: str
     fit: float

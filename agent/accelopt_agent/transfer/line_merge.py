@@ -19,8 +19,10 @@ LEAST_LIKE = 0.85
 @dataclass
 class MergedLine:
     """A line of the result.
+
     ``own`` is the line of the other kernel that it is made of (its comments go with it), None for a new one; ``fast``
-    the depth and number of the line of the fast side that put it here."""
+    the depth and number of the line of the fast side that put it here.
+    """
 
     tokens: list[Token]
     depth: int
@@ -32,8 +34,10 @@ class MergedLine:
 @dataclass
 class MergedBlock:
     """One function (the module: "") after the merge.
+
     ``wanted`` counts the lines that the edit changes or moves away, ``placed`` those of them that the other kernel has.
-    ``lines`` is None where the function is not touched or gone."""
+    ``lines`` is None where the function is not touched or gone.
+    """
 
     name: str
     target_name: str | None

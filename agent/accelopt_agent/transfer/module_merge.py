@@ -20,7 +20,9 @@ def merge_file(
     hunks: frozenset[int],
 ) -> str | None:
     """Return the other file with its merged blocks.
-    None where they use something that it does not import and cannot be given."""
+
+    None where they use something that it does not import and cannot be given.
+    """
     writer = _Writer(target, edit)
     blocks = {b.target_name: b for b in merged if b.target_name is not None}
     new = {b.name: b for b in merged if b.target_name is None and b.lines is not None}
@@ -134,8 +136,7 @@ class _Writer:
         return "".join(self.line(line) for line in lines)
 
     def additions(self, pieces: Sequence[MergedLine | list[MergedLine]], *, apart: bool) -> Iterator[str]:
-        """Yield new lines and functions of the module.
-        ``apart``: blank lines stand before them."""
+        """Yield new lines and functions of the module. ``apart``: blank lines stand before them."""
         for piece in pieces:
             function = isinstance(piece, list)
             yield (self._target.newline * 2 if function or apart else "") + self.block(
@@ -163,8 +164,7 @@ class _Writer:
         return [t if not t.strip() else self._unit * depth + t.lstrip() for t in texts]
 
     def _text(self, token: Token) -> str:
-        """Return the token as this file says it.
-        An import that it lacks is noted."""
+        """Return the token as this file says it. An import that it lacks is noted."""
         if not token.imported:
             return token.text
         name = self._target.imports.get(token.value)

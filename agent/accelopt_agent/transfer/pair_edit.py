@@ -45,7 +45,9 @@ class BlockEdit:
 @dataclass(frozen=True)
 class PairEdit:
     """Everything that changes between the two sides of a pair.
-    ``hunks`` are the numbers of its independent parts."""
+
+    ``hunks`` are the numbers of its independent parts.
+    """
 
     slow: TokenizedSource
     fast: TokenizedSource
@@ -158,8 +160,10 @@ def _own(line: LogicalLine) -> dict[str, str]:
 
 def _numbered(blocks: Sequence[BlockEdit]) -> tuple[list[BlockEdit], tuple[int, ...]]:
     """Number the runs of changed lines.
+
     One hunk are the place that a line moves from and the one that it moves to, what uses a name and what binds it anew,
-    and what changes a function's parameters and what calls it."""
+    and what changes a function's parameters and what calls it.
+    """
     number, parent = 0, [0]
 
     def root(k: int) -> int:

@@ -106,14 +106,24 @@ def repeat_rules(match: Match, node: Node) -> Candidate | None:
     summary = f"{steps_done} (as in {_kind(pair)} change of {pair.kernel})"
     steps = tuple(step for step, _ in done)
     item = f"sequence:{','.join(steps)}" if len(steps) > 1 else steps[0]
-    return Candidate(kernel.name, text, f"memory:{pair.id}", summary, expects, steps, item)
+    return Candidate(
+        kernel.name,
+        text,
+        origin=f"memory:{pair.id}",
+        summary=summary,
+        expects=expects,
+        steps=steps,
+        item=item,
+    )
 
 
 def _apply(
     rule: str, text: str, kernel: Kernel, measurement: KernelMeasurement | None, hint: str
 ) -> Candidate | None:
     """Apply the rule to the kernel.
-    Of several rewrites, return the one whose summary is most similar to ``hint``."""
+
+    Of several rewrites, return the one whose summary is most similar to ``hint``.
+    """
     from accelopt_agent.rules import catalogue
 
     try:
@@ -127,8 +137,7 @@ def _apply(
 
 
 def transfer_edit(match: Match, node: Node) -> Candidate | None:
-    """Carry the pair's edit over.
-    None where it does not fit, or changes other kernels of the file alone."""
+    """Carry the pair's edit over. None where it does not fit, or changes other kernels of the file alone."""
     pair = match.pair
     result = transfer(pair.slow_text, pair.fast_text, pair.kernel, node.text, node.kernel.name)
     if result is None or not kernel_changed(node.text, result.text, node.kernel.name):
@@ -136,7 +145,13 @@ def transfer_edit(match: Match, node: Node) -> Candidate | None:
     origin = f"memory:{pair.id}"
     summary = _carried(pair, result.whole)
     return Candidate(
-        node.kernel.name, result.text, origin, summary, {}, (origin,), f"edit:{pair.edit or pair.id}"
+        node.kernel.name,
+        result.text,
+        origin=origin,
+        summary=summary,
+        expects={},
+        steps=(origin,),
+        item=f"edit:{pair.edit or pair.id}",
     )
 
 

@@ -16,7 +16,9 @@ _TRAILERS = {".": "", "[": "]", "(": ")"}
 @dataclass
 class Votes:
     """What the tokens of one function were aligned with.
-    An expression (``x.shape[0]``) may stand for a name."""
+
+    An expression (``x.shape[0]``) may stand for a name.
+    """
 
     names: dict[str, Counter[tuple[str, ...]]] = field(default_factory=dict)
     numbers: dict[str, Counter[tuple[str, ...]]] = field(default_factory=dict)
@@ -59,7 +61,9 @@ class Renaming:
 
     def tokens(self, token: Token) -> list[Token]:
         """Return what stands for ``token`` in the other kernel.
-        A name that means something else there gets a ``_``."""
+
+        A name that means something else there gets a ``_``.
+        """
         if token.kind == "local":
             image = self.names.get(token.value)
             if image is None or (token.keyword and len(image) > 1):
@@ -79,7 +83,9 @@ class Renaming:
 
 def elected(votes: Votes, shared: Renaming | None, target_names: frozenset[str]) -> Renaming:
     """Return the majority of ``votes``; no two names get the same one.
-    ``shared`` is asked where there is no vote."""
+
+    ``shared`` is asked where there is no vote.
+    """
     names: dict[str, tuple[str, ...]] = {}
     used: set[tuple[str, ...]] = set()
     ballots = [

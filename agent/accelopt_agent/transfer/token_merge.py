@@ -22,8 +22,10 @@ def merge_line(
     names: Renaming | None = None,
 ) -> list[Token]:
     """Return ``target`` with the changes from ``slow`` to ``fast``.
+
     ``renaming`` is that between the slow side and the target; ``names``, by default the same, that of the function in
-    which the result stands."""
+    which the result stands.
+    """
     if slow.key == fast.key:
         return list(target.tokens)
     merged = _merged(slow.tokens, fast.tokens, target.tokens, renaming, names or renaming)
@@ -110,7 +112,9 @@ def _new_token(
     names: Renaming,
 ) -> list[Token]:
     """Return what stands for a token that the edit wrote.
-    A number that it multiplied or divided is multiplied or divided here too, where another one stands."""
+
+    A number that it multiplied or divided is multiplied or divided here too, where another one stands.
+    """
     if token.kind == "number" and before is not None and before in there:
         own = target[there[before]]
         if slow[before].kind == own.kind == "number" and own.value != slow[before].value:

@@ -35,8 +35,7 @@ class CorpusKernel:
         )
 
     def asked(self) -> tuple[Source, list[Kernel], ProblemRef]:
-        """Return what a timing job needs of it.
-        Raises ValueError: it has no kernel or no usable problem."""
+        """Return what a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
         file = self.request("h100").file
         if file.problem.ref is None or not file.kernels:
             faults = "; ".join(finding.message for finding in file.findings)

@@ -19,7 +19,9 @@ _HEADER = ["kernel", "correct", "measured (us)", "estimated (us)", "estimated / 
 
 async def estimates(place: DeviceSession) -> PartResult:
     """Profile every kernel of the corpus and the examples.
-    Where the device timed one, compare (microseconds)."""
+
+    Where the device timed one, compare (microseconds).
+    """
     table = Table(f"Estimate against measurement (target {place.target})", list(_HEADER))
     lacks = list(place.trouble)
     if place.device and not place.target_known:

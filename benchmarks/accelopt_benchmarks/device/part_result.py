@@ -25,6 +25,7 @@ class Table:
 @dataclass(frozen=True)
 class PartResult:
     """``part`` is its name.
+
     ``device`` and ``toolchain`` what it ran on, ``when`` the day and time (UTC), ``seconds`` how long it took.
     ``lacks`` says what was not there, or failed; then rows may be missing.
     """

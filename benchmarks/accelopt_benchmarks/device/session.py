@@ -68,6 +68,7 @@ async def run(host: LocalHost, job: Job) -> Any:
 
 async def open_session(seconds: float) -> DeviceSession:
     """Start a worker here and try its device.
+
     Where namespaces keep CUDA away, go on without them and say so.
 
     Raises:
@@ -84,8 +85,7 @@ async def open_session(seconds: float) -> DeviceSession:
 
 
 async def _tried(host: LocalHost, ends: float) -> DeviceSession:
-    """Return the worker with what it says of its device.
-    ``usable`` only if a step has opened that."""
+    """Return the worker with what it says of its device. ``usable`` only if a step has opened that."""
     try:
         facts = await host.facts()
         device = str(facts.devices[0].get("name", "GPU")) if facts.devices else ""

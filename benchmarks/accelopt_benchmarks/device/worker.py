@@ -76,8 +76,7 @@ async def _overhead(place: DeviceSession) -> list[GoalResult]:
 
 
 async def _freed(place: DeviceSession) -> float:
-    """Kill a worker that holds the device.
-    Seconds until another one has used it."""
+    """Kill a worker that holds the device. Seconds until another one has used it."""
     other, jobs = LocalHost(), list[asyncio.Task[Any]]()
     try:
         await run(place.host, opening_job())

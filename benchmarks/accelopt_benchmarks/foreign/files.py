@@ -78,7 +78,9 @@ async def _operators() -> GoalResult:
 
 async def liger_times(data: Sequence[Path]) -> list[GoalResult]:
     """Return the estimate beside the times that the Liger-Kernel project published.
-    ``data`` holds checkouts."""
+
+    ``data`` holds checkouts.
+    """
     what = "Liger-Kernel's published times within -25/+33 % of the estimate, shapes above 40 us"
     goal = ">= 90 %"
     files = [folder / LIGER_DATA for folder in data if (folder / LIGER_DATA).exists()]

@@ -60,8 +60,10 @@ class LibraryFile:
 @dataclass(frozen=True)
 class LibraryOutcome:
     """``kernels`` of the file have a time, of ``of`` that it holds.
+
     ``us`` is the longest of them in microseconds. ``trouble`` is the first error, or why there is no time; ``seconds``
-    is what the command took."""
+    is what the command took.
+    """
 
     file: LibraryFile
     way: Way
@@ -74,8 +76,7 @@ class LibraryOutcome:
 
     @property
     def good(self) -> bool:
-        """True with a time for a kernel.
-        Of a test, with nothing that it asserts failed."""
+        """True with a time for a kernel. Of a test, with nothing that it asserts failed."""
         return self.kernels > 0 and not (self.file.set == "nki-tests" and "failed" in self.correctness)
 
 
@@ -93,7 +94,9 @@ def read_library_files() -> list[LibraryFile]:
 
 def site_packages(python: str) -> Path:
     """Return the folder that the environment of ``python`` has its packages in.
-    Raises OSError and CalledProcessError."""
+
+    Raises OSError and CalledProcessError.
+    """
     code = "import sysconfig; print(sysconfig.get_paths()['purelib'])"
     return Path(
         subprocess.run([python, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
@@ -109,8 +112,10 @@ async def profile_library_files(
     at_once: int = 2,
 ) -> AsyncGenerator[LibraryOutcome, None]:
     """Yield outcomes in the order in which they are there.
+
     ``folders`` are searched for each file: the site-packages of ``python`` and checkouts. Each package is copied below
-    ``work``, so that nothing is written where it lies."""
+    ``work``, so that nothing is written where it lies.
+    """
     places = asyncio.Semaphore(at_once)
     copies: dict[Path, Path] = {}
 
@@ -118,7 +123,14 @@ async def profile_library_files(
         folder = next((f for f in folders if (f / file.path).is_file()), None)
         if folder is None:
             return LibraryOutcome(
-                file, way, 0, 0, None, "", 0.0, "the file is not there: install its package"
+                file,
+                way,
+                kernels=0,
+                of=0,
+                us=None,
+                correctness="",
+                seconds=0.0,
+                trouble="the file is not there: install its package",
             )
         top = folder / Path(file.path).parts[0]
         if top not in copies:
@@ -155,7 +167,16 @@ async def _profiled(
     elif way == "record":
         trouble = await _record(file, root, python, folders)
         if trouble:
-            return LibraryOutcome(file, way, 0, 0, None, "", time.monotonic() - began, trouble)
+            return LibraryOutcome(
+                file,
+                way,
+                kernels=0,
+                of=0,
+                us=None,
+                correctness="",
+                seconds=time.monotonic() - began,
+                trouble=trouble,
+            )
     target = [] if file.set.startswith("nki") else ["--target", "h100"]
     code, printed, errors = await run_accelopt(["profile", str(path), *target, "--json"], python)
     seconds = time.monotonic() - began
@@ -164,7 +185,14 @@ async def _profiled(
         kernels: list[dict[str, Any]] = report["kernels"]
     except (ValueError, KeyError):
         return LibraryOutcome(
-            file, way, 0, 0, None, "", seconds, trouble or last_line(errors) or f"exit code {code}"
+            file,
+            way,
+            kernels=0,
+            of=0,
+            us=None,
+            correctness="",
+            seconds=seconds,
+            trouble=trouble or last_line(errors) or f"exit code {code}",
         )
     times = [k["latency"]["us"] for k in kernels if k["latency"]["us"] is not None]
     findings = [*(f for k in kernels for f in k["findings"]), *report["findings"]]
@@ -180,18 +208,20 @@ async def _profiled(
     return LibraryOutcome(
         file,
         way,
-        len(times),
-        len(kernels),
-        max(times, default=None),
-        ", ".join(statuses),
-        seconds,
-        trouble or first,
+        kernels=len(times),
+        of=len(kernels),
+        us=max(times, default=None),
+        correctness=", ".join(statuses),
+        seconds=seconds,
+        trouble=trouble or first,
     )
 
 
 async def _record(file: LibraryFile, root: Path, python: str, folders: Sequence[Path]) -> str:
     """Record the file's command beside the package's copy ``root``.
-    Return why nothing was recorded, or ""."""
+
+    Return why nothing was recorded, or "".
+    """
     if not file.record:
         return "no test of its package and no program is known that launches its kernels"
     command = [str(_FOLDER.joinpath(part)) if part.startswith("usages/") else part for part in file.record]
@@ -241,8 +271,10 @@ async def run_accelopt(
     folder: Path | None = None,
 ) -> tuple[int, str, str]:
     """Return the exit code, output and errors of one command.
+
     ``python`` is the setting, ``environment`` is added to this process' own. It runs in ``folder``, and what it starts
-    imports from there."""
+    imports from there.
+    """
     setting = {} if python is None else {"ACCELOPT_PYTHON": python}
     if folder is not None:
         setting["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])

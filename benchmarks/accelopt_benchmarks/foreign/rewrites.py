@@ -33,7 +33,9 @@ _GOALS: dict[RewriteSet, float] = {
 @dataclass(frozen=True)
 class RewriteFile:
     """A file to search.
-    ``package`` is the folder to copy it in, so that its imports work; None for a file alone."""
+
+    ``package`` is the folder to copy it in, so that its imports work; None for a file alone.
+    """
 
     set: RewriteSet
     path: Path
@@ -43,10 +45,12 @@ class RewriteFile:
 @dataclass(frozen=True)
 class RewriteOutcome:
     """``us`` is the original's time, None without one.
+
     ``speedup`` is that of the best checked suggestion; ``at`` says what for where that is not the profiled case.
     ``rule`` is where it is from and ``diff`` its text; ``tried`` candidates in ``seconds``. ``finding`` stands on the
     planted line: None without one, and "" where nothing is planted. ``why`` tells what became of the candidates where
-    nothing is offered, or the error."""
+    nothing is offered, or the error.
+    """
 
     file: str
     set: RewriteSet
@@ -153,15 +157,52 @@ async def _searched(
         us: float | None = report["baseline"]["us"]
     except (ValueError, KeyError, TypeError):
         why = (log.strip().splitlines() or [f"exit code {code}"])[-1]
-        return RewriteOutcome(path.name, group, finding, None, None, "", "", "", 0, seconds, why)
+        return RewriteOutcome(
+            path.name,
+            group,
+            finding=finding,
+            us=None,
+            speedup=None,
+            rule="",
+            summary="",
+            diff="",
+            tried=0,
+            seconds=seconds,
+            why=why,
+        )
     best = max(suggestions, key=lambda s: float(s["speedup"]["value"] or 0), default=None)
     tried = report["tried"]
     if best is None:
         why = why_none(log)
-        return RewriteOutcome(path.name, group, finding, us, None, "", "", "", tried, seconds, why)
+        return RewriteOutcome(
+            path.name,
+            group,
+            finding=finding,
+            us=us,
+            speedup=None,
+            rule="",
+            summary="",
+            diff="",
+            tried=tried,
+            seconds=seconds,
+            why=why,
+        )
     gain, rule, summary, diff = best["speedup"]["value"], best["origin"], best["summary"], best["diff"]
     at = best["speedup"].get("at", "")
-    return RewriteOutcome(path.name, group, finding, us, gain, rule, summary, diff, tried, seconds, "", at)
+    return RewriteOutcome(
+        path.name,
+        group,
+        finding=finding,
+        us=us,
+        speedup=gain,
+        rule=rule,
+        summary=summary,
+        diff=diff,
+        tried=tried,
+        seconds=seconds,
+        why="",
+        at=at,
+    )
 
 
 def why_none(log: str) -> str:

@@ -71,7 +71,15 @@ async def _once(host: Host, path: Path) -> tuple[float, float, str]:
     text = await asyncio.to_thread(path.read_text, encoding="utf-8")
     beside = path.with_name(f"{path.stem}_problem.py")
     problem = beside if beside.exists() else path
-    gate_check = GateCheck(path, text + _REWRITTEN, text, problem, path.parent, TARGETS, Limits(seconds=60))
+    gate_check = GateCheck(
+        path,
+        text + _REWRITTEN,
+        original=text,
+        problem=problem,
+        root=path.parent,
+        targets=TARGETS,
+        limits=Limits(seconds=60),
+    )
     (request,) = gate_requests(gate_check, ship_imports=False)
     began, before = time.perf_counter(), processor_seconds()
     verdict, receipt = await check(host, request)

@@ -39,7 +39,15 @@ class CorpusCase:
     def request(self, version: str) -> GateRequest:
         """Return the question to the gate about "attack" or "honest", as ``accelopt verify`` asks it."""
         path, text = self.problem.with_name("kernel.py"), self.texts[version]
-        check = GateCheck(path, text, self.original or text, self.problem, None, TARGETS, Limits(seconds=60))
+        check = GateCheck(
+            path,
+            text,
+            original=self.original or text,
+            problem=self.problem,
+            root=None,
+            targets=TARGETS,
+            limits=Limits(seconds=60),
+        )
         return gate_requests(check, ship_imports=False)[0]
 
 
@@ -70,15 +78,15 @@ def _case(problem: Path, dialect: str, base: str, case: EditCase) -> CorpusCase:
     return CorpusCase(
         f"{dialect}/{case.name}",
         dialect,
-        problem,
-        fields["about"],
-        fields["twin"] if "honest" in case.parts else "",
-        tuple(code for code in fields.get("refused_for", "").split(", ") if code),
-        tuple(int(number) for number in fields.get("tricks", "").split(", ") if number),
-        {
+        problem=problem,
+        about=fields["about"],
+        twin=fields["twin"] if "honest" in case.parts else "",
+        refused_for=tuple(code for code in fields.get("refused_for", "").split(", ") if code),
+        tricks=tuple(int(number) for number in fields.get("tricks", "").split(", ") if number),
+        texts={
             version: case.version(version, base)
             for version in VERSIONS
             if version in case.parts or version == "attack"
         },
-        base if fields.get("rewrites") == "base" else "",
+        original=base if fields.get("rewrites") == "base" else "",
     )

@@ -28,6 +28,7 @@ from accelopt_profiling.hosts.host import Host
 @dataclass(frozen=True)
 class CorpusVerdict:
     """One text of the corpus and what the gate said of it.
+
     ``right`` tells that it said what it should, and for the right reason; ``seconds`` is the whole check,
     ``reference_seconds`` the problem's own part of it, ``busy_seconds`` the processor time of both. ``probes`` names
     those that refuse it, of reading too where that is not let to; ``costs`` are processor seconds by probe.
@@ -54,7 +55,9 @@ async def judge_corpus(
     host: Host, cases: list[CorpusCase], *, reading: bool = True
 ) -> AsyncGenerator[CorpusVerdict, None]:
     """Check every attack and every twin, one after another.
-    Without ``reading`` the run has to find them alone."""
+
+    Without ``reading`` the run has to find them alone.
+    """
     for case in cases:
         for version in case.texts:
             yield await judge(host, case, version, reading=reading)
@@ -75,14 +78,22 @@ async def judge(host: Host, case: CorpusCase, version: str, *, reading: bool = T
     right = verdict.accepted if version == "honest" else not verdict.accepted and bool(set(codes) & expected)
     message = verdict.reasons[0].message if verdict.reasons else ""
     return CorpusVerdict(
-        case.name, version, verdict.accepted, right, list(dict.fromkeys(codes)), message, seconds,
-        body.get("steps", {}).get("gate.reference", 0.0), busy, _refusing(body), body.get("costs", {}),
-    )  # fmt: skip
+        case.name,
+        version,
+        accepted=verdict.accepted,
+        right=right,
+        codes=list(dict.fromkeys(codes)),
+        said=message,
+        seconds=seconds,
+        reference_seconds=body.get("steps", {}).get("gate.reference", 0.0),
+        busy_seconds=busy,
+        probes=_refusing(body),
+        costs=body.get("costs", {}),
+    )
 
 
 def _refusing(body: Mapping[str, Any]) -> list[str]:
-    """Return the probes that refuse, from a receipt's ``body``.
-    Of a text without a kernel what sees that."""
+    """Return the probes that refuse, from a receipt's ``body``. Of a text without a kernel what sees that."""
     readings = [f"reading: {f['code']}" for f in body.get("findings", ()) if f["certain"]]
     return list(dict.fromkeys([*readings, *body.get("refused_by", [] if body else ["no kernel"])]))
 

@@ -157,7 +157,9 @@ async def killed_workers(candidates: int, every: float = 10.0) -> list[GoalResul
 
 def _left_behind(workers: set[int], patience: float = 3.0) -> tuple[int, int]:
     """Processes that stand in a folder of these workers, and such folders.
-    What was killed has a moment to be gone."""
+
+    What was killed has a moment to be gone.
+    """
     marks = tuple(f"/accelopt-{pid}-" for pid in workers)
     end = time.perf_counter() + patience
     while True:
@@ -174,14 +176,12 @@ def _left_behind(workers: set[int], patience: float = 3.0) -> tuple[int, int]:
 
 
 class ServerMissingError(Exception):
-    """OpenSSH's server is not installed, or did not start.
-    The message says which."""
+    """OpenSSH's server is not installed, or did not start. The message says which."""
 
 
 @contextmanager
 def loopback_host(folder: Path) -> Iterator[SshHost]:
-    """This machine as a host over SSH while the block runs.
-    Raises ServerMissingError."""
+    """This machine as a host over SSH while the block runs. Raises ServerMissingError."""
     server = shutil.which("sshd") or "/usr/sbin/sshd"
     if not os.access(server, os.X_OK) or shutil.which("ssh") is None:
         raise ServerMissingError("OpenSSH's server and client are needed for this: install them.")

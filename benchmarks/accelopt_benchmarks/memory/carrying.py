@@ -23,6 +23,7 @@ GOALS = {"own": 1.0, "renamed": 0.9, "reshaped": 0.9, "other operator": 0.6}
 @dataclass(frozen=True)
 class CarriedEdit:
     """One edit on one kernel.
+
     ``verdict`` is "accepted", the gate's first reason, or why there was nothing to ask it about; ``ratio`` is the time
     after over the time before as estimated, None where one is not known. ``ms`` is the time that carrying it over took.
     """
@@ -68,7 +69,16 @@ async def carry(pair: CorpusPair, other: OtherKernel, host: Host) -> CarriedEdit
         why = f"{reason.code}: {reason.message}" if reason else "refused"
         return CarriedEdit(pair.name, other.name, other.relation, why, edit.fit, edit.whole, ms=ms)
     ratio = await _ratio(HostCost(host, request), other, edit.text)
-    return CarriedEdit(pair.name, other.name, other.relation, "accepted", edit.fit, edit.whole, ratio, ms)
+    return CarriedEdit(
+        pair.name,
+        other.name,
+        relation=other.relation,
+        verdict="accepted",
+        fit=edit.fit,
+        whole=edit.whole,
+        ratio=ratio,
+        ms=ms,
+    )
 
 
 async def _ratio(cost: HostCost, other: OtherKernel, text: str) -> float | None:

@@ -23,7 +23,9 @@ TARGETS = {"triton": "h100", "nki": "trn1", "nki of today": "trn2"}
 @dataclass(frozen=True)
 class OtherKernel:
     """A kernel that an edit is carried over to.
-    ``relation`` is "own", "renamed", "reshaped" or "other operator"."""
+
+    ``relation`` is "own", "renamed", "reshaped" or "other operator".
+    """
 
     name: str
     relation: str
@@ -56,7 +58,9 @@ class CorpusPair:
 
     def as_pair(self, ratio: float = 1.5) -> Pair:
         """Return what the memory keeps of it, as a person's.
-        ``ratio`` is the speedup that it is taken to have."""
+
+        ``ratio`` is the speedup that it is taken to have.
+        """
         kernels = {k.name: k for k in find_kernels(self.slow).kernels}
         after = {k.name: k.content_hash for k in find_kernels(self.fast).kernels}
         mine = kernels[self.kernel]
@@ -160,7 +164,9 @@ def _bound_names(tree: ast.Module) -> set[str]:
 
 def _mentions(tree: ast.Module) -> list[tuple[ast.expr | ast.arg | ast.FunctionDef | ast.keyword, str]]:
     """Return every node that says a name, with the name.
-    Keywords only where a function of the file is called."""
+
+    Keywords only where a function of the file is called.
+    """
     mentions: list[tuple[ast.expr | ast.arg | ast.FunctionDef | ast.keyword, str]] = []
     functions = {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)}
     for node in ast.walk(tree):

@@ -43,8 +43,7 @@ FURTHER = 12
 
 @dataclass(frozen=True)
 class RecordedRewrite:
-    """A rewrite from one version (its text) to another.
-    ``us`` is None where that one failed."""
+    """A rewrite from one version (its text) to another. ``us`` is None where that one failed."""
 
     before: str
     after: str
@@ -102,8 +101,8 @@ class RecordedKernel:
                 ratio = math.log(edge.us / before) if edge.us and before else None
                 self.outcomes.append(
                     Outcome(
-                        edge.item, self.content_hash, bound, self.dialect, self.target,
-                         ratio, edge.after, failed=edge.us is None,
+                        edge.item, self.content_hash, bound=bound, dialect=self.dialect, target=self.target,
+                         log_ratio=ratio, rewrite=edge.after, failed=edge.us is None,
                     )
                 )  # fmt: skip
 
@@ -124,8 +123,7 @@ class RecordedKernel:
 
 
 async def recorded_kernel(world: World, explored: Explored) -> RecordedKernel | None:
-    """Return a kernel with the costs of its explored versions.
-    None where none of them is faster."""
+    """Return a kernel with the costs of its explored versions. None where none of them is faster."""
     subject = world.subject
     measurements: dict[str, KernelMeasurement] = {}
     for text in sorted(explored.texts | {subject.text}):
@@ -137,10 +135,18 @@ async def recorded_kernel(world: World, explored: Explored) -> RecordedKernel | 
     if base is None or base.latency.us is None or base.latency.us <= explored.least_us * NEAR:
         return None
     kernel = RecordedKernel(
-        subject.name, subject.kernel.name, subject.kernel.dialect, subject.target, subject.text, base.latency.us,
-        explored.least_us, subject.kernel.content_hash,
-        kernel_features(subject.text, subject.kernel.name, base.bound), {}, measurements,
-    )  # fmt: skip
+        subject.name,
+        subject.kernel.name,
+        dialect=subject.kernel.dialect,
+        target=subject.target,
+        text=subject.text,
+        us=base.latency.us,
+        least_us=explored.least_us,
+        content_hash=subject.kernel.content_hash,
+        features=kernel_features(subject.text, subject.kernel.name, base.bound),
+        rewrites={},
+        measured=measurements,
+    )
     for text in measurements:
         if kernel.time_of(text) is not None:
             _record_rewrites(kernel, world, text, explored.texts)
@@ -173,8 +179,7 @@ async def record_carried(kernel: RecordedKernel, world: World, others: Sequence[
 
 
 async def _recorded_us(kernel: RecordedKernel, world: World, text: str) -> float | None:
-    """Find out the time of a version and record it.
-    None where it fails."""
+    """Find out the time of a version and record it. None where it fails."""
     if text not in kernel.measured:
         try:
             kernel.measured[text] = await world.cost(text, kernel.kernel)
@@ -278,8 +283,7 @@ def by_prior(
 def by_lot(
     random: Random, helped: frozenset[str] = frozenset(), failed: frozenset[str] = frozenset()
 ) -> Chooser:
-    """Draw by lot.
-    A simulated proposer heeds what it is told ``helped`` and ``failed`` elsewhere."""
+    """Draw by lot. A simulated proposer heeds what it is told ``helped`` and ``failed`` elsewhere."""
 
     def choose(open_: Sequence[RecordedRewrite], fastest: str) -> RecordedRewrite:
         weights = [

@@ -76,7 +76,9 @@ class PublishedComparison:
 
 async def time_model(data: Sequence[Path]) -> list[GoalResult]:
     """Return the rows of ``accelopt bench self``.
-    Those of the baselines if a checkout of AccelOpt is among ``data``."""
+
+    Those of the baselines if a checkout of AccelOpt is among ``data``.
+    """
     rows = variants(await _gather([partial(judge_variant, name) for name in published("trn2")]))
     for target, kind in ADDITIONS.items():
         rows += additions(
@@ -262,7 +264,13 @@ def _judge(
             runs = program if other.compiler == machine.compiler else prepare(trace.instructions, other)
             varied[label] = (schedule(runs, other).total + other.launch_ns) / 1000
     return PublishedComparison(
-        name, published_us, answer.us, answer.low_us, answer.high_us, answer.bound, varied
+        name,
+        published_us,
+        us=answer.us,
+        low_us=answer.low_us,
+        high_us=answer.high_us,
+        bound=answer.bound,
+        varied=varied,
     )
 
 

@@ -28,7 +28,9 @@ SAMPLE = 2
 @dataclass(frozen=True)
 class PublishedRow:
     """One published figure as microseconds, and the estimate; ``tile`` as text.
-    ``ratio`` is model / measured."""
+
+    ``ratio`` is model / measured.
+    """
 
     group: str
     held_out: bool
@@ -76,14 +78,14 @@ def _row(group: dict[str, Any], row: dict[str, Any]) -> PublishedRow:
     return PublishedRow(
         group["name"],
         group["set"] == "held out",
-        group["target"],
-        " ".join(f"{key}={value}" for key, value in row["shape"].items()),
-        "x".join(map(str, tile)),
-        _microseconds(group, row),
-        latency.us,
-        latency.low_us,
-        latency.high_us,
-        best.bound,
+        target=group["target"],
+        shape=" ".join(f"{key}={value}" for key, value in row["shape"].items()),
+        tile="x".join(map(str, tile)),
+        measured_us=_microseconds(group, row),
+        estimate_us=latency.us,
+        low_us=latency.low_us,
+        high_us=latency.high_us,
+        bound=best.bound,
     )
 
 
@@ -118,7 +120,9 @@ def _kernels() -> Any:
 
 def _microseconds(group: dict[str, Any], row: dict[str, Any]) -> float:
     """Return the published figure as a time.
-    Rates are of the operation's own work, as the publications count it."""
+
+    Rates are of the operation's own work, as the publications count it.
+    """
     shape, value = row["shape"], float(row["value"])
     if group["unit"] == "us":
         return value

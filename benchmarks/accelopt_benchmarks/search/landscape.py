@@ -24,8 +24,10 @@ from accelopt_profiling.measurement import KernelMeasurement
 @dataclass(frozen=True)
 class Explored:
     """``texts`` are all versions whose cost is known.
+
     ``best`` is the fastest of them, ``steps`` and ``summary`` tell the rewrites that lead to it (empty for the
-    original)."""
+    original).
+    """
 
     texts: frozenset[str]
     best: str
@@ -91,8 +93,7 @@ async def remembered(world: World, pairs: Sequence[Pair]) -> list[Candidate]:
 
 
 async def _right_us(world: World, candidate: Candidate) -> float | None:
-    """Return the time of a version that is right.
-    None of any other."""
+    """Return the time of a version that is right. None of any other."""
     try:
         measurement = await world.cost(candidate.text, candidate.kernel)
     except CostUnavailableError:

@@ -44,8 +44,7 @@ def marked_as(text: str, like: str) -> str:
 
 
 def marks_of(text: str) -> str:
-    """Return all marks of the text, in their order.
-    Empty where it has none."""
+    """Return all marks of the text, in their order. Empty where it has none."""
     return " ".join(_marks(text))
 
 

@@ -37,8 +37,10 @@ DEPTH = 16
 @dataclass(frozen=True)
 class RunOutcome:
     """One run.
+
     ``candidates``, ``tokens`` and ``calls`` were spent when the goal was reached, or at the end where it was not: see
-    ``reached``."""
+    ``reached``.
+    """
 
     contender: str
     subject: str
@@ -155,7 +157,14 @@ async def play(
         pass
     spent, calls = meter.tokens_in + meter.tokens_out, len(meter.calls)
     return RunOutcome(
-        contender.name, subject.name, seed, meter.candidates, spent, calls, best <= goal_us, best
+        contender.name,
+        subject.name,
+        seed=seed,
+        candidates=meter.candidates,
+        tokens=spent,
+        calls=calls,
+        reached=best <= goal_us,
+        best_us=best,
     )
 
 
@@ -170,9 +179,11 @@ def _withheld(world: World, share: float, random: Random) -> frozenset[str]:
 @dataclass(frozen=True)
 class Contender:
     """A strategy with its settings.
+
     ``rules`` is the share of the rule catalogue that is asked (drawn anew for each seed), ``memory`` whether what was
     found on the other kernels is remembered, ``proposer`` whether the simulated proposer is asked; ``samples`` are its
-    tries per plan."""
+    tries per plan.
+    """
 
     name: str
     strategy: str

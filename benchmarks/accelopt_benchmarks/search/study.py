@@ -28,8 +28,10 @@ NEAR = 1 / 0.95
 @dataclass(frozen=True)
 class StudyPlan:
     """How large the study is.
+
     ``texts`` bounds the compositions of rules whose costs are found out, and so the world that all search;
-    ``candidates`` bounds a run. ``cache`` keeps costs and outcomes: a study that was ended goes on there."""
+    ``candidates`` bounds a run. ``cache`` keeps costs and outcomes: a study that was ended goes on there.
+    """
 
     cache: Path
     seeds: int = 20
@@ -40,8 +42,10 @@ class StudyPlan:
 @dataclass(frozen=True)
 class KernelResult:
     """What one subject's runs came to.
+
     ``least_us`` is the best known time, ``base_us`` the original's; ``costs`` is how many versions the world has,
-    ``steps`` the rewrites that lead to the best one."""
+    ``steps`` the rewrites that lead to the best one.
+    """
 
     subject: str
     base_us: float
@@ -118,7 +122,9 @@ async def open_world(subject: StudyKernel, plan: StudyPlan) -> AsyncIterator[Wor
 
 async def one_subject(world: World, plan: StudyPlan, alone: Explored, others: Sequence[Pair]) -> KernelResult:
     """Return all runs on one subject.
-    ``alone`` is what rules make of it, ``others`` what was accepted on other kernels."""
+
+    ``alone`` is what rules make of it, ``others`` what was accepted on other kernels.
+    """
     measured = (await world.baseline()).kernels[0]
     base = measured.latency.us or float("inf")
     nothing = KernelResult(world.subject.name, base, alone.least_us, (), len(alone.texts), alone.steps)
@@ -151,8 +157,7 @@ async def one_subject(world: World, plan: StudyPlan, alone: Explored, others: Se
 
 
 class OutcomeJournal:
-    """Outcomes as they come, one JSON line each.
-    A line that was cut off is passed over."""
+    """Outcomes as they come, one JSON line each. A line that was cut off is passed over."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._known = path, dict[str, RunOutcome]()

@@ -61,7 +61,9 @@ class ContenderSummary:
 
 def summaries(results: Sequence[KernelResult], limit: int) -> list[ContenderSummary]:
     """Return per seed the mean over subjects that leave something to find, and over seeds the mean with its interval.
-    A run that did not come there counts as ``limit`` candidates."""
+
+    A run that did not come there counts as ``limit`` candidates.
+    """
     random, result = Random(0), []
     outcomes = [o for f in results if f.open for o in f.outcomes]
     needed = _needed(limit)
@@ -72,11 +74,11 @@ def summaries(results: Sequence[KernelResult], limit: int) -> list[ContenderSumm
             ContenderSummary(
                 contender.name,
                 mean_of(counts, random),
-                mean_of(_per_seed(mine, lambda o: o.tokens), random),
-                mean_of(_per_seed(mine, lambda o: o.calls), random),
-                _mean([o.reached for o in mine]),
-                ratio_of(counts, _per_seed(_of(outcomes, BEAM), needed), random),
-                ratio_of(counts, _per_seed(_of(outcomes, TREE), needed), random),
+                tokens=mean_of(_per_seed(mine, lambda o: o.tokens), random),
+                calls=mean_of(_per_seed(mine, lambda o: o.calls), random),
+                reached=_mean([o.reached for o in mine]),
+                of_beam=ratio_of(counts, _per_seed(_of(outcomes, BEAM), needed), random),
+                of_tree=ratio_of(counts, _per_seed(_of(outcomes, TREE), needed), random),
             )
         )
     return result

@@ -41,6 +41,7 @@ class StudyKernel:
 
 class World:
     """Costs and rewrites of ``subject``.
+
     The real ``cost`` is asked once per text without marks; the answers are kept in the file ``kept`` (JSON lines), so
     that another run with the same texts asks nothing.
 

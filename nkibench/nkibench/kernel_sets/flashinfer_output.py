@@ -55,6 +55,7 @@ def write_flashinfer(
     folder: Path, tasks: Sequence[SetTask], results: Sequence[SetResult], target: str
 ) -> list[Path]:
     """Write ``solutions/`` and ``traces/`` below ``folder`` and return the files.
+
     A found version is a solution of its own with a trace; a right kernel whose time or whose reference's time is not
     known gets no trace, as the format has none for it.
 
@@ -144,8 +145,7 @@ def _found(task: SetTask, result: SetResult) -> dict[str, Any]:
 
 
 def _trace(task: SetTask, result: SetResult, latency: Latency, solution: str, target: str) -> str | None:
-    """Return the line of a trace about the first workload.
-    None where the format has no way to say it."""
+    """Return the line of a trace about the first workload. None where the format has no way to say it."""
     workload = task.workload
     if workload is None or result.status not in ("passed", "wrong"):
         return None

@@ -71,6 +71,7 @@ class SetPlan:
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
     """Yield the results in the tasks' order.
+
     Those that the folder's journal has are told at once.
 
     Raises:

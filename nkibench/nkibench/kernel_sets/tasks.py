@@ -174,8 +174,7 @@ def _drawable(data: Path, definition: str, most: int) -> tuple[list[str], dict[s
 
 
 def _tensors(data: Path, name: str) -> Path | None:
-    """Return a file of tensors of the set.
-    None for one outside of it, absent, or a pointer of Git LFS."""
+    """Return a file of tensors of the set. None for one outside of it, absent, or a pointer of Git LFS."""
     path = data / name
     if not _stays_inside(name) or not path.resolve().is_relative_to(data.resolve()) or not path.is_file():
         return None

@@ -38,8 +38,10 @@ async def profile_operators(
     host: Host, package: Path, folder: Path, names: Iterable[str] = OPERATORS, target: str = "h100"
 ) -> AsyncGenerator[OperatorProfile, None]:
     """Profile the named operators, one after the other.
+
     ``host`` must see ``package`` on its import path; ``folder`` is where the operators' files and their problems are
-    put side by side."""
+    put side by side.
+    """
     for name in names:
         path = folder / f"liger_{name}.py"
         shutil.copy(package / "liger_kernel" / "ops" / f"{name}.py", path)

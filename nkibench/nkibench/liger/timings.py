@@ -40,7 +40,9 @@ GOAL_LOW, GOAL_HIGH, GOAL_ABOVE_US = 0.75, 4 / 3, 40.0
 @dataclass(frozen=True)
 class PublishedTiming:
     """One shape: what was measured and what the model says, in microseconds.
-    ``ratio`` is model / measured."""
+
+    ``ratio`` is model / measured.
+    """
 
     kernel: str
     target: str
@@ -119,7 +121,15 @@ def _row(entry: dict[str, str], liger_path: Path) -> PublishedTiming:
         total, low, high = total + latency.us, low + latency.low_us, high + latency.high_us
     shape = f"{entry['x_name']}={size} " + " ".join(str(v) for v in config.values() if isinstance(v, int))
     return PublishedTiming(
-        name, target, shape, 1e3 * float(entry["y_value_50"]), total, low, high, bound, peak
+        name,
+        target,
+        shape=shape,
+        measured_us=1e3 * float(entry["y_value_50"]),
+        estimate_us=total,
+        low_us=low,
+        high_us=high,
+        bound=bound,
+        percent_of_peak=peak,
     )
 
 

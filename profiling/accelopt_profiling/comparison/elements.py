@@ -20,6 +20,7 @@ _CHUNK = 1 << 18  # elements compared at a time: small enough for a cache, and f
 @dataclass(frozen=True)
 class OutputComparison:
     """The errors of one output.
+
     ``whole``, ``row`` and ``element`` are the worst ratios of error to what is allowed (at most 1 passes); ``relative``
     is the relative L2 error; ``location`` is the index of the worst element, with the value found and the value
     expected there. ``fault`` is "" or a stable code: "not-finite", "missed-not-finite", "wrong-result".
@@ -52,6 +53,7 @@ def compare(
     valid: Array | None = None,
 ) -> OutputComparison:
     """Compare float arrays of one shape.
+
     Errors are computed in float64, piece by piece. ``native`` is the reference in the inputs' own precision, ``nearby``
     what it gives for inputs that are off by a few roundings. Where ``valid`` is False all of them count as 0.
     """
@@ -62,6 +64,7 @@ def compare(
 
 def compare_exact(actual: Array, expected: Array, further: Array | None = None) -> OutputComparison:
     """Compare integers, booleans or complex numbers: every element must be equal.
+
     Whole numbers that floats were rounded to may be off by one in as many elements as in ``further``, the reference's
     result for inputs further off.
     """
@@ -87,7 +90,9 @@ def _rounded_otherwise(actual: Array, expected: Array, count: int, further: Arra
 
 def _rows(array: Array) -> Array:
     """As rows along the last axis.
-    A vector, or a column of single elements, is one row. No elements are no rows."""
+
+    A vector, or a column of single elements, is one row. No elements are no rows.
+    """
     if not array.size:
         return array.reshape(0, 1)
     if array.ndim == 0:
@@ -160,8 +165,17 @@ def _compare_floats(pieces: _Pieces, limit: Allowed, shape: Any) -> OutputCompar
             f"(relative L2 error {relative:.3g}; worst at {place}: {actual_value:.7g} instead of {expected_value:.7g})"
         )
     return OutputComparison(
-        fault, detail, relative, whole, worst.row, worst.element, worst.max_abs, place, actual_value, expected_value
-    )  # fmt: skip
+        fault,
+        detail,
+        relative=relative,
+        whole=whole,
+        row=worst.row,
+        element=worst.element,
+        max_abs=worst.max_abs,
+        location=place,
+        found=actual_value,
+        expected=expected_value,
+    )
 
 
 def _add(
@@ -194,8 +208,7 @@ def _add(
 
 
 def _distance(values: Array, target: Array, finite: Array) -> Array:
-    """Return how far each value is from its target.
-    0 where the target or the value is not finite."""
+    """Return how far each value is from its target. 0 where the target or the value is not finite."""
     with np.errstate(invalid="ignore"):
         distance = np.subtract(values, target)
     np.abs(distance, out=distance)
@@ -236,14 +249,14 @@ def _compare_masks(pieces: _Pieces, shape: Any) -> OutputComparison | None:
             return OutputComparison(
                 fault,
                 detail,
-                math.inf,
-                math.inf,
-                math.inf,
-                math.inf,
-                math.inf,
-                place,
-                own,
-                target,
+                relative=math.inf,
+                whole=math.inf,
+                row=math.inf,
+                element=math.inf,
+                max_abs=math.inf,
+                location=place,
+                found=own,
+                expected=target,
             )
     return None
 

@@ -95,6 +95,7 @@ def with_inplace_outputs(
 
 def returned(run: Callable[[], list[Any]]) -> list[Any] | None:
     """Return the outputs of ``run``.
+
     None where the kernel's function returned nothing, as those that write in place do.
 
     Raises:

@@ -20,6 +20,7 @@ Array = np.ndarray[Any, Any]
 @dataclass(frozen=True)
 class Leaf:
     """One array or number of a saved value.
+
     ``values`` is the array as stored, mapped from its file; bfloat16 and float8 become float32, which holds them
     exactly.
     """
@@ -50,6 +51,7 @@ def flattened(values: Any, where: str = "output ") -> Iterator[tuple[str, Any]]:
 
 def leaves_of(values: list[Any], others: bool = False) -> list[Leaf]:
     """Return the arrays and numbers in ``values``, in order, as ``read_leaves`` gives them for saved ones.
+
     With ``others``, values of other kinds are passed over.
 
     Raises:
@@ -97,7 +99,13 @@ def _leaf(where: str, value: Any) -> Leaf | None:
         plain = value.detach().resolve_conj().resolve_neg().cpu()
         array = (plain.float() if dtype in NARROW else plain).numpy()
         return Leaf(
-            where, "torch", dtype, tuple(value.shape), array, type(value).__name__, value.is_contiguous()
+            where,
+            "torch",
+            dtype=dtype,
+            shape=tuple(value.shape),
+            values=array,
+            type_name=type(value).__name__,
+            contiguous=value.is_contiguous(),
         )
     if isinstance(value, (np.ndarray, np.generic)):
         array, dtype = np.asarray(value), dtype_name(value.dtype)
@@ -110,7 +118,9 @@ def _leaf(where: str, value: Any) -> Leaf | None:
 
 def _saved_array(about: dict[str, Any], folder: Path) -> Leaf:
     """Return a saved array, mapped from its file.
-    Raises ValueError, KeyError, TypeError: it is not as described."""
+
+    Raises ValueError, KeyError, TypeError: it is not as described.
+    """
     dtype, shape, strides = str(about["dtype"]), tuple(about["shape"]), about.get("strides")
     if not all(isinstance(n, int) and n >= 0 for n in shape):
         raise ValueError(f"a saved array has the shape {shape!r}")
@@ -128,7 +138,15 @@ def _saved_array(about: dict[str, Any], folder: Path) -> Leaf:
     if dtype in NARROW:
         values = decode_bits(values, dtype)
     dense = strides is None or _is_dense(shape, strides)
-    return Leaf("", str(about.get("library", "")), dtype, shape, values, str(about.get("type", "")), dense)
+    return Leaf(
+        "",
+        str(about.get("library", "")),
+        dtype=dtype,
+        shape=shape,
+        values=values,
+        type_name=str(about.get("type", "")),
+        contiguous=dense,
+    )
 
 
 def _is_dense(shape: tuple[int, ...], strides: list[int]) -> bool:

@@ -99,8 +99,7 @@ def _alike(a: Any, b: Any) -> bool:
 
 
 def fill_in_place(target: list[Any], source: list[Any]) -> None:
-    """Write the arrays of ``source`` into those of ``target``.
-    Everything else is replaced."""
+    """Write the arrays of ``source`` into those of ``target``. Everything else is replaced."""
     for n, (old, new) in enumerate(zip(target, source, strict=True)):
         if isinstance(old, np.ndarray):
             old[...] = new
@@ -195,8 +194,7 @@ def aligned(value: Any) -> Any:
 
 
 def same_bits(one: Any, other: Any) -> bool:
-    """Check whether two arguments have the same type, shape and bits.
-    Cheaper than two fingerprints."""
+    """Check whether two arguments have the same type, shape and bits. Cheaper than two fingerprints."""
     torch = sys.modules.get("torch")
     if type(one) in (list, tuple) and type(other) in (list, tuple):
         return len(one) == len(other) and all(map(same_bits, one, other))
@@ -270,8 +268,7 @@ UNWRITTEN = {"float16": 0x7EAC, "bfloat16": 0x7FEC, "float32": 0x7FC0ACCE, "floa
 
 
 def fill(array: np.ndarray[Any, Any]) -> bool:
-    """Fill a NumPy array with the bits of its type.
-    False where there are none for it."""
+    """Fill a NumPy array with the bits of its type. False where there are none for it."""
     bits = UNWRITTEN.get(array.dtype.name)
     if bits is None:
         return False
@@ -281,6 +278,7 @@ def fill(array: np.ndarray[Any, Any]) -> bool:
 
 def is_unwritten(values: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
     """Return where ``values`` are of memory that nothing wrote.
+
     ``dtype`` is the type they had; bfloat16 may have become float32.
     """
     bits = UNWRITTEN.get(dtype)

@@ -79,8 +79,7 @@ class ExpectedOutputs:
         return self._others("rounding")
 
     def _others(self, name: str) -> list[Leaf | None]:
-        """Return the reference's leaves for other inputs, output by output.
-        None where that is not known."""
+        """Return the reference's leaves for other inputs, output by output. None where that is not known."""
         leaves = self._load(name) or []
         fits = len(leaves) == len(self.expected)
         return [
@@ -99,6 +98,7 @@ class ExpectedOutputs:
         self, values: Array, number: int, limit: Allowed, valid: Array | None = None
     ) -> OutputComparison:
         """Compare values with those that are expected of output ``number``.
+
         ``valid`` marks the elements that were computed; the others are not held against the kernel.
         """
         mask = valid if valid is not None and valid.shape == values.shape else None
@@ -139,7 +139,9 @@ class ExpectedOutputs:
 
     def _native(self, number: int, shape: tuple[int, ...]) -> Leaf:
         """Return the native run's output ``number``.
-        The expected one where a lazy native run returned something else."""
+
+        The expected one where a lazy native run returned something else.
+        """
         fits = len(self.native) == len(self.expected) and self.native[number].shape == shape
         return self.native[number] if fits or not self._lazy else self.expected[number]
 
@@ -148,7 +150,9 @@ class ExpectedOutputs:
 
     def first_fault(self, leaves: list[Leaf], masks: Masks | None = None) -> OutputComparison | None:
         """Return the comparison of the first output that is wrong.
-        None where all are right. Forms must agree."""
+
+        None where all are right. Forms must agree.
+        """
         return next(
             (comparison for _, comparison in self.comparisons(leaves, masks) if comparison.fault), None
         )
@@ -204,6 +208,7 @@ class _LiveOutputs(ExpectedOutputs):
 
 class OutputCheck:
     """Compares outputs of runs on the same inputs with the problem's reference.
+
     ``inputs`` gives the inputs as they were drawn; ``written`` as in ``ReferenceRuns``.
     """
 

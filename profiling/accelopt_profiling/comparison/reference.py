@@ -35,6 +35,7 @@ _ASIDE = 2.0**-8
 @dataclass(frozen=True)
 class ExpectedValues:
     """The reference's result in the most precise dtype that it runs in.
+
     ``precision`` is the dtype of the values, or "exact" where none is a float; ``note`` is a sentence about why the
     reference was not run in float64, "" where it was.
     """
@@ -46,6 +47,7 @@ class ExpectedValues:
 
 class ReferenceRuns:
     """Runs of ``problem.reference``, each made when it is first asked for.
+
     ``inputs`` gives the inputs, which the runs leave as they are. ``written`` are the arguments that the reference
     writes to as well, counted from the end: None finds that out from its first run.
 
@@ -65,8 +67,7 @@ class ReferenceRuns:
 
     @cached_property
     def native(self) -> list[Any]:
-        """The reference on the inputs as they are.
-        Empty where the problem has no reference."""
+        """The reference on the inputs as they are. Empty where the problem has no reference."""
         return self._run([copied(value) for value in self.inputs()])
 
     @cached_property
@@ -226,8 +227,7 @@ def narrowed(value: Any, like: Any) -> Any:
 
 
 def widen(value: Any) -> Any:
-    """Return float arrays and tensors as float64, everything else as it is.
-    Lists and tuples inside."""
+    """Return float arrays and tensors as float64, everything else as it is. Lists and tuples inside."""
     if type(value) in (list, tuple):
         return type(value)(widen(v) for v in value)
     torch = sys.modules.get("torch")

@@ -144,6 +144,7 @@ def _described_tensor(torch: Any, tensor: Any) -> tuple[dict[str, Any], Bytes]:
 
 def read_bytes(about: dict[str, Any], folder: Path, mapped: bool = False) -> Bytes:
     """Return the bytes of a saved array.
+
     With ``mapped`` they are read-only and stay in their file until they are used.
 
     Raises:

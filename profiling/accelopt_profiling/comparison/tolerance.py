@@ -46,7 +46,9 @@ _COARSENESS = (
 @dataclass(frozen=True)
 class Allowed:
     """``relative`` and ``absolute`` as in the module's formulas.
-    ``stated`` tells that the problem gave them."""
+
+    ``stated`` tells that the problem gave them.
+    """
 
     relative: float
     absolute: float
@@ -84,6 +86,8 @@ def allowed(dtypes: list[str], stated: Tolerance) -> Allowed:
 
 def coarsest(dtypes: list[str]) -> str | None:
     """Return the float dtype with the fewest significant bits among ``dtypes``.
-    None when none of them is a float."""
+
+    None when none of them is a float.
+    """
     floats = [d for d in dtypes if d in _COARSENESS]
     return max(floats, key=_COARSENESS.index) if floats else None

@@ -15,8 +15,7 @@ _PLAIN = (bool, int, str, type(None))
 
 
 def to_json(value: Any, other: Callable[[Any], Any]) -> Any:
-    """Return a value as JSON.
-    ``other`` gives that of arrays and of everything that is no plain value."""
+    """Return a value as JSON. ``other`` gives that of arrays and of everything that is no plain value."""
     if type(value) in _PLAIN:
         return value
     if type(value) is float:
@@ -36,6 +35,7 @@ def to_json(value: Any, other: Callable[[Any], Any]) -> Any:
 
 def from_json(data: Any, other: Callable[[str, Any], Any]) -> Any:
     """Return the value that ``to_json`` wrote.
+
     ``other`` makes that of a key which this module does not know.
 
     Raises:
@@ -58,8 +58,7 @@ def from_json(data: Any, other: Callable[[str, Any], Any]) -> Any:
 
 
 def leaves_in(value: Any) -> Iterator[Any]:
-    """Yield the values in lists, tuples and dictionaries, however deep.
-    Any other value itself."""
+    """Yield the values in lists, tuples and dictionaries, however deep. Any other value itself."""
     if isinstance(value, Mapping):
         value = list(value.values())
     if isinstance(value, (list, tuple)):

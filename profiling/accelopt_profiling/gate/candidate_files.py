@@ -16,8 +16,10 @@ from accelopt_profiling.source_text import syntax_of
 
 def without_problem(request: GateRequest) -> Source:
     """Return the candidate's source as its process gets it.
+
     The problem's files are left out unless the original kernel file imports them as well, and so are the folders of
-    this machine, so that no path leads to the project."""
+    this machine, so that no path leads to the project.
+    """
     hidden = _hidden_paths(request)
     files = {n: t for n, t in request.candidate.files.items() if n not in hidden}
     return Source(request.candidate.kernel, files)

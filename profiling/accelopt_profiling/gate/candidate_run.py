@@ -65,12 +65,25 @@ class CandidateRun:
     def result(self) -> RunResult:
         candidate = self.candidate
         return RunResult(
-            list(self.cases.values()), sorted(set(candidate.patched)), len(sys._current_frames()) - 1, _processes(),
-            candidate.calls, self.work.total, candidate.moved_only, self.late, sorted(set(candidate.attributes)),
-            candidate.races, candidate.lanes, candidate.configurations.tried(), candidate.configurations.left(),
-            candidate.configurations.refused(), self.keeps, sorted(candidate.caller.changed), candidate.returns_one,
-            {name: seconds for name, seconds in self.busy.items() if seconds > _LEAST_BUSY},
-        )  # fmt: skip
+            list(self.cases.values()),
+            sorted(set(candidate.patched)),
+            threads=len(sys._current_frames()) - 1,
+            processes=_processes(),
+            calls=candidate.calls,
+            host_work=self.work.total,
+            moved_only=candidate.moved_only,
+            late=self.late,
+            attributes=sorted(set(candidate.attributes)),
+            races=candidate.races,
+            lanes=candidate.lanes,
+            tried=candidate.configurations.tried(),
+            untried=candidate.configurations.left(),
+            refused=candidate.configurations.refused(),
+            keeps=self.keeps,
+            changed=sorted(candidate.caller.changed),
+            returns_one=candidate.returns_one,
+            busy={name: seconds for name, seconds in self.busy.items() if seconds > _LEAST_BUSY},
+        )
 
     def _case(self, index: int) -> RunCase:
         candidate = self.candidate

@@ -34,6 +34,7 @@ _NOTED = ("fallback", "background-work", "mode-branch", "reads-files", "low-prec
 @dataclass(frozen=True)
 class Decision:
     """``reasons`` are those for a refusal, or notes about what was accepted.
+
     ``checks`` are the cases with their outcomes, ``refused_by`` the names of the probes that refuse.
     """
 
@@ -108,6 +109,7 @@ class _Refusals:
 
 class _Cases:
     """What the cases of a check say.
+
     ``left_out`` are names of those beyond the budget, by the reason; ``compared`` counts those of which any output was,
     ``partly`` are those of which not all was; ``stood_for`` is the case that only one at smaller sizes could be judged
     for.
@@ -125,8 +127,7 @@ class _Cases:
         self.partly: list[CaseVerdict] = []
 
     def outcome(self, drawn: DrawnCase) -> dict[str, Any]:
-        """Return what became of a case.
-        What is wrong in it is added to the refusals."""
+        """Return what became of a case. What is wrong in it is added to the refusals."""
         stated = {"case": drawn.name, "distribution": drawn.distribution, "shapes": drawn.shapes}
         return {**stated, **self._outcome(drawn)}
 
@@ -287,7 +288,9 @@ class _Cases:
 
     def _at_smaller_sizes(self) -> None:
         """Say which sizes are smaller than the problem's.
-        A case that stands for the main one has to be right."""
+
+        A case that stands for the main one has to be right.
+        """
         for drawn in self.evidence.drawn:
             if drawn.smaller and not drawn.reduced and not drawn.index:
                 message = f"Its inputs are too large for a check, which was made at {drawn.smaller}."
@@ -404,7 +407,9 @@ def _described(
 
 def _unique(reasons: list[Reason]) -> list[Reason]:
     """Without repetitions.
-    The first of each code first, so that the head of the list tells all kinds there are."""
+
+    The first of each code first, so that the head of the list tells all kinds there are.
+    """
     unique = list(dict.fromkeys(reasons))
     first = {r.code: r for r in reversed(unique)}
     heads = [r for r in unique if first[r.code] is r]

@@ -52,6 +52,7 @@ class Evidence:
 @dataclass(frozen=True)
 class CandidateKernels:
     """``kernels`` are the candidate's kernels that host code launches.
+
     ``kernel`` the one that was rewritten, "" where any will do. ``rewritten`` tells that there is another original to
     compare with, ``runs_itself`` that the original is the reference.
     """

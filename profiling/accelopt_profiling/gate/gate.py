@@ -190,17 +190,27 @@ def _device_step(request: GateRequest, cases: list[Case], facts: HostFacts) -> l
 
 def _job(request: GateRequest, cases: list[Case], facts: HostFacts, seed: int, measured: bool = False) -> Job:
     """Return the steps of a check whose first case has this ``seed``.
-    With ``measured`` the original runs in every case, so that its own error is known."""
+
+    With ``measured`` the original runs in every case, so that its own error is known.
+    """
     candidate = without_problem(request)
     runtime = runtime_of(request)
     budget = request.options.budget
     whole = replace(request.limits, seconds=budget.busy * budget.all_cases * request.limits.seconds)
     own = replace(whole, seconds=max(whole.seconds, budget.problem_seconds))
     drawing = DrawParams(
-        request.problem, request.original, request.dialect, request.target, cases,
-        seed, request.options.shapes, budget, limits_of_sizes(*_texts(request)), named_values(*_texts(request)),
-        _counts_wide(request),
-    )  # fmt: skip
+        request.problem,
+        request.original,
+        dialect=request.dialect,
+        target=request.target,
+        cases=cases,
+        seed=seed,
+        shapes=request.options.shapes,
+        budget=budget,
+        limits=limits_of_sizes(*_texts(request)),
+        numbers=named_values(*_texts(request)),
+        far=_counts_wide(request),
+    )
     common = (request.dialect, request.target, len(cases), budget)
     running = RunParams(
         *common, hidden_modules(request), neutralised_names(request), request.limits.seconds,
@@ -249,7 +259,9 @@ def _planned(request: GateRequest) -> bool:
 
 def _rewritten(request: GateRequest) -> bool:
     """Check whether the original is run beside the candidate.
-    Of a file that runs itself it is the reference."""
+
+    Of a file that runs itself it is the reference.
+    """
     return not layout_of(request.problem).runs_itself and _differs(request)
 
 

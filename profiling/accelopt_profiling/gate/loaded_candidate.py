@@ -60,6 +60,7 @@ class TooLittleKnownError(Exception):
 
 class LoadedCandidate:
     """The loaded candidate.
+
     ``plan`` says how much of each case is interpreted. ``patched`` and ``attributes`` grow with what its calls do,
     ``calls`` counts them; cases in ``whole`` are interpreted whole, whatever the plan says.
     """

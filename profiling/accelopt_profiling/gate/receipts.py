@@ -28,9 +28,11 @@ def receipt_of(
     verdict: Verdict, refused_by: list[str],
 ) -> Receipt:  # fmt: skip
     """Return the receipt.
+
     The seeds are in it: the candidate has ended by now, and they make the draws repeatable. So are both sources with
     the problem's files; ``hashes`` are those of the candidate's and the original's kernel file; ``refused_by`` names
-    the probes that refuse."""
+    the probes that refuse.
+    """
     tolerance = evidence.reference.tolerance if evidence.reference else None
     run = evidence.run
     return Receipt(
@@ -97,9 +99,9 @@ def request_of(receipt: Receipt) -> GateRequest:
     problem = from_plain(ProblemRef, body["problem"])
     layout_of(problem)  # raises where this version does not know it
     return GateRequest(
-        candidate, original, problem, str(body["kernel"]), body["dialect"],
-        str(body["target"]), from_plain(Limits, body["limits"]), _options(body["options"]),
-        [_case(case) for case in body["cases"]],
+        candidate, original, problem=problem, kernel=str(body["kernel"]), dialect=body["dialect"],
+        target=str(body["target"]), limits=from_plain(Limits, body["limits"]), options=_options(body["options"]),
+        cases=[_case(case) for case in body["cases"]],
     )  # fmt: skip
 
 

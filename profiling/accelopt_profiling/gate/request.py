@@ -17,6 +17,7 @@ GateDialect = Literal["triton", "nki", "numpy"]
 @dataclass(frozen=True)
 class Case:
     """One set of inputs.
+
     ``seed`` is known to the process that draws and to nobody else until the verdict.
 
     ``distribution`` names the probe of its values. ``shape_index`` picks one of the problem's further ``shapes``; None
@@ -40,6 +41,7 @@ class Case:
 @dataclass(frozen=True)
 class CaseOptions:
     """Options of a check.
+
     ``distributions`` names the probes of values, None for all; the original values are always run. ``seeds`` counts
     fresh draws of them; ``shapes`` bounds how many of the problem's further shapes are tried.
 

@@ -23,8 +23,7 @@ _LAUNCHABLE = {
 
 
 def scope(verdict: Verdict, dialect: str) -> list[str]:
-    """Return what the checks of ``verdict`` covered, one sentence each.
-    Empty where none is recorded."""
+    """Return what the checks of ``verdict`` covered, one sentence each. Empty where none is recorded."""
     checks = [c for c in verdict.checks if c.get("outcome") == "passed"]
     if not checks:
         return []
@@ -52,8 +51,7 @@ def scope(verdict: Verdict, dialect: str) -> list[str]:
 
 
 def scope_line(verdict: Verdict) -> str:
-    """Return what the checks of ``verdict`` covered, in one line.
-    Empty where none is recorded."""
+    """Return what the checks of ``verdict`` covered, in one line. Empty where none is recorded."""
     checks = [c for c in verdict.checks if c.get("outcome") == "passed"]
     sizes = {_size(c.get("shapes")) for c in checks}
     fewest = _fewest(checks)
@@ -78,8 +76,7 @@ def _share(check: Mapping[str, Any]) -> float:
 
 
 def _fewest(checks: Sequence[Mapping[str, Any]]) -> str | None:
-    """Return the fewest elements that a draw compared, "512 of 4,096".
-    None where each compared all."""
+    """Return the fewest elements that a draw compared, "512 of 4,096". None where each compared all."""
     least = min(checks, key=_share, default=None)
     if least is None or _share(least) == 1:
         return None

@@ -20,8 +20,7 @@ from accelopt_profiling.problems.ref import ProblemRef
 
 @dataclass(frozen=True)
 class StepParams:
-    """``cases`` is the number of cases that may have been drawn.
-    ``budget`` bounds what they take."""
+    """``cases`` is the number of cases that may have been drawn. ``budget`` bounds what they take."""
 
     dialect: GateDialect
     target: str
@@ -53,6 +52,7 @@ class DrawParams:
 @dataclass(frozen=True)
 class DrawnCase:
     """A case as drawn.
+
     ``probe`` names the probe that it was drawn for. ``digests`` are of its saved files; ``left_out`` says why a case
     was not drawn, ``beyond_budget`` that it would have gone beyond what the check may take. ``shapes`` and ``dtypes``
     are those of the array inputs, ``shape`` the problem's own name for them. ``twice`` asks for two runs, further calls
@@ -87,6 +87,7 @@ class DrawnCase:
 @dataclass(frozen=True)
 class CaseCall:
     """The call of a case, saved beside its arguments.
+
     ``written`` are the arguments that are outputs as well, counted from the end. ``altered`` tells that the gate
     changed the values that the problem drew, ``compared`` that the original kernel runs on them as well. ``sizes`` are
     those of the problem that were made smaller.
@@ -105,6 +106,7 @@ class CaseCall:
 @dataclass(frozen=True)
 class PlanParams(StepParams):
     """``source`` is the original's, with the problem's files.
+
     ``seed`` is of the programs that are drawn where not all are interpreted; no other seed follows from it.
     """
 
@@ -126,6 +128,7 @@ class CasePlan:
 @dataclass(frozen=True)
 class PlanResult:
     """``cases`` holds the cases of which not all programs are interpreted.
+
     ``lanes`` names tensors of which lanes of the original's programs read what other lanes write, with no barrier
     between. ``left_out`` are cases of which the original itself leaves too little to compare, unless all of their
     programs run, which is too much, and those at shapes of the gate's own that take it too much work.
@@ -246,6 +249,7 @@ class DeviceRunParams(StepParams):
 @dataclass(frozen=True)
 class DeviceRunResult:
     """``ran`` are the cases whose outputs on the device were saved.
+
     ``failed`` is what the kernel did wrong there, ``unavailable`` why the device could not be used; "" where neither
     happened.
     """
@@ -258,6 +262,7 @@ class DeviceRunResult:
 @dataclass(frozen=True)
 class OriginalParams(StepParams):
     """``source`` is the original's, with the problem's files.
+
     ``same`` tells that the candidate is the original, ``measured`` that its own error is wanted in every case.
     ``loop_order`` is as in ``RunParams``.
     """
@@ -315,6 +320,7 @@ class ReferenceCase:
 @dataclass(frozen=True)
 class ReferenceResult:
     """``work`` is what the reference computes, in elements by kind.
+
     ``changed`` and ``returns_one`` are as in ``RunResult``.
     """
 
@@ -338,6 +344,7 @@ class ReferenceRule:
 @dataclass(frozen=True)
 class JudgeParams:
     """``distributions`` has one entry per planned case.
+
     ``dialect`` decides how strict types are. ``alone`` tells that there is no original besides the candidate,
     ``replaces`` that what the candidate replaces is the reference itself. ``own_sizes`` are the cases at sizes that the
     gate chose itself.
@@ -366,6 +373,7 @@ class OutputVerdict:
 @dataclass(frozen=True)
 class CaseVerdict:
     """``reasons`` are why the case fails; ``notes`` do not.
+
     ``skipped`` says why it decides nothing. ``digests`` are of the candidate's outputs by folder, as they were found
     here. ``idle`` is the share of the elements that matter which were right without any kernel; None where that was not
     tried. ``original_right`` tells whether the original kernel is right at a shape that the gate chose; None where

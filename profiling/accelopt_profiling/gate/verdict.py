@@ -29,6 +29,7 @@ class Refusal(Reason):
 @dataclass(frozen=True)
 class Verdict:
     """The gate's decision.
+
     ``checks`` lists each check with its outcome and worst error; ``receipt`` is its evidence. ``launchable`` says
     whether the target can launch what it launches for the problem's own inputs.
 

@@ -63,8 +63,7 @@ def bootstrap_line() -> str:
 
 @cache
 def worker_archive() -> bytes:
-    """Return ``accelopt_profiling`` without ``hosts`` as zip bytes.
-    The same bytes for the same sources."""
+    """Return ``accelopt_profiling`` without ``hosts`` as zip bytes. The same bytes for the same sources."""
     root = Path(accelopt_profiling.__file__).parent
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

@@ -23,13 +23,11 @@ class HostUnreachableError(Exception):
 
 
 class JobInterruptedError(HostUnreachableError):
-    """The connection or the worker was lost while a job ran.
-    The job will never be answered."""
+    """The connection or the worker was lost while a job ran. The job will never be answered."""
 
 
 class JobFailedError(Exception):
-    """A step ended without an answer.
-    ``step`` is its name, ``error`` says why."""
+    """A step ended without an answer. ``step`` is its name, ``error`` says why."""
 
     def __init__(self, step: str, error: StepError) -> None:
         super().__init__(error.message)
@@ -39,6 +37,7 @@ class JobFailedError(Exception):
 @dataclass(frozen=True)
 class HostFacts:
     """The facts in a host's first message.
+
     Versions by package name; packages that it lacks are left out.
 
     ``devices`` are GPUs; ``resources`` are other amounts that a job can ask for, by name ("neuron_cores", a cluster's
@@ -58,7 +57,9 @@ class HostFacts:
 @dataclass(frozen=True)
 class HostActivity:
     """The jobs of this user's workers on a host.
-    ``device`` names the step that has its devices, of whichever user."""
+
+    ``device`` names the step that has its devices, of whichever user.
+    """
 
     workers: list[WorkerActivity] = field(default_factory=list)
     device: str = ""
@@ -79,8 +80,7 @@ class JobMessage:
 
 
 class Host(Protocol):
-    """A place where jobs run.
-    A ``remote`` one sees no folder of this machine, so a job brings every file."""
+    """A place where jobs run. A ``remote`` one sees no folder of this machine, so a job brings every file."""
 
     name: str
     remote: bool
@@ -90,6 +90,7 @@ class Host(Protocol):
 
     def run(self, job: Job) -> AsyncGenerator[JobMessage, None]:
         """Run a job and yield its messages.
+
         Closing the iterator early kills the job on the host.
 
         Raises:

@@ -55,8 +55,7 @@ class RetryingHost:
         raise JobFailedError("", StepError("crashed", f"{message} It is not run again."))
 
     async def _reconnect(self) -> None:
-        """Connect again, waiting as long as the host asks between tries.
-        Raises HostUnreachableError."""
+        """Connect again, waiting as long as the host asks between tries. Raises HostUnreachableError."""
         end = time.monotonic() + self._patience
         while True:
             try:

@@ -36,6 +36,7 @@ _ADVICE = (
 
 class SshHost(WorkerHost):
     """Runs jobs on ``destination`` (what one would type after ``ssh``).
+
     ``patience`` is how many seconds a worker may take for its first words: a slow link carries the archive before.
 
     Raises:

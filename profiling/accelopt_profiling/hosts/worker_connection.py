@@ -35,8 +35,7 @@ _MOST_WAITING, _MOST_WAITING_BYTES = 10_000, 64 << 20
 
 
 class _Inbox:
-    """The messages of one job or question that nobody has read yet.
-    None ends them."""
+    """The messages of one job or question that nobody has read yet. None ends them."""
 
     def __init__(self) -> None:
         self._queue: asyncio.Queue[tuple[dict[str, Any] | None, int]] = asyncio.Queue()
@@ -136,8 +135,7 @@ class WorkerConnection:
         return facts
 
     async def _write_preamble(self) -> None:
-        """Send the preamble.
-        Raises TimeoutError: the process read nothing of it for ``patience`` seconds."""
+        """Send the preamble. Raises TimeoutError: the process read nothing of it for ``patience`` seconds."""
         with contextlib.suppress(JobInterruptedError):  # it may have ended with a reason, which is read next
             for at in range(0, len(self._preamble), _PIECE):
                 await within(self._patience, self._write(self._preamble[at : at + _PIECE]))
@@ -160,8 +158,7 @@ class WorkerConnection:
         await self._write(encode({"type": "warm", "runtime": runtime}))
 
     async def activity(self) -> HostActivity:
-        """Ask what all workers of this user do on the host.
-        Raises HostUnreachableError."""
+        """Ask what all workers of this user do on the host. Raises HostUnreachableError."""
         number = str(next(self._numbers))
         queue = _Inbox()
         self._queues[number] = queue
@@ -309,8 +306,7 @@ class WorkerConnection:
 
 
 def facts_in(name: str, hello: dict[str, Any]) -> HostFacts:
-    """Read the facts in a worker's first message.
-    Raises ValueError naming what is malformed."""
+    """Read the facts in a worker's first message. Raises ValueError naming what is malformed."""
     devices = hello.get("devices", [])
     if not isinstance(devices, list) or not all(isinstance(device, dict) for device in devices):
         raise ValueError("its devices are no list of objects")

@@ -71,7 +71,9 @@ class WorkerHost(ABC):
 
     async def _check_isolation(self, connection: WorkerConnection) -> None:
         """Tell once what the host does not keep from user code.
-        Raises HostUnreachableError where that is required."""
+
+        Raises HostUnreachableError where that is required.
+        """
         isolation = connection.facts.isolation
         if isolation.complete:
             return

@@ -175,7 +175,15 @@ def _compared(
         detail = "the original's launches write nothing that could be compared"
     if not detail and after.faults and not before.faults:
         detail = after.faults[0]
-    return CaseComparison(case, not detail, detail, distance, before.us, after.us, after.note)
+    return CaseComparison(
+        case,
+        not detail,
+        detail=detail,
+        distance=distance,
+        before_us=before.us,
+        after_us=after.us,
+        note=after.note,
+    )
 
 
 def _difference(

@@ -75,6 +75,7 @@ def emulated(
     **options: Any,
 ) -> Iterator[Emulation]:
     """Run kernels of the body on the emulator, or with ``sdk`` on the real SDK's simulator where that is importable.
+
     ``options`` are further fields of ``Emulation``.
 
     The stand-in modules stay for as long as the context lasts; kernels loaded inside must be run inside.

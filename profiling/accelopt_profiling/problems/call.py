@@ -69,6 +69,7 @@ def call_entry(
     outputs: list[Any] | None = None,
 ) -> Any:
     """Make the call and return what it returned.
+
     This is the one place that makes calls.
 
     A model is built for the call, unless ``built`` holds one from an earlier call under "model"; a new one is put
@@ -264,8 +265,7 @@ def _call_model(
 
 
 def to_device(value: Any) -> Any:
-    """Move a tensor to the GPU (or its stand-in).
-    Return anything else as it is."""
+    """Move a tensor to the GPU (or its stand-in). Return anything else as it is."""
     import torch
 
     return value.cuda() if isinstance(value, torch.Tensor) else value
@@ -301,8 +301,7 @@ def check_answer(outputs: list[Any]) -> None:
 
 
 def seed_everything(seed: int) -> None:
-    """Seed ``random``, and NumPy and torch where they are loaded.
-    ``seed`` is below 2**63."""
+    """Seed ``random``, and NumPy and torch where they are loaded. ``seed`` is below 2**63."""
     random.seed(seed)
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed(seed % (1 << 32))

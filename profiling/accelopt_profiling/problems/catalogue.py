@@ -32,8 +32,7 @@ _BY_KIND = {layout.kind: layout for layout in LAYOUTS}
 
 
 def layout_of(ref: ProblemRef) -> ProblemLayout:
-    """Return the layout of a problem.
-    Raises ValueError: this version does not know its kind."""
+    """Return the layout of a problem. Raises ValueError: this version does not know its kind."""
     if ref.kind not in _BY_KIND:
         raise ValueError(f"{ref.kind!r} is no kind of problem; those are {', '.join(_BY_KIND)}")
     return _BY_KIND[ref.kind]

@@ -36,6 +36,7 @@ def scale(x):
 @dataclass(frozen=True)
 class ProblemLayout:
     """One layout.
+
     Its functions import what they need of torch, NumPy and the worker when they are called.
 
     ``load`` returns the problem of a ``ProblemRef`` in a child process. ``find`` looks for a kernel file's problem and

@@ -13,6 +13,7 @@ from accelopt_profiling.problems.loading.parameters import floating_buffers, par
 @dataclass(frozen=True)
 class Tolerance:
     """The stated distance of an output from the float64 reference.
+
     None where the rule for the dtype holds.
 
     ``relative`` bounds the relative L2 error of the whole output and of each row; ``absolute`` is added per

@@ -31,7 +31,9 @@ COMPILED_GAP = 0.5
 @dataclass(frozen=True)
 class LibraryRate:
     """A library's kernels reach ``share`` of a peak.
-    A time lies between ``low`` and ``high`` times the estimate."""
+
+    A time lies between ``low`` and ``high`` times the estimate.
+    """
 
     peak: str
     share: float

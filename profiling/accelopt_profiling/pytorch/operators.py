@@ -52,10 +52,12 @@ class TensorUse:
 @dataclass(frozen=True)
 class TorchOperator:
     """One operator that runs a kernel.
+
     ``kind``: "external" (a library's kernel), "reduction" or "pointwise". ``flops`` are those of matrix products and
     convolutions (2 per multiply-add), ``dtype`` their input's type, ``elements`` what else is computed, one operation
     each; ``passes`` is how often it reads its input. ``rate`` names what a library reaches of the peak in float32
-    (``library_rates.json``)."""
+    (``library_rates.json``).
+    """
 
     name: str
     kind: str
@@ -70,6 +72,7 @@ class TorchOperator:
 
 def record_operators(prepare: Callable[[], Callable[[], Any]]) -> list[TorchOperator]:
     """Return the operators of the call that ``prepare`` returns.
+
     Both run with fake tensors: weights and inputs have no data, so that any size costs nothing.
 
     Raises:
@@ -109,7 +112,9 @@ def _operator(
     func: Any, args: Any, keywords: Any, result: Any, before: list[Any], after: list[Any], counters: Any
 ) -> TorchOperator | None:
     """Describe what one operator does.
-    None for those that run no kernel: views, allocations, questions of shape."""
+
+    None for those that run no kernel: views, allocations, questions of shape.
+    """
     packet = func.overloadpacket
     name = packet.__name__
     writes_into = any(a.alias_info is not None and a.alias_info.is_write for a in func._schema.arguments)
@@ -141,13 +146,13 @@ def _operator(
     return TorchOperator(
         name,
         kind,
-        tuple(reads.values()),
-        tuple(TensorUse(_storage(t), _bytes(t)) for t in {_storage(t): t for t in written}.values()),
-        flops,
-        dtype_name(floating.dtype) if floating is not None else "int32",
-        0.0 if flops else float(largest),
-        _PASSES.get(name, 1),
-        _rate(name, args) if flops else "",
+        reads=tuple(reads.values()),
+        writes=tuple(TensorUse(_storage(t), _bytes(t)) for t in {_storage(t): t for t in written}.values()),
+        flops=flops,
+        dtype=dtype_name(floating.dtype) if floating is not None else "int32",
+        elements=0.0 if flops else float(largest),
+        passes=_PASSES.get(name, 1),
+        rate=_rate(name, args) if flops else "",
     )
 
 

@@ -41,7 +41,9 @@ class TorchParams:
 @dataclass(frozen=True)
 class TorchTimes:
     """``kernels`` and ``compiled_kernels`` are how many an estimate adds up (0: measured).
-    ``why`` says what is missing, as one line."""
+
+    ``why`` says what is missing, as one line.
+    """
 
     eager: Latency = field(default_factory=Latency)
     compiled: Latency = field(default_factory=Latency)

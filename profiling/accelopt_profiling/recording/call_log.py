@@ -75,7 +75,9 @@ class ReadCalls:
 
 def read_calls(folder: Path) -> ReadCalls:
     """Read the logs of all processes; equal calls of several are one.
-    A line cut short by a kill is left out."""
+
+    A line cut short by a kill is left out.
+    """
     read = ReadCalls()
     for path in sorted(folder.glob("*.jsonl")):
         calls: dict[int, tuple[str, RecordedCall]] = {}

@@ -50,8 +50,7 @@ class RecordRequest:
 
 @dataclass(frozen=True)
 class RecordedFile:
-    """A recording that was written.
-    ``kernels`` maps kernels to the number of shapes."""
+    """A recording that was written. ``kernels`` maps kernels to the number of shapes."""
 
     file: Path
     recording: Path
@@ -193,10 +192,10 @@ def _outcome(request: RecordRequest, read: ReadCalls, code: int, ended: str) -> 
     refused = {k: v for f in facts for k, v in f.get("refused", {}).items()}
     recorded = {k for f in files for k in f.kernels}
     return RecordOutcome(
-        code, files, total("launches"), sums("elsewhere"),
-        {k: v for k, v in refused.items() if k.split(" ")[0] not in recorded},
-        total("executed"), total("skipped"), total("passed_over"), device,
-        next(iter(stated("stopped")), ended), problems,
+        code, files, launches=total("launches"), elsewhere=sums("elsewhere"),
+        refused={k: v for k, v in refused.items() if k.split(" ")[0] not in recorded},
+        executed=total("executed"), skipped=total("skipped"), passed_over=total("passed_over"), device=device,
+        ended=next(iter(stated("stopped")), ended), problems=problems,
     )  # fmt: skip
 
 

@@ -26,8 +26,7 @@ _MOST_PROGRAMS = 1 << 17
 
 
 class RecordingEmulation:
-    """A GPU that is emulated until the process ends.
-    ``executed`` and ``skipped`` count launches."""
+    """A GPU that is emulated until the process ends. ``executed`` and ``skipped`` count launches."""
 
     def __init__(self, target: str) -> None:
         self._context = emulated(target, "execute", lenient=True)
@@ -48,8 +47,7 @@ class RecordingEmulation:
             self._session.coverage.sampled = True
 
     def _run(self, launch: CapturedLaunch) -> bool:
-        """Interpret a launch in growing parts.
-        False where it fails here or the rest would take too long."""
+        """Interpret a launch in growing parts. False where it fails here or the rest would take too long."""
         regions = regions_of(dict(zip(launch.fn.arg_names, launch.args, strict=False)))
         pointed_to = {f"pointer {i}": t for i, t in enumerate(self._session.device.raw_pointers.values())}
         memory = LaunchMemory(regions, regions_of(pointed_to))

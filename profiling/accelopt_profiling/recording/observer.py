@@ -44,7 +44,9 @@ class _KernelFile:
 
 class LaunchObserver:
     """Records the call behind each launch it is told of.
-    ``enough`` is called when nothing is left to be recorded."""
+
+    ``enough`` is called when nothing is left to be recorded.
+    """
 
     def __init__(self, options: RecordOptions, calls: OpenCalls, log: CallLog) -> None:
         self._options, self._calls, self._log = options, calls, log
@@ -110,8 +112,7 @@ class LaunchObserver:
         return not outside and any(real.startswith(f"{f}{os.sep}") for f in self._options.folders)
 
     def _through(self, call: OpenCall, kernel: str, state: _KernelFile) -> bool:
-        """Record the launch as one of an open call.
-        False where that cannot be repeated."""
+        """Record the launch as one of an open call. False where that cannot be repeated."""
         if not call.seen:
             call.seen, call.entry = True, entry_of(call)
             try:
@@ -145,8 +146,7 @@ class LaunchObserver:
     def _record(
         self, entry: OpenCall, encoded: EncodedArguments, grid: list[int] | None, kernel: str, state: _KernelFile
     ) -> int | None:  # fmt: skip
-        """Return the number of the recorded call, new or known.
-        None where its shape is one too many."""
+        """Return the number of the recorded call, new or known. None where its shape is one too many."""
         key = key_of(entry.name, encoded.values, grid, encoded.dtypes)
         number = state.numbers.get(key)
         if number is not None:
@@ -202,6 +202,7 @@ def candidates(stack: list[OpenCall], file: str) -> list[OpenCall]:
 
 def entry_of(call: OpenCall) -> OpenCall | None:
     """Return the call as it is made from outside.
+
     None where it needs an object with a state, as most methods do.
 
     ``forward`` of an autograd function is called through ``apply``, without its context.

@@ -94,7 +94,9 @@ def instrument(text: bytes, path: str) -> CodeType:
 
 class _Instrument(ast.NodeTransformer):
     """Puts the body of every top-level function and method between the notes.
-    Nested functions are left alone."""
+
+    Nested functions are left alone.
+    """
 
     def __init__(self, path: str) -> None:
         self._path = path

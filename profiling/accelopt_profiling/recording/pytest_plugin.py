@@ -23,7 +23,9 @@ IDLE_CASES = 8
 
 class CaseTimeoutError(BaseException):
     """A test case took longer than a recording waits.
-    Not an ``Exception``, so that no library takes it for its own."""
+
+    Not an ``Exception``, so that no library takes it for its own.
+    """
 
 
 class _Seen:

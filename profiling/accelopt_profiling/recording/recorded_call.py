@@ -42,7 +42,9 @@ class RecordedCall:
 @dataclass(frozen=True)
 class Recording:
     """The recorded calls of one kernel file, the headline first.
-    ``command`` and ``device`` say what was run where."""
+
+    ``command`` and ``device`` say what was run where.
+    """
 
     kernel_file: str
     command: list[str] = field(default_factory=list)

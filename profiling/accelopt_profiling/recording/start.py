@@ -25,8 +25,7 @@ _OBSERVER = "_accelopt_observer"
 
 
 def start(environment: Mapping[str, str]) -> None:
-    """Watch the launches of this process.
-    Nothing heavy is imported before the program imports torch."""
+    """Watch the launches of this process. Nothing heavy is imported before the program imports torch."""
     log = CallLog(Path(environment[FOLDER]))
     calls = OpenCalls()
     observer = LaunchObserver(from_plain(RecordOptions, json.loads(environment[OPTIONS])), calls, log)
@@ -41,8 +40,7 @@ def current_observer() -> LaunchObserver | None:
 
 
 def _watch(observer: LaunchObserver, log: CallLog, target: str) -> None:
-    """Hook Triton's launches.
-    On a machine without a GPU, answer CUDA calls first."""
+    """Hook Triton's launches. On a machine without a GPU, answer CUDA calls first."""
     import torch
 
     try:

@@ -44,8 +44,7 @@ class _Range:
 
 @dataclass
 class EncodedArguments:
-    """The arguments of a call as JSON values.
-    ``storages`` adds how the storages are filled."""
+    """The arguments of a call as JSON values. ``storages`` adds how the storages are filled."""
 
     values: list[Any] = field(default_factory=list)
     ranges: list[_Range] = field(default_factory=list)
@@ -102,6 +101,7 @@ def encode(arguments: list[tuple[str, Any]]) -> EncodedArguments:
 
 def _other(name: str, ranges: list[_Range], views: list[tuple[Any, dict[str, Any]]]) -> Callable[[Any], Any]:
     """Return what encodes the tensors and objects in the argument ``name``.
+
     Tensors and what is written of them are added to ``views``, their memory to ``ranges``.
     """
     import torch
@@ -138,8 +138,7 @@ def _extent(tensor: Any) -> tuple[int, int]:
 
 
 def _reach(name: str, tensor: Any, ranges: list[_Range]) -> None:
-    """Give a tensor a range.
-    Tensors that overlap in one storage share theirs."""
+    """Give a tensor a range. Tensors that overlap in one storage share theirs."""
     start, stop = _extent(tensor)
     for other in ranges:
         if other.holds(tensor) and start < other.stop and other.start < stop:
@@ -169,6 +168,7 @@ def _global_name(value: Any) -> str:
 
 def decode(values: list[Any], storages: list[Any], module: Any) -> list[Any]:
     """Put the arguments together again from one-dimensional tensors.
+
     Names of the kernel file's own module are looked up in ``module``.
 
     Raises:

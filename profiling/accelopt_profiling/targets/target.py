@@ -142,6 +142,7 @@ def target_names(kind: str | None = None) -> list[str]:
 
 def load_target(name: str) -> Target:
     """Return the target called ``name``.
+
     Also by alias, compiler architecture ("sm_90", "gfx942") or "cuda:90".
 
     Upper and lower case, "-" and "_" are the same.

@@ -20,6 +20,7 @@ from accelopt_profiling.worker.usercode import load_module, problem_errors, user
 @dataclass(frozen=True)
 class CheckTimedParams:
     """``problem`` and ``seed`` as they were for the step that timed.
+
     ``original`` is a file of the job: a problem that is written into the kernel file is taken from it, as a candidate
     must not bring its own.
     """
@@ -32,6 +33,7 @@ class CheckTimedParams:
 @dataclass(frozen=True)
 class CheckedRuns:
     """``runs`` were compared, and ``wrong`` says in words what is wrong with the first wrong one; "" if none is.
+
     ``unknown`` is why nothing could be said of the others.
     """
 

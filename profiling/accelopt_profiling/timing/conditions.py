@@ -24,8 +24,7 @@ _LEAST_CLOCK_CHANGE = 0.03
 
 @dataclass(frozen=True)
 class Conditions:
-    """None where the tool does not tell.
-    Clocks in MHz, temperature in degrees Celsius, power in watts."""
+    """None where the tool does not tell. Clocks in MHz, temperature in degrees Celsius, power in watts."""
 
     core_mhz: float | None = None
     memory_mhz: float | None = None
@@ -36,6 +35,7 @@ class Conditions:
 
 def read_conditions(identifier: str | None = None) -> Conditions | None:
     """Return the conditions of a device now.
+
     None without ``nvidia-smi`` and ``rocm-smi``, or when they fail.
 
     ``identifier`` is what the tool knows it by (``device.TorchDevice``). Without one, ``nvidia-smi`` is asked for the

@@ -47,6 +47,7 @@ _SCRATCH_ON_AMD = 512 << 20
 
 class TorchDevice:
     """The current device of ``torch.cuda``.
+
     ``identifier`` is what ``nvidia-smi`` and ``rocm-smi`` know it by, whatever CUDA_VISIBLE_DEVICES says; None where
     torch does not tell.
     """
@@ -110,8 +111,7 @@ def identifier_of(properties: Any) -> str | None:
 
 
 def pci_address_of(properties: Any) -> str | None:
-    """Return the PCI address of a device as ``rocm-smi --showbus`` tells it.
-    None where torch does not."""
+    """Return the PCI address of a device as ``rocm-smi --showbus`` tells it. None where torch does not."""
     parts = [getattr(properties, f"pci_{name}_id", None) for name in ("domain", "bus", "device")]
     numbers = [part for part in parts if isinstance(part, int)]
     return "{:04x}:{:02x}:{:02x}.0".format(*numbers) if len(numbers) == len(parts) else None

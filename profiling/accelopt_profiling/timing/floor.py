@@ -16,6 +16,7 @@ _MICROSECONDS = 1e6
 
 def floor_us(estimate: KernelMeasurement, target: GpuTarget) -> float:
     """Return the microseconds that the executed work needs at the datasheet's peaks.
+
     0 when nothing is known.
 
     Bytes: what must cross DRAM (the low end of the estimate's interval) less the L2 cache, which may still hold what

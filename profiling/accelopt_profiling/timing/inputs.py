@@ -67,13 +67,14 @@ def tensors_in(value: Any) -> list[Any]:
 
 def on_device(value: Any) -> Any:
     """Return the same argument with its tensors on the GPU.
-    Lists, tuples and dictionaries are looked into."""
+
+    Lists, tuples and dictionaries are looked into.
+    """
     return each_tensor(value, lambda tensor: tensor.cuda())
 
 
 def each_tensor(value: Any, change: Callable[[Any], Any]) -> Any:
-    """Return the same argument with every tensor in it changed.
-    What holds none stays the very same."""
+    """Return the same argument with every tensor in it changed. What holds none stays the very same."""
     if not tensors_in(value):
         return value
     if isinstance(value, dict):

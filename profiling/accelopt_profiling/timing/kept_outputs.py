@@ -23,8 +23,7 @@ class KeptOutputs:
     runs: list[tuple[int, Given, Any]] = field(default_factory=list)
 
     def see(self, run: int, pair: Given, outputs: Any) -> None:
-        """Look at a run's outputs, right after it.
-        What is kept is copied from the device at once."""
+        """Look at a run's outputs, right after it. What is kept is copied from the device at once."""
         place = len(self.runs) if len(self.runs) < KEPT else self.generator.randrange(run + 1)
         if place < KEPT:
             self.keep(run, pair, outputs, place)
@@ -35,8 +34,7 @@ class KeptOutputs:
             self.runs[place : place + 1] = [(run, pair, copied(outputs))]
 
     def save(self, folder: Path) -> int:
-        """Write them below ``folder``; how many there were.
-        What cannot be compared is left out."""
+        """Write them below ``folder``; how many there were. What cannot be compared is left out."""
         from accelopt_profiling.comparison.saved_values import (
             NotCarriedError,  # brings NumPy
             save_values,

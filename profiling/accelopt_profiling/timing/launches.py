@@ -12,6 +12,7 @@ from accelopt_profiling.timing.device import Event
 @dataclass
 class LaunchTimer:
     """Brackets every launch with two events.
+
     ``finish`` sums the launches of one run per kernel, in microseconds.
 
     ``event`` makes a timing event and ``synchronize`` waits for the device: torch's, or a test's. While a graph is
@@ -59,8 +60,7 @@ _NO_KERNELS = ("memcpy", "memset", "context sync", "event sync", "stream sync", 
 
 @dataclass(frozen=True)
 class DeviceKernel:
-    """One execution of one kernel on the device.
-    ``stream`` is the tracer's number for its stream."""
+    """One execution of one kernel on the device. ``stream`` is the tracer's number for its stream."""
 
     name: str
     us: float

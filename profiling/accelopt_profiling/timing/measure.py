@@ -75,6 +75,7 @@ def measure(
     after: After = lambda name, run, arguments, returned: None,
 ) -> dict[str, Runs]:
     """Time every variant; each call gets what ``inputs`` lays out for it.
+
     ``clock`` tells seconds. ``after`` is called behind each counted run, outside its time, with the variant, the round,
     what it was given and what it returned.
 

@@ -37,6 +37,7 @@ class Surroundings:
 @dataclass(frozen=True)
 class TimingSession:
     """The results of a session.
+
     ``timings`` are latencies per Triton kernel (the launches of one run summed), ``call`` is that of the whole call.
     ``names`` are the kernels that the tracer saw in one run, None where there is no tracer. ``samples_us`` are the
     times of single runs in their order, every second or third when they are many. ``checked`` is what another process
@@ -87,9 +88,19 @@ def time_calls(
         remarks += [f"The baseline: {note}" for note in _run_notes(runs[BASELINE])]
     names = sorted({kernel.name for trace in traces for kernel in trace}) if traces else None
     return TimingSession(
-        device.name, timings, latency(own.times_us), latency(own.wall_us), len(own.device_us), own.warm,
-        names, before, then, comparison, [*remarks, *notes(before, then)], _thinned(own.times_us),
-    )  # fmt: skip
+        device.name,
+        timings,
+        call=latency(own.times_us),
+        wall=latency(own.wall_us),
+        runs=len(own.device_us),
+        warm_runs=own.warm,
+        names=names,
+        before=before,
+        after=then,
+        comparison=comparison,
+        notes=[*remarks, *notes(before, then)],
+        samples_us=_thinned(own.times_us),
+    )
 
 
 def _run_notes(runs: Runs) -> list[str]:
@@ -128,8 +139,7 @@ def _by_kernel(
 def _traces(
     device: Device, call: Callable[[Any], Any], inputs: Callable[[], Any], around: Surroundings
 ) -> list[list[DeviceKernel]]:
-    """Return what the tracer saw of some runs, each from cold caches.
-    Empty where there is no tracer."""
+    """Return what the tracer saw of some runs, each from cold caches. Empty where there is no tracer."""
     traces = []
     for _ in range(TRACED_ROUNDS):
         arguments = inputs()

@@ -119,8 +119,7 @@ def _hooked(timer: LaunchTimer) -> AbstractContextManager[None]:
 
 @dataclass(frozen=True)
 class TimedCall:
-    """``run`` makes the call and returns what it returns.
-    ``reads`` are the tensors it is given."""
+    """``run`` makes the call and returns what it returns. ``reads`` are the tensors it is given."""
 
     run: Callable[[], Any]
     reads: list[Any] = field(default_factory=list)

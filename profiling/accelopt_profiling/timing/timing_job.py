@@ -29,6 +29,7 @@ async def time_on(
     limits: Limits | None = None,
 ) -> TimingSession:
     """Time the kernel file of ``source``.
+
     With the text of a ``baseline`` the session has their ``comparison``.
 
     Raises:
@@ -58,7 +59,9 @@ def timing_job(
     limits: Limits | None = None,
 ) -> Job:
     """Return the job that ``time_on`` runs.
-    The baseline lies beside the kernel file, so that it finds the same imports."""
+
+    The baseline lies beside the kernel file, so that it finds the same imports.
+    """
     path = None
     if baseline is not None:
         path = str(PurePosixPath(source.kernel).with_name("accelopt_baseline.py"))

@@ -21,8 +21,7 @@ def save_array(array: Any, path: Path) -> dict[str, str]:
 
 
 def load_array(saved: Mapping[str, str]) -> Any:
-    """Load what ``save_array`` saved.
-    Raises OSError, ValueError, KeyError: the file is not as described."""
+    """Load what ``save_array`` saved. Raises OSError, ValueError, KeyError: the file is not as described."""
     import numpy
 
     array = numpy.load(saved["array"], allow_pickle=False)

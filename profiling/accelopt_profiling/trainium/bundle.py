@@ -29,6 +29,7 @@ _OUTPUT = 200_000
 
 def write_bundle(path: Path, toolchain: Toolchain, checks: Any, folder: Path) -> list[str]:
     """Write the archive and name its files.
+
     ``checks`` is what ``accelopt doctor`` found, as plain data.
 
     Raises:
@@ -51,8 +52,7 @@ def write_bundle(path: Path, toolchain: Toolchain, checks: Any, folder: Path) ->
 
 
 def about(toolchain: Toolchain) -> dict[str, Any]:
-    """Return versions and tools.
-    Nothing of kernels, of the memory or of people's files."""
+    """Return versions and tools. Nothing of kernels, of the memory or of people's files."""
     return {
         "accelopt": __version__,
         "adapters": NOT_YET_RUN,

@@ -27,6 +27,7 @@ PROFILED_EXECUTION = 2
 @dataclass(frozen=True)
 class CurrentDevice:
     """``python`` has ``nki``.
+
     ``explorer`` is the path of ``neuron-explorer``; ``nrtpy_python`` the Python of the environment that has ``nrtpy``,
     None where there is none: then the profiled execution's time is the latency.
     """

@@ -107,7 +107,9 @@ def steadiest(measure: Callable[[], Samples], spread: float, rounds: int) -> Sam
 @dataclass(frozen=True)
 class DeviceRun:
     """Outputs, times and the profile of one execution.
-    ``notes`` name what is missing, such as the profile."""
+
+    ``notes`` name what is missing, such as the profile.
+    """
 
     outputs: list[Any]
     samples: Samples

@@ -81,8 +81,7 @@ def argument_names(function: Kernel) -> list[str]:
 def run_beta1(
     function: Kernel, arguments: list[Any], job: dict[str, Any], folder: Path
 ) -> tuple[Any, Executions]:
-    """Run a Beta 1 kernel.
-    One execution of a run keeps its profile, the warm-ups keep none."""
+    """Run a Beta 1 kernel. One execution of a run keeps its profile, the warm-ups keep none."""
     import neuronxcc.nki as nki
 
     options = {"additional_compile_opt": job["compile_options"]}
@@ -103,7 +102,9 @@ def run_beta1(
 
 def run_current(function: Kernel, arguments: list[Any], folder: Path) -> tuple[Any, Executions]:
     """Run the kernel with today's ``nki``.
-    NKI_ARTIFACTS_DIR, set before that is imported, keeps the NEFF; profiles are captured from it later."""
+
+    NKI_ARTIFACTS_DIR, set before that is imported, keeps the NEFF; profiles are captured from it later.
+    """
     result = function(*arguments)
     neffs = sorted(folder.rglob("*.neff"))
     if len(neffs) != 1:

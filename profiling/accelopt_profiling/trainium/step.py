@@ -29,7 +29,9 @@ from accelopt_profiling.worker.usercode import user_errors
 @dataclass(frozen=True)
 class DeviceParams:
     """``kernels`` are the file's; the one that the problem calls is run.
-    ``seconds`` bounds each program started."""
+
+    ``seconds`` bounds each program started.
+    """
 
     kernels: list[Kernel]
     problem: ProblemRef
@@ -43,6 +45,7 @@ def time_on_trainium(
     context: StepContext, params: DeviceParams, device_folder: Path = Path("/dev")
 ) -> dict[str, Any]:
     """Return the ``measurement`` of the kernel, all of it measured.
+
     Its latency, its quantities and the check of the device's outputs are given by kernel name as well, as ``timings``,
     ``counters`` and ``correctness``; the profiler's own fields are ``profile``.
 
@@ -88,6 +91,7 @@ def device_measurement(
     roofline_us: float | None = None,
 ) -> KernelMeasurement:
     """Return a device run as a measurement of ``kernel``.
+
     Every number in it is measured.
 
     ``roofline_us`` gives the percent of peak.

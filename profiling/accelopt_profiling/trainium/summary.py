@@ -17,8 +17,7 @@ _UPDATE = "The profiler's schema may have changed; attach the file of `accelopt 
 
 @dataclass(frozen=True)
 class ProfileSummary:
-    """One profiled execution: every field as the profiler printed it.
-    ``seconds`` is ``total_time``."""
+    """One profiled execution: every field as the profiler printed it. ``seconds`` is ``total_time``."""
 
     fields: dict[str, Any]
     seconds: float
@@ -63,7 +62,9 @@ def read_summary(text: str, tool: str) -> ProfileSummary:
 
 def _object_in(text: str) -> Any:
     """Parse the first JSON object that begins a line.
-    Raises ValueError: there is none, or why the last one failed."""
+
+    Raises ValueError: there is none, or why the last one failed.
+    """
     reason = ValueError("it has no JSON object")
     at = 0
     for line in text.split("\n"):
@@ -90,8 +91,7 @@ def _with(data: Any, name: str, depth: int = 3) -> dict[str, Any] | None:
 
 
 def quantities(summary: ProfileSummary) -> dict[str, Quantity]:
-    """Return the quantities of a summary, all measured.
-    Missing fields are left out."""
+    """Return the quantities of a summary, all measured. Missing fields are left out."""
     table, fields = _table(), summary.fields
     values: dict[str, Quantity] = {}
     for field, meaning in table["fields"].items():

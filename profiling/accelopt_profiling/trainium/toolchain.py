@@ -36,6 +36,7 @@ def generation_of(kernel: Kernel) -> Generation:
 @dataclass(frozen=True)
 class Toolchain:
     """The installed tools.
+
     ``generations`` are those of NKI that can be imported; ``tools`` maps programs to paths; ``devices`` are the
     driver's files; ``nrtpy_python`` another environment's Python.
     """
@@ -69,6 +70,7 @@ def find_toolchain(
 
 def open_device(toolchain: Toolchain, generation: Generation | None = None) -> Beta1Device | CurrentDevice:
     """Return the device adapter for kernels of ``generation``.
+
     Without one, for any generation that the host has.
 
     Beta 1's entry points return zeros without an error where today's package can be imported as well (nki-samples

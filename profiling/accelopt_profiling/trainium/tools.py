@@ -42,8 +42,7 @@ def _known() -> list[dict[str, Any]]:
 
 
 def explain_failure(output: str, otherwise: DeviceError) -> DeviceError:
-    """Return the known failure whose pattern a tool's output matches.
-    ``otherwise`` where none does."""
+    """Return the known failure whose pattern a tool's output matches. ``otherwise`` where none does."""
     for failure in _known():
         for pattern in failure["patterns"]:
             match = re.search(pattern, output)

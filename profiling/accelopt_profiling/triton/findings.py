@@ -70,7 +70,9 @@ def smaller_check_finding(size: CheckSize, smaller: str, line: int, referenced: 
 
 def problem_finding(problem: CompileProblem, line: int) -> Finding:
     """Return ``capacity`` or ``does-not-compile`` where the target cannot launch a kernel.
-    ``unsupported``, which is no error, where that could not be found out."""
+
+    ``unsupported``, which is no error, where that could not be found out.
+    """
     where = problem.line or line
     if problem.kind == "out-of-resources":
         return Finding("capacity", where, "error", f"The kernel {problem.message.removesuffix('.')}.")

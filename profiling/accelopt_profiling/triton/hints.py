@@ -182,15 +182,16 @@ def _line_quantities(line: LineCounts, scale: Scale) -> dict[str, Quantity]:
 
 
 def sector_use(line: LineCounts) -> float | None:
-    """Return useful bytes over the bytes of the 32-byte sectors touched.
-    None where none are."""
+    """Return useful bytes over the bytes of the 32-byte sectors touched. None where none are."""
     sectors = line.load_sectors + line.store_sectors
     return min(1.0, (line.load_bytes + line.store_bytes) / (sectors * SECTOR_BYTES)) if sectors else None
 
 
 def line_findings(counts: LaunchCounts) -> list[Finding]:
     """Return the findings ``uncoalesced`` and ``masked-lanes``, for operations wide and frequent enough to matter.
-    Lines with the same share of masked lanes have one finding, on the first."""
+
+    Lines with the same share of masked lanes have one finding, on the first.
+    """
     findings = []
     few = FEW_ACCESSES * sum(line.lanes for line in counts.lines.values())
     masked: dict[int, list[int]] = {}

@@ -53,10 +53,12 @@ _STAGES = ("traced", "executed", "compiled", "checked")
 @dataclasses.dataclass
 class KernelResults:
     """The results for one kernel so far.
+
     ``checks`` are launches at smaller sizes, whose results were compared. ``text`` is that of its file, ``values``
     tells that the launches had the problem's inputs, ``written`` how little of the output they write, where that is
     less than half. ``wanted`` says for which of how many launches the cost is to be stated, ``slow`` which
-    configurations of an autotuner are not tried."""
+    configurations of an autotuner are not tried.
+    """
 
     kernel: Kernel
     target: GpuTarget
@@ -96,7 +98,9 @@ class KernelResults:
 
     def take(self, executions: Sequence[LaunchExecution], values: bool) -> None:
         """Take the launches of a run, the autotuner's tries among them.
-        Those tries are of interest that led to the launch that is stated."""
+
+        Those tries are of interest that led to the launch that is stated.
+        """
         self.values = values
         self.executions = [e for e in executions if not e.tuning]
         tried = [(e, tries) for e in self.executions if (tries := autotune.tried_for(e, executions))]
@@ -112,7 +116,9 @@ class KernelResults:
 
     def representative(self) -> tuple[LaunchExecution, LaunchEstimate | None] | None:
         """Return the wanted launch, else the one with the longest estimate.
-        Of an autotuned kernel the chosen configuration."""
+
+        Of an autotuned kernel the chosen configuration.
+        """
         if self.chosen is not None:
             return self.chosen.execution, self._estimate(self.chosen.execution)
         stated = self._stated()
@@ -125,7 +131,9 @@ class KernelResults:
 
     def tune(self, sample: int) -> None:
         """Choose among the autotuner's configurations by their estimates.
-        ``sample`` programs of each are counted."""
+
+        ``sample`` programs of each are counted.
+        """
         tried = autotune.without_slow(self.tried, self.slow)
         self.configurations = autotune.try_all(tried, self.target, sample, self.executions)
         self.chosen = autotune.best(self.configurations)
@@ -188,8 +196,10 @@ class KernelResults:
 
     def measurement(self, case: str, inferred: bool, findings: Sequence[Finding]) -> KernelMeasurement:
         """Return what is known now.
+
         ``case`` names the problem's case, ``inferred`` tells that nobody wrote its arguments; ``findings`` are those of
-        the whole run."""
+        the whole run.
+        """
         chosen = self.representative()
         if chosen is None or self.empty:
             return self._never_launched(inferred)
@@ -356,8 +366,7 @@ class KernelResults:
         return tuple(times)
 
     def _all_launches(self) -> Quantity | None:
-        """Return the time of all launches together.
-        None of one alone, or where one has no estimate."""
+        """Return the time of all launches together. None of one alone, or where one has no estimate."""
         estimates = [self._estimate(e) for e in self.executions]
         times = [m.latency for m in estimates if m is not None and m.latency.us is not None]
         if self.chosen is not None or not 1 < len(self.executions) == len(times):

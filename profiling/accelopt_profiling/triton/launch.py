@@ -9,6 +9,7 @@ from typing import Any
 @dataclass(frozen=True)
 class CapturedLaunch:
     """``fn`` is the JITFunction.
+
     ``signature`` maps argument names to Triton types ("*fp32", "i32", "constexpr"); ``constants`` maps constexpr names
     to values; ``options`` holds num_warps, num_stages and so on; ``attrs`` is what the JIT derived about divisibility.
     ``args`` are the launch's arguments in order (torch tensors on the CPU standing in for device tensors). ``file`` and
@@ -49,7 +50,9 @@ def with_constants(jitted: Any, source: Any, args: tuple[Any, ...]) -> tuple[Any
 
 def describe_configuration(launch: CapturedLaunch) -> str:
     """Return what a launch was compiled for as text: "TILE=128, num_warps=4, num_stages=2".
-    Strides are left out: they follow from the arguments."""
+
+    Strides are left out: they follow from the arguments.
+    """
     chosen = {p.name for p in launch.fn.params if p.is_constexpr and "stride" not in p.name.lower()}
     values = {n: v for n, v in launch.constants.items() if n in chosen and isinstance(v, int)}
     parts = [f"{name}={value}" for name, value in values.items() if not isinstance(value, bool)]

@@ -61,6 +61,7 @@ interpreter().prepare()  # a preloaded parent imports this module once, so that 
 
 def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasurement]:
     """Profile ``params.kernels``.
+
     Each partial result is emitted as ``{"kernels": [...]}``, the last is returned. Of a file whose own run launches
     nothing the arguments are inferred.
 
@@ -93,7 +94,9 @@ def profile(context: StepContext, params: ProfileParams) -> list[KernelMeasureme
 
 class _Profile:
     """One run of the problem of ``params``.
-    ``apart`` is the function that it calls where the file's own problem does not launch these kernels."""
+
+    ``apart`` is the function that it calls where the file's own problem does not launch these kernels.
+    """
 
     def __init__(
         self, context: StepContext, params: ProfileParams, target: GpuTarget, apart: str = ""
@@ -180,8 +183,7 @@ class _Profile:
         self._emit("executed")
 
     def _hollow_run(self) -> None:
-        """Count with zeros for inputs.
-        An error here is ignored, as the real inputs follow."""
+        """Count with zeros for inputs. An error here is ignored, as the real inputs follow."""
         with emulated(self.target.name, sample=SAMPLE, hollow=True) as session:
             _, problem = self._loaded()
             with suppress(StepFailedError), user_errors(self.context):
@@ -199,8 +201,7 @@ class _Profile:
         self._emit("executed")
 
     def _counted_run(self, session: CaptureSession, sizes: ProblemSizes) -> CheckSize:
-        """Run on hollow inputs of these sizes.
-        Return what a check of their results would take."""
+        """Run on hollow inputs of these sizes. Return what a check of their results would take."""
         module, problem = self._loaded()
         with sizes.applied():
             inputs = sizes.inputs(self.params.seed)
@@ -209,7 +210,9 @@ class _Profile:
 
     def _checked_run(self) -> None:
         """Run on the real inputs, then compare with the reference.
-        At smaller sizes where that does not fit."""
+
+        At smaller sizes where that does not fit.
+        """
         with emulated(self.target.name):
             _, problem = self._loaded()
         sizes = ProblemSizes(problem, self._case.shape)
@@ -224,8 +227,7 @@ class _Profile:
             self._checked_at(session, sizes)
 
     def _make_smaller(self, sizes: ProblemSizes) -> bool:
-        """Make ``sizes`` smaller until a check fits.
-        False where that is not possible."""
+        """Make ``sizes`` smaller until a check fits. False where that is not possible."""
         size = self._check
         while size is not None and not size.fits:
             if not sizes.halve():
@@ -354,8 +356,7 @@ class _Profile:
         self._emit("compiled")
 
     def _tune(self) -> None:
-        """Choose among autotuners' configurations by their estimates.
-        All are compiled, none is run."""
+        """Choose among autotuners' configurations by their estimates. All are compiled, none is run."""
         tuned = [result for result in self.results if result.tried]
         for result in tuned:
             result.tune(SAMPLE)

@@ -86,7 +86,9 @@ def ptxas(arch: int) -> tuple[str, str]:
 
 def missing_linker(backend: str) -> str:
     """Return what AMD's code cannot be linked without.
-    3.3 and 3.4 leave the linker to ROCm, later ones bring it."""
+
+    3.3 and 3.4 leave the linker to ROCm, later ones bring it.
+    """
     if backend != "hip" or VERSION >= (3, 5):
         return ""
     try:
@@ -106,7 +108,9 @@ _COMMENT = re.compile(r"(?<=// )(\S+:\d+:\d+)$", re.M)
 
 def located_ptx(asm: Mapping[str, str]) -> str:
     """Return a kernel's PTX whose positions say from where they were inlined.
-    3.3 has that in its LLVM IR alone."""
+
+    3.3 has that in its LLVM IR alone.
+    """
     if VERSION >= (3, 4):
         return asm["ptx"]
     files, scopes = dict(_FILE.findall(asm["llir"])), dict(_SCOPE.findall(asm["llir"]))

@@ -164,8 +164,7 @@ _dtypes: dict[str, np.dtype[Any]] = {}
 
 
 def numpy_dtype(type: Any) -> np.dtype[Any]:
-    """Return NumPy's type of the interpreter's values of a type.
-    Bf16 and fp8 are unsigned integers."""
+    """Return NumPy's type of the interpreter's values of a type. Bf16 and fp8 are unsigned integers."""
     scalar = type.scalar
     if isinstance(scalar, tl.pointer_type):
         return _POINTER

@@ -96,8 +96,7 @@ def current_driver() -> Any:
 
 
 def loaded_kernel(module: Any, function: Any, registers: int, spills: int, threads: int) -> tuple[Any, ...]:
-    """Return what a driver tells of a kernel that it loaded.
-    The most ``threads`` of a program since 3.4."""
+    """Return what a driver tells of a kernel that it loaded. The most ``threads`` of a program since 3.4."""
     facts = (module, function, registers, spills, threads)
     return facts if VERSION >= (3, 4) else facts[:4]
 

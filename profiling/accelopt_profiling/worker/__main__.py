@@ -11,8 +11,7 @@ from accelopt_profiling.worker.environment import restart_without_secrets
 
 
 def main(restarted: bool = False) -> None:
-    """Serve until the client ends.
-    ``restarted`` tells that the environment was cleaned already."""
+    """Serve until the client ends. ``restarted`` tells that the environment was cleaned already."""
     if not restarted:
         restart_without_secrets()
     from accelopt_profiling.worker.frames import encode

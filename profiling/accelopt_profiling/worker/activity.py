@@ -18,6 +18,7 @@ _NAME = "activity.json"
 @dataclass(frozen=True)
 class JobActivity:
     """One running job.
+
     ``kernel`` is the kernel file's path as its owner knows it; ``seconds`` since the step began.
 
     ``device`` is "holds" for a step that has the host's devices to itself and "waits" for one that wants them.
@@ -49,7 +50,9 @@ def write_activity(base: Path, activity: WorkerActivity) -> None:
 
 def all_activity() -> list[WorkerActivity]:
     """Return what all workers of this user do now, by process number.
-    Workers that have ended are left out."""
+
+    Workers that have ended are left out.
+    """
     activities = []
     for path in Path(tempfile.gettempdir()).glob(f"accelopt-*-*/{_NAME}"):
         with contextlib.suppress(OSError, ValueError, KeyError, TypeError):

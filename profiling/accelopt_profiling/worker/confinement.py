@@ -35,7 +35,9 @@ _PROCESSES = (
 @dataclass(frozen=True)
 class Confinement:
     """What a step may use besides what every step does: the folders ``projects`` without ``private``, a ``device``.
-    ``passed`` are the folders in them that imports pass through."""
+
+    ``passed`` are the folders in them that imports pass through.
+    """
 
     projects: list[str] = field(default_factory=list)
     private: list[str] = field(default_factory=list)
@@ -59,8 +61,7 @@ def confine(plan: SandboxPlan, sandbox: Sandbox | None, folder: Path, step: Conf
 
 
 def refuse_system_calls(sandbox: Sandbox | None, device: bool) -> None:
-    """Refuse what no kernel file has a use for.
-    The last thing before user code runs."""
+    """Refuse what no kernel file has a use for. The last thing before user code runs."""
     if may_filter():
         sockets = sandbox is None or not (sandbox.furnished["network"] and sandbox.furnished["files"])
         signals = sandbox is None and landlock_version() < 6
@@ -70,6 +71,7 @@ def refuse_system_calls(sandbox: Sandbox | None, device: bool) -> None:
 
 def prepare_folder(folder: Path, user: int | None) -> None:
     """Make the folders that a step writes to.
+
     Another ``user`` may add files beside them, and change no source: it is a group of its own, to which the folder and
     the one above it are open.
     """

@@ -26,8 +26,7 @@ class DescriptorEvents:
         self._selector.register(descriptor, selectors.EVENT_READ, callback)
 
     def remove(self, descriptor: int | _HasDescriptor) -> None:
-        """Stop waiting for ``descriptor``, before it is closed.
-        Nothing happens when it was not added."""
+        """Stop waiting for ``descriptor``, before it is closed. Nothing happens when it was not added."""
         with contextlib.suppress(KeyError, ValueError):
             self._selector.unregister(descriptor)
 

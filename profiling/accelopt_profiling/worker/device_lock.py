@@ -28,6 +28,7 @@ class DeviceLock:
 
     def try_acquire(self, what: str) -> bool:
         """Take the lock if it is free.
+
         ``what`` names the holder to others.
 
         Raises:
@@ -72,8 +73,7 @@ class DeviceLock:
             self._descriptor = None
 
     def holder(self) -> dict[str, Any] | None:
-        """Return what the holder wrote about itself.
-        None when the lock is free."""
+        """Return what the holder wrote about itself. None when the lock is free."""
         try:
             descriptor = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
@@ -108,8 +108,7 @@ class DeviceQueue(Generic[J]):
         return bool(self._waiting)
 
     def add(self, job: J, name: str) -> None:
-        """Let ``job`` wait.
-        ``name`` is shown to others while it has the devices."""
+        """Let ``job`` wait. ``name`` is shown to others while it has the devices."""
         self._waiting.append((job, name))
 
     def remove(self, job: J) -> None:
@@ -120,6 +119,7 @@ class DeviceQueue(Generic[J]):
 
     def acquire_for_next(self) -> J | None:
         """Take the devices for the first job and return it, until ``release``.
+
         None when it has to wait on.
 
         Raises:

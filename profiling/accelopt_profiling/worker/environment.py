@@ -72,8 +72,7 @@ def given_variables(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def interpreter_in_use() -> str:
-    """Return the Python that this process runs in, for messages.
-    With where its name comes from, if known."""
+    """Return the Python that this process runs in, for messages. With where its name comes from, if known."""
     return os.environ.get(INTERPRETER) or sys.executable
 
 

@@ -32,8 +32,7 @@ def encode(message: dict[str, Any]) -> bytes:
 
 
 class Decoder:
-    """Turns bytes into messages.
-    ``noise`` holds the first bytes that belonged to no frame."""
+    """Turns bytes into messages. ``noise`` holds the first bytes that belonged to no frame."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()

@@ -71,6 +71,7 @@ _NVIDIA_FIELDS = ("index", "name", "uuid", "driver_version", "memory.total", "me
 
 def gpus() -> list[dict[str, Any]]:
     """Return one object per GPU with "name" and what else is known.
+
     NVIDIA's fields are named as ``nvidia-smi`` names them, AMD's are "index", "name", "driver_version", "memory.total"
     and "memory.free" too. Memory is in MiB.
     """
@@ -119,8 +120,7 @@ def parse_rocm(text: str) -> list[dict[str, Any]]:
 
 
 def parse_neuron(text: str) -> int:
-    """Sum up the cores in the output of ``neuron-ls --json-output``.
-    0 where it is no JSON list."""
+    """Sum up the cores in the output of ``neuron-ls --json-output``. 0 where it is no JSON list."""
     return sum(
         device["nc_count"]
         for device in _json(text, list)
@@ -141,8 +141,7 @@ def _number(text: Any) -> int:
 
 
 def _output_of(program: str, *arguments: str) -> str:
-    """Return what a program prints.
-    Nothing when it is not there or fails."""
+    """Return what a program prints. Nothing when it is not there or fails."""
     if shutil.which(program) is None:
         return ""
     command: Sequence[str] = [program, *arguments]

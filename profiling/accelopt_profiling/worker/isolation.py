@@ -28,6 +28,7 @@ _NO_LINUX = (
 @dataclass(frozen=True)
 class Isolation:
     """The parts of a sandbox that hold on a host.
+
     ``note`` says what does not, and why.
 
     ``processes``: a step neither reaches other processes nor leaves any behind; ``network``: it has none; ``files``: it
@@ -52,6 +53,7 @@ class Isolation:
 
 def probe_isolation(plan: SandboxPlan) -> tuple[Isolation, SandboxPlan]:
     """Try every part.
+
     Returns what holds, and the plan with a user that steps can run as.
 
     ``ACCELOPT_NAMESPACES=0`` switches namespaces off.
@@ -98,7 +100,9 @@ def _note(isolation: Isolation, why: str) -> str:
 
 def _result_of_child(function: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Return what ``function`` returns in a child process.
-    Where that ended without a result, what is known of it."""
+
+    Where that ended without a result, what is known of it.
+    """
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:

@@ -57,8 +57,7 @@ def remove_stale_folders() -> None:
 
 
 def pid_namespace() -> int:
-    """Return the number of this process's PID namespace.
-    0 where the system has none."""
+    """Return the number of this process's PID namespace. 0 where the system has none."""
     try:
         return os.stat("/proc/self/ns/pid").st_ino
     except OSError:
@@ -95,8 +94,7 @@ class FolderRemover:
         os.set_blocking(self._names, False)
 
     def remove(self, name: str) -> None:
-        """Remove the folder ``name`` of ``base`` soon.
-        At the latest at the worker's end."""
+        """Remove the folder ``name`` of ``base`` soon. At the latest at the worker's end."""
         with contextlib.suppress(OSError):
             os.write(self._names, os.fsencode(name) + b"\0")
 

@@ -198,8 +198,7 @@ class JobScheduler:
             self._start_step(active)
 
     def _write(self, root: Path, files: Mapping[str, str]) -> None:
-        """Write a job's files.
-        On a full disk once more, when what ended jobs had left is removed."""
+        """Write a job's files. On a full disk once more, when what ended jobs had left is removed."""
         try:
             write_sources(root, files)
         except OSError as error:
@@ -363,8 +362,7 @@ class JobScheduler:
             self._end_step(job)
 
     def _remove_parent(self, parent: PreloadedParent) -> None:
-        """Fail the steps of a preloaded parent that has ended.
-        The next request starts another."""
+        """Fail the steps of a preloaded parent that has ended. The next request starts another."""
         self._events.remove(parent)
         parent.close()
         self._parents.pop(parent.runtime, None)

@@ -82,6 +82,7 @@ def watch(
     reap: Callable[[], None],
 ) -> None:
     """Measure all processes of the sandbox every 0.1 s.
+
     End this one, and so the sandbox, when they use too much.
 
     ``memory`` and ``written`` (to files) are in bytes; ``shared`` is the memory that a step has in common with the
@@ -146,7 +147,9 @@ def _size_of_unnamed(folder: str, pids: list[str]) -> int:
 
 def own_memory(pid: str) -> int:
     """Return the resident bytes of one process that are no file's.
-    Pages shared with the preloaded parent count."""
+
+    Pages shared with the preloaded parent count.
+    """
     try:
         fields = Path(f"/proc/{pid}/statm").read_text().split()
         return (int(fields[1]) - int(fields[2])) * os.sysconf("SC_PAGE_SIZE")

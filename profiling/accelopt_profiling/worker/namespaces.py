@@ -50,6 +50,7 @@ def join(descriptor: int, flag: int) -> None:
 
 def become_user_of_own_namespace(other: int | None = None) -> None:
     """Enter a new user namespace as the same user and group.
+
     There this process may create other namespaces. Root's can have the user and group ``other`` too.
 
     The process must have one thread.
@@ -167,8 +168,7 @@ def _set_attributes(path: str, flags: int, attributes: bytes) -> None:
 
 
 def bring_up_loopback() -> None:
-    """Make 127.0.0.1 answer inside a new network namespace.
-    There is no other interface."""
+    """Make 127.0.0.1 answer inside a new network namespace. There is no other interface."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
         fcntl.ioctl(control, _SET_INTERFACE_FLAGS, struct.pack("16sH14x", b"lo", _UP_AND_RUNNING))
 

@@ -91,6 +91,7 @@ class StepEnded:
 
 class PreloadedParent:
     """A preloaded parent as the supervisor sees it.
+
     Its process starts with this object.
 
     ``plan`` is what its sandboxes have in common, ``sandboxed`` whether each step gets namespaces of its own. Once
@@ -172,7 +173,9 @@ class PreloadedParent:
 
     def close(self) -> None:
         """Let it end what it started, and itself.
-        While it imports it cannot read the request, and is killed."""
+
+        While it imports it cannot read the request, and is killed.
+        """
         self._control.close()
         if not self.ready:
             self.kill()
@@ -198,7 +201,9 @@ def serve(control: socket.socket, runtime: Runtime, plan: SandboxPlan, sandboxed
 
 def _import_all(runtime: Runtime) -> str | None:
     """Import what a runtime needs.
-    Return why its steps cannot run, and what to do, if anything is missing."""
+
+    Return why its steps cannot run, and what to do, if anything is missing.
+    """
     for name in _NEEDED[runtime]:
         try:
             module = importlib.import_module(name)

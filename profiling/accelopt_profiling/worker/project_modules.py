@@ -59,7 +59,9 @@ def leave_project() -> None:
 
 class _BeforePackages(MetaPathFinder):
     """Finds top-level modules in folders, or ``only`` that one.
-    A folder without ``__init__.py`` is none here: to Python it counts less than a package of the same name."""
+
+    A folder without ``__init__.py`` is none here: to Python it counts less than a package of the same name.
+    """
 
     def __init__(self, folders: Sequence[Path], only: str | None = None) -> None:
         self._folders, self._only = [str(folder) for folder in folders], only

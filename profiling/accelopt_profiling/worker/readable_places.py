@@ -65,8 +65,7 @@ _PACKAGES = {"site-packages", "dist-packages", "node_modules", "__pycache__"}
 
 @dataclass(frozen=True)
 class ReadablePlaces:
-    """``whole`` may be read with all below it.
-    Of ``projects`` everything but what ``private`` names."""
+    """``whole`` may be read with all below it. Of ``projects`` everything but what ``private`` names."""
 
     whole: tuple[str, ...]
     projects: tuple[str, ...] = ()

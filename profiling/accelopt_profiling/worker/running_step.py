@@ -34,6 +34,7 @@ _FORGED = StepError(
 @dataclass
 class RunningStep:
     """The process of one step.
+
     ``frames`` and ``output`` are the read ends of the child's pipes; ``answer`` is its result or error.
 
     The limit of its time leaves out what it waited for a core, so that the load of the host decides nothing;
@@ -76,8 +77,7 @@ class RunningStep:
         return running, frames_write, output_write
 
     def read_frames(self) -> list[dict[str, Any]]:
-        """Return the partial results that have arrived.
-        The result or error is kept in ``answer``."""
+        """Return the partial results that have arrived. The result or error is kept in ``answer``."""
         data = self._read(self.frames)
         if not data and self.frames not in self.open_pipes and self.answer is None and self.ended is None:
             self.silent_until = time.monotonic() + _SILENT_SECONDS
@@ -121,7 +121,9 @@ class RunningStep:
 
     def started(self, pid: int) -> None:
         """Note the child's process number.
-        Its time runs from now, and a kill that came before takes effect."""
+
+        Its time runs from now, and a kill that came before takes effect.
+        """
         self.pid = pid
         self.began = time.monotonic()
         self.deadline = self.began + self.step.limits.seconds
@@ -173,7 +175,9 @@ class RunningStep:
 
     def outcome(self) -> dict[str, Any] | StepError:
         """Return the step's result message, or why there is none.
-        A result counts only of a process that ended well."""
+
+        A result counts only of a process that ended well.
+        """
         if self.killed is not None:
             return self.killed
         if self.answer is not None and self.answer.get("type") == "result":
@@ -229,6 +233,7 @@ def usage_error(why: str, limits: Limits) -> StepError | None:
 @dataclass(eq=False)
 class ActiveJob:
     """A job and its current step.
+
     ``running`` is the step's process, None while it waits for the devices.
 
     ``since`` is when the step began, or began to wait (``time.monotonic``).

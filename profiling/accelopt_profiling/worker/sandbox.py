@@ -28,8 +28,7 @@ _ENDED = OSError("the launcher of sandboxes ended")
 
 @dataclass
 class Sandbox:
-    """One sandbox as the preloaded parent sees it.
-    ``pid`` is its first process, by the host's number."""
+    """One sandbox as the preloaded parent sees it. ``pid`` is its first process, by the host's number."""
 
     pid: int
     furnished: dict[str, Any]

@@ -26,7 +26,9 @@ from accelopt_profiling.worker.sandbox_plan import SandboxPlan
 @dataclass(frozen=True)
 class _SpareSandbox:
     """A sandbox that waits for its limits on the pipe ``limits``.
-    ``keeper`` is the process that waits for its end."""
+
+    ``keeper`` is the process that waits for its end.
+    """
 
     keeper: int
     pid: int
@@ -86,8 +88,7 @@ def _try_to_make(plan: SandboxPlan, sandboxes: dict[int, int]) -> _SpareSandbox 
 
 
 def _make(plan: SandboxPlan) -> _SpareSandbox:
-    """Fork a keeper, which forks the first process of a new sandbox.
-    Wait until its namespaces are set up."""
+    """Fork a keeper, which forks the first process of a new sandbox. Wait until its namespaces are set up."""
     limits_read, limits_write = os.pipe()
     ready_read, ready_write = os.pipe()
     keeper = os.fork()

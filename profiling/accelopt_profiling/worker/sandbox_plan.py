@@ -26,7 +26,9 @@ _LISTED_SECONDS = 30.0
 @dataclass(frozen=True)
 class SandboxPlan:
     """``base`` is the worker's folder of jobs.
-    ``user`` is whom steps run as where the worker is root, else None."""
+
+    ``user`` is whom steps run as where the worker is root, else None.
+    """
 
     base: Path
     places: ReadablePlaces

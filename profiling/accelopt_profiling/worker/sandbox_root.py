@@ -27,6 +27,7 @@ def staging_folder(base: Path) -> Path:
 
 def lay_out(base: Path, places: ReadablePlaces, user: int) -> int:
     """Mount, in a new mount namespace, what every step reads.
+
     ``user`` is whom a step runs as.
 
     Returns a descriptor of the shared memory's folder. Raises OSError: the kernel is older than 5.12 or refuses.
@@ -81,7 +82,9 @@ def move_in(folder: Path, places: ReadablePlaces, projects: Iterable[str], priva
 
 def _show(root: Path, place: str) -> None:
     """Show a file or folder of the host at its own path.
-    A link stays a link. What is not there is passed over."""
+
+    A link stays a link. What is not there is passed over.
+    """
     source, target = Path(place), root / place.lstrip("/")
     if source.is_symlink() and not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)

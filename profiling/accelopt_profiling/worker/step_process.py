@@ -29,6 +29,7 @@ def run_step(
     key: bytes, background: bool, needs: Confinement, plan: SandboxPlan, sandbox: Sandbox | None,
 ) -> NoReturn:  # fmt: skip
     """Run one step and end the process.
+
     Messages go to the descriptor ``frames``, sealed with ``key``, printed text to ``output``. The exit status is 0 if
     the answer was sent.
 

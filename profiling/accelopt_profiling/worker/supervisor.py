@@ -39,7 +39,9 @@ class Supervisor:
 
     def serve(self) -> None:
         """Serve until the input ends or the client sends "shutdown".
-        Then end everything and remove every file."""
+
+        Then end everything and remove every file.
+        """
         self._events.add(self._read, self._read_client)
         try:
             self._send(hello(self._isolation))

@@ -85,7 +85,9 @@ def _machine() -> dict[str, Any] | None:
 
 def _program(machine: dict[str, Any], scope: FilterScope, own: int) -> list[_Instruction]:
     """Return the instructions.
-    A call that is newer than the table counts as absent, so programs do without it."""
+
+    A call that is newer than the table counts as absent, so programs do without it.
+    """
     data, numbers = _data(), machine["numbers"]
     program = [
         (_LOAD, 0, 0, _ARCH), (_JUMP_EQUAL, 1, 0, machine["audit_arch"]), _end(errno.ENOSYS),
@@ -128,8 +130,7 @@ def _program(machine: dict[str, Any], scope: FilterScope, own: int) -> list[_Ins
 
 
 def _argument(index: int) -> list[_Instruction]:
-    """Load the lower half of an argument.
-    All that are looked at are 32-bit numbers to the kernel."""
+    """Load the lower half of an argument. All that are looked at are 32-bit numbers to the kernel."""
     return [(_LOAD, 0, 0, _ARGUMENTS + 8 * index)]
 
 

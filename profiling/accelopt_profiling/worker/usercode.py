@@ -43,8 +43,7 @@ _loaded: set[str] = set()
 
 
 def enter_sources(context: StepContext) -> None:
-    """Let imports find the job's files and the project's on this machine.
-    They leave no bytecode."""
+    """Let imports find the job's files and the project's on this machine. They leave no bytecode."""
     sys.dont_write_bytecode = True
     root, here = context.folder / "src", [Path(path) for path in context.source.import_paths]
     own = [(root / context.source.kernel).parent, *here[:1]]
@@ -179,7 +178,9 @@ def user_errors(context: StepContext, doing: str = "", code: str = "user-error")
 
 def _text_with_place(context: StepContext, error: BaseException) -> str:
     """Return ``error_text``.
-    Of a file outside of the job that does not parse, the whole path and Python's version."""
+
+    Of a file outside of the job that does not parse, the whole path and Python's version.
+    """
     if (
         not isinstance(error, SyntaxError)
         or context.relative_source(file := error.filename or "") is not None
@@ -274,6 +275,7 @@ def _shipped_member(source: Source, relative: str) -> str | None:
 
 def enter_package(root: str, name: str, file: Path, own_check: str = "") -> Exception | None:
     """Import the packages above the member ``name``.
+
     From then on importing it gives ``file``. ``root`` is the folder that they lie in. Return what they raised: the file
     itself may do without what they want. A package that raises is entered without its ``__init__``.
     """

@@ -30,6 +30,7 @@ class DataFlow:
         written: Callable[[cst.Call], Mapping[cst.Arg, bool] | None] | None = None,
     ) -> None:
         """``writing`` are keyword arguments through which a call writes ("dst", "reduce_res").
+
         ``packages`` those whose functions write through nothing else. With None no function writes what it is given
         (Triton: tensors are values). ``written`` is for mutable tiles: it returns the arguments that a call of a known
         instruction writes, the destination first, each with whether it is read too; None for other calls.
@@ -271,7 +272,9 @@ class DataFlow:
 
     def between(self, first: Statement, second: Statement) -> list[Statement]:
         """Return the statements of the block after ``first`` and before ``second``.
-        Both must be in one block."""
+
+        Both must be in one block.
+        """
         block = [s for s in self.statements if s.block is first.block]
         return block[block.index(first) + 1 : block.index(second)]
 

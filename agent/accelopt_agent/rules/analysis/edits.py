@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, order=True)
 class ByteEdit:
-    """Replace the UTF-8 bytes ``start`` to ``end`` (exclusive) by ``text``.
-    ``start == end`` inserts."""
+    """Replace the UTF-8 bytes ``start`` to ``end`` (exclusive) by ``text``. ``start == end`` inserts."""
 
     start: int
     end: int

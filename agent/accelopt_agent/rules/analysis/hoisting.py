@@ -61,6 +61,7 @@ def needed(
     steady: frozenset[str] = frozenset(),
 ) -> list[Statement] | None:
     """Return ``group`` and the index arithmetic in the loop that it needs.
+
     None when it depends on the iteration.
 
     ``steady`` are names that may be taken as not changing although the loop writes them.

@@ -41,7 +41,9 @@ class ImportedNames:
 
     def path(self, node: cst.BaseExpression) -> str | None:
         """Return the full path that ``node`` means ("neuronxcc.nki.language.load").
-        None when it is not imported."""
+
+        None when it is not imported.
+        """
         written = dotted(node)
         if written is None:
             return None

@@ -242,14 +242,18 @@ class ParsedSource:
 
     def without(self, statement: cst.CSTNode) -> ByteEdit:
         """Remove a statement with its lines.
-        Comments above it stay, those behind it and in it take its place, and a block left empty gets ``pass``."""
+
+        Comments above it stay, those behind it and in it take its place, and a block left empty gets ``pass``.
+        """
         start, end = self.start(statement), self.block_end(statement)
         rest = [*self.comments_in(start, end), *(["pass"] if self._is_alone(statement) else [])]
         return ByteEdit(self.line_start(start), end, self._indented("\n".join(rest), self.indent(statement)))
 
     def moved(self, statement: cst.CSTNode) -> ByteEdit:
         """Remove a statement whose ``with_comment`` stands elsewhere from now on.
-        A block left empty gets ``pass``."""
+
+        A block left empty gets ``pass``.
+        """
         start, end = self.start(statement), self.line_end(self.end(statement))
         return (
             ByteEdit(start, end, "pass\n")

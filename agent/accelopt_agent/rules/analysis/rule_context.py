@@ -21,6 +21,7 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Rewrite:
     """One way in which a rule would change a kernel.
+
     ``launch_edits`` lie outside of it, at its launches.
 
     ``moves`` are the counters that should change and how, where that differs from the rule's entry in the catalogue.
@@ -36,8 +37,7 @@ class Rewrite:
 
 @dataclass(frozen=True, eq=False)
 class RuleContext:
-    """``function`` is the kernel's definition in ``source``.
-    ``names`` resolves what is visible inside it."""
+    """``function`` is the kernel's definition in ``source``. ``names`` resolves what is visible inside it."""
 
     source: ParsedSource
     kernel: Kernel

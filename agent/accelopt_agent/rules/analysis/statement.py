@@ -11,6 +11,7 @@ import libcst as cst
 @dataclass(eq=False)
 class Statement:
     """A statement of a kernel.
+
     ``loops`` are the ``for`` statements around it, outermost first.
 
     ``reads`` and ``writes`` are names, those in the blocks below a compound statement included; ``stores`` are those

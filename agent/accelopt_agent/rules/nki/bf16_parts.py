@@ -91,7 +91,9 @@ def _root(node: cst.BaseExpression) -> cst.Name | None:
 @dataclass
 class _Splitting:
     """The edits that make the parts of tiles.
-    ``known`` has the statement after which a tile's parts are there, None for a tile that cannot be split."""
+
+    ``known`` has the statement after which a tile's parts are there, None for a tile that cannot be split.
+    """
 
     kernel: NkiKernel
     edits: list[ByteEdit] = field(default_factory=list)
@@ -185,7 +187,9 @@ class _Splitting:
 
     def _narrowed(self, allocation: Statement) -> str | None:
         """Return the allocation of a tile in SBUF with the type bfloat16.
-        None where it has a narrow type already."""
+
+        None where it has a narrow type already.
+        """
         kernel = self.kernel
         instruction = kernel.instruction(allocation.value) if allocation.value is not None else None
         dtype, buffer = (instruction.get("dtype"), instruction.get("buffer")) if instruction else (None, None)

@@ -1,4 +1,5 @@
 """Work on several iterations of an outer loop at a time, so that what does not depend on it is loaded once for all.
+
 Where tiles are objects, what lives on between them is kept in a Python list.
 """
 
@@ -53,8 +54,10 @@ def _blocked(kernel: NkiKernel, loop: cst.For, size: int) -> Rewrite | None:
 
 class ListBlocking(Blocking):
     """One loop in today's dialect.
+
     A variable that one part of an iteration binds and another one reads has a list with an entry for each iteration of
-    the block."""
+    the block.
+    """
 
     def _is_once(self, statement: Statement) -> bool:
         return not self._varies(statement)

@@ -90,8 +90,7 @@ def _in_sbuf(kernel: NkiKernel, node: cst.BaseExpression) -> bool:
 
 
 def _named(kernel: NkiKernel, instruction: NkiCall, engine: str) -> str | None:
-    """Return the instruction with its engine.
-    None where it has one, or where only one engine can do it."""
+    """Return the instruction with its engine. None where it has one, or where only one engine can do it."""
     if instruction.statement is None or kernel.code(instruction.get("engine")) is not None:
         return None
     keywords = {"dtype": kernel.code(instruction.get("dtype")), "mask": kernel.code(instruction.get("mask"))}

@@ -113,8 +113,10 @@ def _is_affine(kernel: NkiKernel, loop: cst.For) -> bool:
 
 def _crossing(kernel: NkiKernel, one: _Nest, other: _Nest) -> list[str]:
     """Return the tensors that the first loop makes for the second.
+
     None where an iteration of the second needs more than what that iteration of the first made, or changes what another
-    one needs."""
+    one needs.
+    """
     counts = [trip_count(kernel.flow, nest.chosen) for nest in (one, other)]
     same = kernel.source.same(one.chosen.iter, other.chosen.iter)
     if not (counts[0] == counts[1] is not None or same):

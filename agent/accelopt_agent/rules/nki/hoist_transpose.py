@@ -72,7 +72,9 @@ def _transposed_before(kernel: NkiKernel, call: cst.Call) -> Rewrite | None:
 
 def _width(kernel: NkiKernel, columns: cst.Slice, variable: str | None) -> int | None:
     """Return how many columns the slice has, whatever the loop variable is.
-    At most the 128 that TensorE transposes."""
+
+    At most the 128 that TensorE transposes.
+    """
     if columns.upper is None or columns.step is not None or variable is None:
         return None
     widths = set()

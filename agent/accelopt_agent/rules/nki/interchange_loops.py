@@ -54,8 +54,10 @@ def _interchanged(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> Rewrite 
 
 def _current(kernel: NkiKernel, outer: cst.For, inner: cst.For) -> list[Statement]:
     """Return the loads that depend on the inner variable only.
+
     None where the loops may not be swapped. They may where the iterations of the inner one are independent: what the
-    outer one adds up keeps its order then."""
+    outer one adds up keeps its order then.
+    """
     if counted(kernel, outer) is None or counted(kernel, inner) is None or not independent(kernel, inner):
         return []
     chains = (

@@ -50,7 +50,9 @@ def _is_inside(kernel: NkiKernel, one: Chain, other: Chain) -> bool:
 
 def _kept(kernel: NkiKernel, chain: Chain) -> Rewrite | None:
     """Replace every use of the value by the kept tile.
-    Its loops run once more, before, to fill the tensor."""
+
+    Its loops run once more, before, to fill the tensor.
+    """
     source, last = kernel.source, chain.last
     name = last.target_name or ""
     if not chain.over:

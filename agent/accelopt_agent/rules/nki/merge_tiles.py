@@ -104,7 +104,9 @@ def _index(subscript: cst.Subscript, position: int) -> cst.BaseExpression | None
 
 def _widen_index(kernel: NkiKernel, widening: _Widening, occurrence: cst.Name, variable: str) -> bool:
     """Widen the subscript that ``occurrence`` of the loop variable stands in.
-    False when its form is not known."""
+
+    False when its form is not known.
+    """
     subscript = next((p for p in kernel.source.parents(occurrence) if _is_tensor_subscript(kernel, p)), None)
     if not isinstance(subscript, cst.Subscript) or not isinstance(subscript.value, cst.Name):
         return False
@@ -164,8 +166,7 @@ def _widen_offset(
 
 
 def _widen_tensors(kernel: NkiKernel, widening: _Widening, loop: cst.For) -> bool:
-    """Widen the allocations of tensors with a dimension for the loop.
-    They must be used in it only."""
+    """Widen the allocations of tensors with a dimension for the loop. They must be used in it only."""
     for name, (position, width) in widening.tensors.items():
         allocation = kernel.flow.allocation(name)
         instruction = kernel.instruction(allocation.value) if allocation and allocation.value else None

@@ -95,7 +95,9 @@ def _same_index(kernel: NkiKernel, one: cst.BaseExpression, other: cst.BaseExpre
 
 def _same_layout(kernel: NkiKernel, one: cst.BaseExpression | None, other: cst.BaseExpression | None) -> bool:
     """Return whether two allocations have the same function, shape, type and buffer.
-    Their names may differ."""
+
+    Their names may differ.
+    """
     if one is None or other is None:
         return False
     left, right = kernel.instruction(one), kernel.instruction(other)

@@ -47,8 +47,7 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
 
 
 def _shared(kernel: NkiKernel, loop: cst.For, words: dict[str, str | None]) -> list[ByteEdit]:
-    """Return the edits that give each core every second iteration.
-    None where that would not be the same."""
+    """Return the edits that give each core every second iteration. None where that would not be the same."""
     source, call = kernel.source, loop.iter
     if not isinstance(call, cst.Call) or (trip_count(kernel.flow, loop) or _CORES) < _CORES:
         return []

@@ -164,9 +164,11 @@ _NOT_COMPUTED = names("transfer", "allocation", "index")
 @dataclass(frozen=True)
 class LoopParts:
     """``loop`` runs ``count`` times over ``variable``.
+
     ``first`` and ``second`` are the statements of its body before and after the cut. ``crossing`` are the tiles that
     the first part makes and the second one uses, ``positions`` the statements that make an index for both, and
-    ``waiting`` the engine that waits at the cut."""
+    ``waiting`` the engine that waits at the cut.
+    """
 
     loop: cst.For
     variable: str
@@ -254,12 +256,12 @@ def _parts(
     return LoopParts(
         loop,
         variable,
-        count,
-        tuple(first),
-        tuple(second),
-        tuple(tiles),
-        tuple(positions),
-        f"{engine.title()}E",
+        count=count,
+        first=tuple(first),
+        second=tuple(second),
+        crossing=tuple(tiles),
+        positions=tuple(positions),
+        waiting=f"{engine.title()}E",
     )
 
 

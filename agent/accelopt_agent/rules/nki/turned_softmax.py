@@ -51,8 +51,7 @@ def _in_any_order(kernel: NkiKernel, loop: cst.For) -> bool:
 
 
 class _Turning:
-    """Writes the loop anew.
-    ``narrow`` finds the shift of the softmax in bfloat16."""
+    """Writes the loop anew. ``narrow`` finds the shift of the softmax in bfloat16."""
 
     def __init__(self, kernel: NkiKernel, product: SoftmaxProduct, narrow: bool) -> None:
         self.kernel, self.source, self.found, self.narrow = kernel, kernel.source, product, narrow

@@ -42,8 +42,7 @@ def rewrites(kernel: NkiKernel) -> Iterator[Rewrite]:
 
 
 def _moved(kernel: NkiKernel, name: str, bound: Statement, maker: NkiCall) -> list[ByteEdit]:
-    """Return the edits that make a tile in PSUM.
-    None where something needs it in SBUF, or nothing gains."""
+    """Return the edits that make a tile in PSUM. None where something needs it in SBUF, or nothing gains."""
     flow, shape = kernel.flow, _shape(kernel, name)
     edits = _made_in_psum(kernel, name, bound, maker, shape) if shape is not None else []
     if shape is None or not edits or flow.sharing([name]) != {name}:

@@ -278,7 +278,17 @@ def parts(kernel: NkiKernel, node: cst.BaseExpression, loops: tuple[cst.For, ...
     before = tuple(kernel.source.code(other).strip(", ") for other in others)
     offset = kernel.source.code(product)
     place = _place(kernel, others[-1].slice) or f"{arange}({shape.rows})[:, None]"
-    return RowParts(loop, node.value.value, before, shape.rows, shape.columns, length, offset, arange, place)
+    return RowParts(
+        loop,
+        node.value.value,
+        before=before,
+        rows=shape.rows,
+        width=shape.columns,
+        length=length,
+        offset=offset,
+        arange=arange,
+        place=place,
+    )
 
 
 def _place(kernel: NkiKernel, index: cst.BaseSlice) -> str | None:
@@ -343,7 +353,15 @@ def row_slice(kernel: NkiKernel, node: cst.BaseExpression | None, loop: cst.For)
     columns = f"0 : {length}" if call is None else f"{source.code(call.func)}(0, {length})"
     whole = f"{node.value.value}[{before}, {columns}]"
     used |= kernel.flow.variables(width) | kernel.flow.variables(loop.iter)
-    return RowSlice(loop, node.value.value, node, source.code(last), whole, length, frozenset(used))
+    return RowSlice(
+        loop,
+        node.value.value,
+        part=node,
+        slice=source.code(last),
+        whole=whole,
+        length=length,
+        used=frozenset(used),
+    )
 
 
 def _slice(kernel: NkiKernel, index: cst.BaseSlice) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:

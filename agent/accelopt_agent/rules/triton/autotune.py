@@ -84,8 +84,10 @@ def _keys(kernel: TritonKernel, launch: KernelLaunch) -> list[str]:
 
 def _grid(kernel: TritonKernel, launch: KernelLaunch, name: str, size: int) -> list[ByteEdit] | None:
     """Return the edits that make the grid follow the chosen block size.
+
     None where it does already, or where each program takes all blocks one after the other. None where other sizes would
-    leave something out."""
+    leave something out.
+    """
     source, grid = kernel.source, kernel.grid_expression(launch)
     if isinstance(grid, cst.Lambda):
         numbers = [n for n in source.walk(grid.body, cst.Integer) if integer(n) == size]

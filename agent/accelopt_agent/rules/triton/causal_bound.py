@@ -163,7 +163,9 @@ def _only_weights(kernel: TritonKernel, loop: cst.For, mask: cst.Call) -> bool:
 
 def _flags(kernel: TritonKernel, loop: cst.For, mask: cst.Call) -> str | None:
     """Return the condition on constexprs under which the mask is applied.
-    Empty where it always is, None where it depends on anything else."""
+
+    Empty where it always is, None where it depends on anything else.
+    """
     tests = []
     for above in kernel.source.parents(mask):
         if above is loop:

@@ -39,7 +39,9 @@ def _accumulates_in_float32(dot: cst.Call) -> bool:
 
 def _cast(kernel: TritonKernel, dot: cst.Call, operand: cst.BaseExpression) -> list[ByteEdit] | None:
     """Return the edits that take away the cast of a loaded operand.
-    None where it has none, or where its value is used otherwise too."""
+
+    None where it has none, or where its value is used otherwise too.
+    """
     transposed = _transposed(kernel, operand)
     if transposed is not None:
         return _cast(kernel, dot, transposed)

@@ -73,7 +73,9 @@ def _has_axes(kernel: TritonKernel) -> bool:
 
 def _written(kernel: TritonKernel, launch: KernelLaunch) -> str | None:
     """Return what a launch says for its warps as text.
-    None for an expression that cannot stand in another."""
+
+    None for an expression that cannot stand in another.
+    """
     keyword = launch.keyword("num_warps")
     if keyword is None:
         return str(_WARPS)

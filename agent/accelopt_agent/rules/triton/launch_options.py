@@ -48,8 +48,7 @@ def _set(kernel: TritonKernel, launch: KernelLaunch, option: str, text: str) -> 
 def _more_configs(
     kernel: TritonKernel, option: str, default: int, near: Callable[[int], list[int]]
 ) -> Iterator[Rewrite]:
-    """Add a copy of each config with another value.
-    The autotuner keeps the better one."""
+    """Add a copy of each config with another value. The autotuner keeps the better one."""
     source = kernel.source
     if not kernel.configs:
         yield from _beside_others(kernel, option, default, near)

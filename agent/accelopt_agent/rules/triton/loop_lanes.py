@@ -61,8 +61,7 @@ def _expression(node: cst.CSTNode) -> cst.CSTNode | None:
 
 
 def _is_plain(kernel: TritonKernel, call: cst.Call, loop: cst.For) -> bool:
-    """Return whether a call computes lane by lane.
-    A load or store of the loop does."""
+    """Return whether a call computes lane by lane. A load or store of the loop does."""
     if kernel.is_call(call, "load", "store"):
         return loop in kernel.source.parents(call)
     path = kernel.names.path(call.func)

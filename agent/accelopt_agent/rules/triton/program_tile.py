@@ -27,7 +27,9 @@ _SHARED_SECTORS = 60.0
 @dataclass(frozen=True)
 class _Axis:
     """``program`` is the statement ``name = tl.program_id(axis)``.
-    ``extent`` is how many programs the launch runs."""
+
+    ``extent`` is how many programs the launch runs.
+    """
 
     statement: cst.CSTNode
     call: cst.Call

@@ -18,7 +18,9 @@ from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, load_
 @dataclass(frozen=True)
 class _Store:
     """``tl.store(pointer, value, mask)`` as a statement of its own.
-    ``base`` is the argument it stores through."""
+
+    ``base`` is the argument it stores through.
+    """
 
     statement: Statement
     call: cst.Call
@@ -127,8 +129,7 @@ def _may_write(kernel: TritonKernel, statement: Statement) -> bool:
 
 
 def _instead(kernel: TritonKernel, values: Evaluation, call: cst.Call, name: str) -> list[ByteEdit]:
-    """``name`` in place of the load.
-    Of a variable that only held it, in place of each use."""
+    """``name`` in place of the load. Of a variable that only held it, in place of each use."""
     source, statement = kernel.source, kernel.flow.statement_of(call)
     assert statement is not None
     if statement.value is call and statement.target_name == name:

@@ -106,7 +106,17 @@ def _inner_loop(kernel: TritonKernel, product: ProductTiles) -> InnerLoop | None
     pointers = [(s, source.code(s.value)) for s in steps]
     end, step = bounds
     return (
-        InnerLoop(loop, end, step, pointers, stores[0], names[0], stored[0]) if stored is not None else None
+        InnerLoop(
+            loop,
+            end,
+            step=step,
+            pointers=pointers,
+            store=stores[0],
+            accumulator=names[0],
+            conversion=stored[0],
+        )
+        if stored is not None
+        else None
     )
 
 
@@ -145,7 +155,9 @@ def _stored(
     kernel: TritonKernel, store: cst.Call, accumulator: str, loop: cst.For
 ) -> tuple[cst.SimpleStatementLine | None] | None:
     """Return the statement that converts the accumulator for the store, if any.
-    None where something else changes it."""
+
+    None where something else changes it.
+    """
     placed = [a for a in store.args if a.keyword is None]
     if len(placed) < 2:
         return None

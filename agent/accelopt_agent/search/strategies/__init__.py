@@ -39,6 +39,7 @@ def strategy_named(
     name: str, root: Node, sources: Sequence[str], *, target: str, depth: int, seed: int = 0, **options: Any
 ) -> Strategy:
     """Return the strategy ``name`` for the search from ``root``.
+
     ``options`` are its own settings, such as beam's ``width``. ``seed`` is what the strategies that draw lots draw
     from.
 

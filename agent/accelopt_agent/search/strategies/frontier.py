@@ -53,12 +53,10 @@ class Frontier(ABC):
 
     @abstractmethod
     def next_ask(self) -> AskProposer | None:
-        """Choose a proposer and the node to ask it about.
-        None for no query now."""
+        """Choose a proposer and the node to ask it about. None for no query now."""
 
     def next_idea(self) -> Trial | None:
-        """Choose the rewrite to try next, one of ``ideas``.
-        None for none of them."""
+        """Choose the rewrite to try next, one of ``ideas``. None for none of them."""
         return self.ideas[0] if self.ideas else None
 
     def choose(self, free: Capacity) -> SearchStep | None:

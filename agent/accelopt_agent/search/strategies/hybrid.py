@@ -169,7 +169,9 @@ class Hybrid(Frontier):
 
     def _next_by_rules(self) -> Trial | None:
         """Return what is tried next as if nothing were remembered.
-        What was measured already is taken in before; where that is to be asked about, nothing is tried yet."""
+
+        What was measured already is taken in before; where that is to be asked about, nothing is tried yet.
+        """
         while True:
             ideas = self._ideas_of_rules()
             trial = self._by_rules.promising(ideas, self.fastest_by_rules)
@@ -200,8 +202,7 @@ class Hybrid(Frontier):
         self._by_rules.add_result(trial, node, fastest)
 
     def _take_as_remembered(self, trial: Trial) -> Trial:
-        """Return ``trial`` as one of the memory's.
-        The rules keep theirs for their own turn."""
+        """Return ``trial`` as one of the memory's. The rules keep theirs for their own turn."""
         self._memory_waits = True
         if trial.remembered:
             return trial

@@ -9,6 +9,7 @@ from accelopt_agent.search.strategies.strategy import PAID, AskProposer
 
 class Reflexion(Frontier):
     """Asks about the last version, to repair it when it failed.
+
     After a version that was refused or slower, or ``repairs`` failed repairs, the chain goes on from the fastest one.
     """
 

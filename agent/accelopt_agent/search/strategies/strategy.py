@@ -21,8 +21,7 @@ class AskProposer:
 
 @dataclass(frozen=True, eq=False)
 class TryCandidate:
-    """Find out what a rewrite costs.
-    Only this step counts against the budget of candidates."""
+    """Find out what a rewrite costs. Only this step counts against the budget of candidates."""
 
     trial: Trial
 
@@ -40,7 +39,9 @@ SearchStep = AskProposer | TryCandidate | ValidateNode
 @dataclass(frozen=True)
 class Capacity:
     """The kinds of steps that can be started now.
-    ``candidates`` is how many more the budget lets the run try."""
+
+    ``candidates`` is how many more the budget lets the run try.
+    """
 
     proposals: bool = True
     measurements: bool = True
@@ -85,8 +86,7 @@ PAID = frozenset({"model"})
 
 
 class Strategy(Protocol):
-    """Chooses the steps of a search from its nodes alone.
-    Runs nothing and waits for nothing."""
+    """Chooses the steps of a search from its nodes alone. Runs nothing and waits for nothing."""
 
     def choose(self, free: Capacity) -> SearchStep | None:
         """Return a step of a kind that is ``free``, to be started now. None means: wait for the result of a running

@@ -18,6 +18,7 @@ AS_FAR = 2.0
 
 class JudgedCase:
     """A case while it is judged.
+
     ``alone`` tells that there is no original besides the candidate, ``replaces`` that what the candidate replaces is
     the reference itself; ``known`` are masks of the elements of outputs that are known, ``asked`` of those that count,
     where not all do.
@@ -40,7 +41,9 @@ class JudgedCase:
 
     def has_form(self, probe: str, actual: list[Leaf]) -> bool:
         """Compare count, types, shapes, dtypes and layouts of the outputs.
-        Each difference is a reason of ``probe``."""
+
+        Each difference is a reason of ``probe``.
+        """
         expected = self.answers.expected
         if len(actual) != len(expected):
             message = f"It returned {len(actual)} outputs, the reference {len(expected)}."
@@ -79,8 +82,10 @@ class JudgedCase:
 
     def _dtypes(self, theirs: Leaf) -> set[str]:
         """Return the dtypes an output may have.
+
         A NumPy reference that slipped into float64 (through a Python number, say) does not ask that of a kernel whose
-        inputs hold no float64."""
+        inputs hold no float64.
+        """
         floats = {leaf.dtype for leaf in self.answers.inputs if leaf.floating and leaf.library != "number"}
         if theirs.library == "number":
             return {theirs.dtype, *floats}
@@ -92,7 +97,9 @@ class JudgedCase:
         self, probe: str, actual: list[Leaf], folder: str, code: str, which: str
     ) -> list[Leaf] | None:
         """Read a further call's outputs.
-        None, with a reason, unless they have the shapes of the first call's."""
+
+        None, with a reason, unless they have the shapes of the first call's.
+        """
         again = self.answers.read(folder)
         if isinstance(again, str):
             self.fail(probe, "wrong-output", again)
@@ -106,6 +113,7 @@ class JudgedCase:
         self, probe: str, actual: list[Leaf], folder: str, code: str, which: str
     ) -> OutputComparison | None:
         """Return what is wrong in a further call's outputs.
+
         None where nothing is, they have other shapes, or the very bits of the first call's, which are judged as such.
         """
         outputs = self.further(probe, actual, folder, code, which)

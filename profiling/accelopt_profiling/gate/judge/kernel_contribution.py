@@ -16,6 +16,7 @@ def right_without_kernels(
     answers: SavedOutputs, actual: list[Leaf], masks: dict[int, Array] | None = None
 ) -> float | None:
     """Return the share of elements (those in ``masks``) that were right though all that kernels wrote was poisoned.
+
     Zeros, NaN, integers with all bits set and elements of an input that stayed need no kernel; None where no others are
     left, or nobody tried.
     """

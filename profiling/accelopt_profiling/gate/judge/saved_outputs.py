@@ -96,7 +96,9 @@ class SavedOutputs(ExpectedOutputs):
 
     def allowed(self, mine: Leaf, number: int, stated: Tolerance | None = None) -> Allowed:
         """Return the error that output ``number`` may have.
-        Where it is an exact sum its own dtype alone counts."""
+
+        Where it is an exact sum its own dtype alone counts.
+        """
         if self.is_exact(self.expected[number].values, self.native[number].values):
             return allowed([mine.dtype], self.stated if stated is None else stated)
         return super().allowed(mine, number, stated)

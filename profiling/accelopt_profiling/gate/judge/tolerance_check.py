@@ -57,8 +57,7 @@ def _fakes_that_pass(answers: SavedOutputs) -> Iterator[str]:
 
 
 def _passes(values: Array, expected: Array, native: Array, limit: Allowed) -> bool:
-    """Check whether ``values`` would be accepted.
-    Most fail in their first part already."""
+    """Check whether ``values`` would be accepted. Most fail in their first part already."""
     for part in (
         (slice(0, max(1, len(values) // 64)), slice(None)) if values.ndim and len(values) > 64 else (...,)
     ):

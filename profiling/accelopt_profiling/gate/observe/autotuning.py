@@ -35,7 +35,9 @@ class _Tuner:
 
 class AutotuneTurns:
     """The autotuners of a candidate.
-    In every case each of them prefers a configuration that has not run yet."""
+
+    In every case each of them prefers a configuration that has not run yet.
+    """
 
     def __init__(self) -> None:
         self._tuners: dict[int, _Tuner] = {}  # by the tuner's identity
@@ -57,7 +59,9 @@ class AutotuneTurns:
 
     def prefers(self, tuner: Any, configuration: Any) -> bool | None:
         """Say whether ``tuner`` shall choose the configuration that it tries now.
-        None where it does not compile."""
+
+        None where it does not compile.
+        """
         state = self._tuners.setdefault(id(tuner), _Tuner(tuner))
         name = str(configuration)
         if name in state.refused:

@@ -91,8 +91,7 @@ class Counts:
         self._contents.append(contents)
 
     def advance(self) -> int:
-        """Advance every counter by a million steps.
-        Return the number of places that were advanced."""
+        """Advance every counter by a million steps. Return the number of places that were advanced."""
         moved = 0
         for path, place in self._places.items():
             steps = self._steps(path)
@@ -165,8 +164,7 @@ def _is_iterator(value: Any) -> bool:
 
 
 def _use_up(place: Place) -> None:
-    """Take items out of an iterator.
-    An endless count goes on as far as any other number."""
+    """Take items out of an iterator. An endless count goes on as far as any other number."""
     value = place.read()
     if type(value) is itertools.count:
         numbers = [int(n) for n in re.findall(r"-?\d+", repr(value))]

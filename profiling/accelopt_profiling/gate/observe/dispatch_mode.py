@@ -21,8 +21,7 @@ _UNINITIALISED = frozenset(
 
 
 def dispatching(handler: Handler) -> AbstractContextManager[Any]:
-    """Have ``handler`` run every operator in the body.
-    Nothing happens where torch is not loaded."""
+    """Have ``handler`` run every operator in the body. Nothing happens where torch is not loaded."""
     if "torch" not in sys.modules:
         return nullcontext()
     mode: AbstractContextManager[Any] = _mode_class()(handler)
@@ -31,8 +30,7 @@ def dispatching(handler: Handler) -> AbstractContextManager[Any]:
 
 @cache
 def _mode_class() -> Any:
-    """Return the class of all modes.
-    Once there is one, torch's operators stay as they are."""
+    """Return the class of all modes. Once there is one, torch's operators stay as they are."""
     from torch.utils._python_dispatch import TorchDispatchMode
 
     _keep_operators()

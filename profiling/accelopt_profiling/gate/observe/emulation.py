@@ -25,8 +25,7 @@ _INSTRUCTION = 40_000
 
 
 class Seen:
-    """An emulation's record of the code that ran in it.
-    This one is empty: the code ran as it is."""
+    """An emulation's record of the code that ran in it. This one is empty: the code ran as it is."""
 
     #: Whether each launch left only values that it was given; None where nobody looked.
     movement: Movement | None = None
@@ -35,13 +34,14 @@ class Seen:
         """Raise what went wrong inside a kernel and did not reach the code that launched it."""
 
     def work(self) -> int | None:
-        """Return what the launches took to interpret, in elements.
-        None where that is not counted."""
+        """Return what the launches took to interpret, in elements. None where that is not counted."""
         return None
 
     def launched(self) -> list[str] | None:
         """Return the names of the kernels in the order of their launches.
-        None where launches cannot be observed."""
+
+        None where launches cannot be observed.
+        """
         return None
 
     def complete(self) -> bool:
@@ -204,6 +204,7 @@ def neutralised(
     take: Callable[[Any], None] = lambda array: None,
 ) -> Iterator[Seen]:
     """As ``emulation``, but everything that kernels write is NaN afterwards.
+
     So a result that is right in spite of that came from elsewhere. Triton kernels run first, as ``plan`` says, to see
     what they write; ``around`` is entered for each launch, and ``take`` called with each array that it gets. What NKI
     kernels return is passed through ``marked``.
@@ -282,6 +283,7 @@ def hollow_draws(target: str) -> Iterator[None]:
 @contextmanager
 def estimated_work(target: str, most: int) -> Iterator[tuple[list[int], TritonSeen]]:
     """As ``emulation`` of Triton kernels, of which one program runs each time.
+
     Gives a list of what the launches would take to interpret whole, in elements, and what was seen. What they compute
     is of no use.
     """

@@ -136,6 +136,7 @@ class HostWork:
         self, operator: Any, args: tuple[Any, ...], kwargs: dict[str, Any], perform: Callable[[], Any]
     ) -> Any:
         """Run one operator of torch's dispatcher and count it.
+
         One of a library may launch kernels: it is the sum of what these do.
         """
         launches = self._launches
@@ -176,8 +177,7 @@ class HostWork:
 
     @contextmanager
     def counting(self) -> Iterator[None]:
-        """Count what torch computes in the body.
-        NumPy's work is counted on ``marked`` arrays."""
+        """Count what torch computes in the body. NumPy's work is counted on ``marked`` arrays."""
         if "torch" not in sys.modules:
             yield
             return
@@ -189,8 +189,7 @@ class HostWork:
             self._in_torch = False
 
     def marked(self, value: Any) -> Any:
-        """NumPy arrays as arrays that count what is computed with them.
-        Anything else as it is."""
+        """NumPy arrays as arrays that count what is computed with them. Anything else as it is."""
         if type(value) in (list, tuple):
             return type(value)(self.marked(v) for v in value)
         if type(value) is np.ndarray and self.marking:
@@ -227,8 +226,7 @@ def _light_values() -> frozenset[str]:
 
 
 def _kind(name: str) -> str | None:
-    """Return the kind of work of an operation.
-    None for what only makes, moves or compares data."""
+    """Return the kind of work of an operation. None for what only makes, moves or compares data."""
     plain = name.strip("_")
     spellings = (name, plain, plain[1:] if plain[:1] in "ri" else plain, plain.removeprefix("foreach_"))
     kind = next((_KIND_OF[spelling] for spelling in spellings if spelling in _KIND_OF), None)
@@ -306,8 +304,7 @@ def _plain(value: Any) -> Any:
 
 
 def _torch_mode(work: HostWork) -> Any:
-    """Sees where tensors are handed to NumPy or Python.
-    Operators are counted in the dispatcher."""
+    """Sees where tensors are handed to NumPy or Python. Operators are counted in the dispatcher."""
     import torch
     from torch.overrides import TorchFunctionMode
 
@@ -358,6 +355,7 @@ def covers(done: dict[str, int], required: dict[str, int]) -> bool:
 
 def count_work(problem: Problem, inputs: list[Any], work: HostWork) -> list[Any]:
     """Run the reference on ``inputs``, which it may change, add what it computes to ``work``, and return its outputs.
+
     It need not run on arrays that count, or not at all; then less is known.
     """
     for marked in (work.marked(inputs), inputs):

@@ -23,6 +23,7 @@ def whole(budget: GateBudget) -> InterpretationPlan:
 
 def of_case(plan: PlanResult | None, index: int, budget: GateBudget) -> InterpretationPlan:
     """Return how much of a case is interpreted.
+
     Where no original was asked (``plan`` is None), what the launches themselves take decides.
     """
     most, small = budget.most_work, budget.small_work

@@ -14,6 +14,7 @@ from accelopt_profiling.gate.observe.own_state import OwnState, Path, Place, is_
 
 class KeptResults:
     """What a candidate's places (``OwnState``) hold, by content.
+
     Look after each of two calls on the same data, then call with other data of the same shapes and overwrite what is
     new or another since: it came from data. Tables that depend on shapes, prepared weights, and what counts calls stay
     as they are.

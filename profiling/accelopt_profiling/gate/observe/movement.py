@@ -17,6 +17,7 @@ _PROBES = 4096
 
 class Movement:
     """Compares what launches leave in memory with what they were given.
+
     ``only`` is True when there was a launch and every one of them left nothing but floats that it had been given.
     """
 
@@ -91,8 +92,7 @@ def _numbers(tensor: Any) -> Any:
 
 
 def _among(values: Any, arrays: list[Any]) -> bool:
-    """Check whether a sample of ``values`` occurs in ``arrays``.
-    Integers and empty arrays say nothing."""
+    """Check whether a sample of ``values`` occurs in ``arrays``. Integers and empty arrays say nothing."""
     if not values.size:
         return True
     if np.dtype(values.dtype).kind in "iub" or sum(g.size for g in arrays) > _ELEMENTS:

@@ -31,6 +31,7 @@ class Place:
 
 class OwnState:
     """The places of the candidate whose files lie below the folder ``root``.
+
     ``objects`` are further objects of its making.
     """
 
@@ -86,8 +87,7 @@ def _is_torch_module(value: Any) -> bool:
 
 
 def _fixed(value: Any) -> Place:
-    """Return a place that cannot be written.
-    What it holds may have places of its own."""
+    """Return a place that cannot be written. What it holds may have places of its own."""
     return Place(lambda: value, _refuse)
 
 

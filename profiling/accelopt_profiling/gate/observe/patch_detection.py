@@ -30,7 +30,9 @@ _STATE = frozenset(
 
 class SharedObjects:
     """A snapshot of what shared modules and classes hold.
-    ``changes`` names what was replaced or removed since."""
+
+    ``changes`` names what was replaced or removed since.
+    """
 
     def __init__(self) -> None:
         self._before = dict(_owners())
@@ -97,8 +99,7 @@ def _owners() -> list[tuple[str, Any]]:
 
 @functools.cache
 def _classes(module: ModuleType) -> list[tuple[str, Any]]:
-    """Return the classes of a module of ours.
-    One that is replaced later shows as a change of the module."""
+    """Return the classes of a module of ours. One that is replaced later shows as a change of the module."""
     return [
         (f"{module.__name__}.{key}", value)
         for key, value in list(vars(module).items())

@@ -21,8 +21,7 @@ _GROWING = ("the environment", "sys.meta_path", "sys.path_hooks", "sys.path")
 
 
 class CallerState:
-    """Collects in ``changed`` what calls leave changed, in words.
-    Enter ``around`` for each call."""
+    """Collects in ``changed`` what calls leave changed, in words. Enter ``around`` for each call."""
 
     def __init__(self) -> None:
         self.changed: set[str] = set()
@@ -40,8 +39,7 @@ class CallerState:
 
 
 def _kept(name: str, before: Any, after: Any) -> bool:
-    """Check whether a part of the state is as it was.
-    Libraries that are imported late add to some of it."""
+    """Check whether a part of the state is as it was. Libraries that are imported late add to some of it."""
     if name in _GROWING and isinstance(before, dict):
         return all(after.get(key) == value for key, value in before.items())
     if name in _GROWING:

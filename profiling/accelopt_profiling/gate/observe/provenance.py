@@ -94,8 +94,7 @@ def _differ(one: _Sample, other: _Sample) -> bool:
 
 
 def numbers_of(array: Any) -> Numbers | None:
-    """Return a copy of the elements of an array of floats.
-    None of any other."""
+    """Return a copy of the elements of an array of floats. None of any other."""
     if isinstance(array, np.ndarray):
         plain = np.ndarray.view(array, np.ndarray)
         floats = plain.dtype.kind in "fV" and plain.dtype.names is None

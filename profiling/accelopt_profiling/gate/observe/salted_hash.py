@@ -24,7 +24,9 @@ _OPERATIONS = (
 
 class SaltedHashes:
     """Replaces ``hash`` for code below the folder ``source``.
-    ``used`` tells that such a hash was computed with."""
+
+    ``used`` tells that such a hash was computed with.
+    """
 
     def __init__(self, source: str) -> None:
         self.used = False

@@ -173,7 +173,9 @@ class Watch:
         self, event: str, arguments: tuple[Any, ...], asking: FrameType
     ) -> tuple[str, str] | None:
         """Importing ``ctypes`` opens the program itself and makes prototypes.
-        NumPy does so for ``array.ctypes``."""
+
+        NumPy does so for ``array.ctypes``.
+        """
         frame: FrameType | None = asking
         while frame is not None and not self._is_candidate(frame):
             if frame.f_code.co_name == "<module>" and "ctypes" in frame.f_code.co_filename:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 class FurtherCalls(Probe):
     """A case is called twice, and after the others again and again.
+
     The second call's outputs and the last one's are judged, and all must have the same bits. The second call is made by
     the run, right after the first.
     """
@@ -221,6 +222,7 @@ class LateWrites(Probe):
 
 class Kept(Probe):
     """Calls on data seen before and on new data.
+
     What the candidate kept of the new data is overwritten, and both calls have to give the same bits again. What it
     raises tells nothing: nobody promised that it takes such data.
     """

@@ -187,8 +187,7 @@ class OtherIndices(Unpromised):
 
 
 def _with_nothing(inputs: list[Any], number: int, nothing: int) -> list[Any] | None:
-    """Return ``inputs`` with ``nothing`` as a mark in one of them.
-    None where that holds no places."""
+    """Return ``inputs`` with ``nothing`` as a mark in one of them. None where that holds no places."""
     marked, changed = _Nothing(nothing).of([inputs[number]])
     return [*inputs[:number], *marked, *inputs[number + 1 :]] if changed else None
 

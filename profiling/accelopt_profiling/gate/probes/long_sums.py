@@ -48,6 +48,7 @@ _SPARE = 20
 
 class LongRows(ValueProbe):
     """The largest float array as above, and all other float arrays one.
+
     Not where all floats have the bits of float32, which the tolerance holds to that.
 
     The small terms are 3 * 2**-(b + 2), for a dtype of b bits: exact in it, and less than half of what its sums

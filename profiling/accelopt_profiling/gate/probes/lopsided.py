@@ -164,8 +164,7 @@ class _Skewed(Rewriting):
         return super().value(value)
 
     def _ordered(self, array: Array) -> Array | None:
-        """Counted indices in another order, a triangular mask upside down.
-        None for anything else."""
+        """Counted indices in another order, a triangular mask upside down. None for anything else."""
         if array.ndim < 1 or (array.shape[-1] < 3 and array.shape != self.integers):
             return None
         if array.dtype.kind in "iu" and (array == np.arange(array.shape[-1])).all():

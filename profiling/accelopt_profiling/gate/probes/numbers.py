@@ -22,8 +22,7 @@ SMALL, _SHOWS = 0.01, 0.05
 
 
 def fraction(value: Any) -> Any:
-    """Return three quarters of a fraction.
-    Whole numbers stay (an exponent of 2.0 says what to compute)."""
+    """Return three quarters of a fraction. Whole numbers stay (an exponent of 2.0 says what to compute)."""
     return value * _FACTOR if type(value) is float and not value.is_integer() else value
 
 
@@ -40,8 +39,7 @@ def turned(value: Any) -> Any:
 
 
 def unnamed(value: Any) -> Any:
-    """Return nothing in the place of a choice by its name.
-    Else the other choice of a flag or number."""
+    """Return nothing in the place of a choice by its name. Else the other choice of a flag or number."""
     return None if type(value) is str else turned(value)
 
 
@@ -115,8 +113,10 @@ def following(value: Any) -> Any:
 
 def replaced(problem: Problem, inputs: list[Any], change: Callable[[Any], Any]) -> list[Any]:
     """Return ``inputs`` with every argument changed.
+
     They are the same object where nothing changes, or the reference does not look at them: there a kernel may take the
-    word of either."""
+    word of either.
+    """
     values = [change(v) for v in inputs]
     if all(a is b or (type(a) is float and a == b) for a, b in zip(values, inputs, strict=True)):
         return inputs
@@ -125,7 +125,9 @@ def replaced(problem: Problem, inputs: list[Any], change: Callable[[Any], Any]) 
 
 def same_results(problem: Problem, one: list[Any], other: list[Any]) -> bool | None:
     """Check whether the reference gives the same for both.
-    None where it takes one of them not, or gives nothing."""
+
+    None where it takes one of them not, or gives nothing.
+    """
     try:
         before, after = (problem.reference([copied(v) for v in arguments]) for arguments in (one, other))
     except Exception:  # the reference takes no other number

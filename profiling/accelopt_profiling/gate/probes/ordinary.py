@@ -123,8 +123,7 @@ def lost_of_zero_rows(values: Array, expected: Array, native: Array, inputs: lis
 
 
 class Integers(ValueProbe):
-    """Numbers from -2..2.
-    From 0..2 where nothing is negative, from 1 on where nothing is near zero."""
+    """Numbers from -2..2. From 0..2 where nothing is negative, from 1 on where nothing is near zero."""
 
     name = "integers"
     catches = "Any error of a sum or a product, however small, since these are exact."

@@ -163,6 +163,7 @@ class Configurations(Probe):
 
     def _one(self, run: CandidateRun, index: int, number: int) -> None:
         """Run a case in the next configuration.
+
         The first time it also runs while it is tried, as on a device: a kernel that adds to its output has to reset it.
         """
         candidate, configurations = run.candidate, run.candidate.configurations
@@ -210,8 +211,7 @@ _FOLLOWED = ("returns", "launch", "destination", "model")
 
 
 class WithoutKernels(Probe):
-    """A call with everything poisoned that kernels write.
-    An exception is no fault: it needs its kernels."""
+    """A call with everything poisoned that kernels write. An exception is no fault: it needs its kernels."""
 
     name = "without kernels"
     catches = "Results that host code or the framework computed, and kernels that only move them about."

@@ -30,7 +30,9 @@ class Writing(ABC):
 
     def of(self, inputs: list[Any]) -> Change:
         """Return ``inputs`` written anew, and whether anything changed.
-        Lists and tuples are changed inside."""
+
+        Lists and tuples are changed inside.
+        """
         return [self.value(value) for value in inputs], self.changed
 
     @abstractmethod
@@ -105,6 +107,7 @@ def _symmetric(array: Array) -> bool:
 
 def _outside_triangle(array: Array) -> Array | bool:
     """Where triangular matrices are zero by construction, which a kernel may use.
+
     (A mask of ones, or the identity, is a triangle too, but one that says nothing: there it is the values that must not
     be taken for granted.)
     """

@@ -120,8 +120,7 @@ class Infinities(Unpromised):
 
 
 def _finite_results(drawing: Drawing, inputs: list[Any]) -> int:
-    """Count the elements of the reference's results that are finite.
-    0 where it does not take ``inputs``."""
+    """Count the elements of the reference's results that are finite. 0 where it does not take ``inputs``."""
     try:
         outputs = drawing.problem.reference([copied(v) for v in inputs])
     except Exception:  # the problem's own code, asked for what it never promised

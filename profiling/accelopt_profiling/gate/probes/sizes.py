@@ -34,6 +34,7 @@ class SmallerSizes(SizeProbe):
 
 class DerivedShapes(SizeProbe):
     """Doubling keeps every divisibility, so it comes first, axis by axis.
+
     Then all axes at once at the next lower prime (odd, and no multiple of a tile), and the first axis at one. Where the
     problem lists shapes of its own they are left to it, and only what is larger is added.
     """
@@ -99,6 +100,7 @@ def _share_of(size: int) -> int:
 
 class UnevenSizes(SizeProbe):
     """All sizes at once small, odd and unequal, flags turned.
+
     All at the next primes; all at odd multiples of sixteen; all at one, what is one at two, and numbers that are no
     sizes beyond 16 bits. What the reference takes of that: where it does not take all, one size after another changes,
     as far as it does. In NKI, where an axis may have to fill its tiles, the last two are at the next prime by
@@ -175,6 +177,7 @@ def _as_taken(drawing: Drawing, wish: Shape) -> Shape:
 
 class WideLaunches(SizeProbe):
     """One axis after another at 65536, the others small.
+
     Nothing is computed there: only grids and warps of the launches are looked at, where the target takes those of the
     original.
     """
@@ -225,7 +228,9 @@ class BeyondLimits(SizeProbe):
 
 def _axes(drawing: Drawing) -> dict[str, int]:
     """Return the sizes of a problem.
-    Of numbers, only those that an axis of the main case's inputs has are sizes."""
+
+    Of numbers, only those that an axis of the main case's inputs has are sizes.
+    """
     sizes = ProblemSizes(drawing.problem)
     axes = {n for _, array in arrays_of(drawing.first) for n in array.shape}
     return {name: size for name, size in sizes.full.items() if not sizes.fixed or size in axes}
@@ -253,8 +258,7 @@ def shapes_beyond(axes: Mapping[str, int], limits: list[int]) -> list[tuple[Shap
 
 
 def _prime(number: int, step: int) -> int:
-    """Return the next prime above (``step`` 1) or below a number (-1).
-    1 where there is none below."""
+    """Return the next prime above (``step`` 1) or below a number (-1). 1 where there is none below."""
     candidate = number + step
     while candidate > 2 and any(candidate % d == 0 for d in range(2, int(candidate**0.5) + 1)):
         candidate += step

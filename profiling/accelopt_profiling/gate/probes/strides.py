@@ -27,6 +27,7 @@ _GAP = 16
 
 class RowsApart(Unpromised):
     """Matrices of floats become the left part of wider ones.
+
     What lies between their rows is NaN. So do the gradients that arrive at the outputs.
     """
 

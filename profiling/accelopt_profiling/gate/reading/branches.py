@@ -55,6 +55,7 @@ def _branch(flow: Flow, node: _Branch) -> Iterator[StaticFinding]:
 
 def _decides(flow: Flow, node: _Branch, cause: str) -> bool:
     """Check whether the branch changes a result: it launches, returns or computes something, or writes into something.
+
     Printing does not, nor does the choice of a constant. What is slowest or fastest may be chosen by the clock.
     """
     if isinstance(node, ast.IfExp):

@@ -25,7 +25,9 @@ _OPERATORS: Mapping[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 def constant(node: ast.AST | None, names: Mapping[str, Any]) -> Value | None:
     """Return the value of an expression of constants and ``names``.
-    None where it does not follow from them."""
+
+    None where it does not follow from them.
+    """
     value = _constant(node, names)
     return None if isinstance(value, str) and len(value) > _LONGEST else value
 

@@ -18,6 +18,7 @@ BUILTINS = frozenset(f"__import__ breakpoint compile eval exec input {_LOOK_UPS}
 @dataclass(frozen=True)
 class StaticFinding:
     """A finding at a 1-based ``line``.
+
     ``code`` is stable (see docs/explanation/gate.md), ``subject`` what the finding is about: a name in the text, or a
     kind. An original that has a finding with the same two does the same. One that is ``certain`` has no honest use in a
     kernel file and refuses the candidate; the others are worth knowing.
@@ -204,7 +205,9 @@ class Facts:
 
     def value_of(self, node: ast.AST) -> ast.expr | None:
         """Return what is assigned to a name whole, where ``node`` binds it.
-        None where another thing is bound."""
+
+        None where another thing is bound.
+        """
         statement = self.parents[node]
         return statement.value if isinstance(statement, ast.Assign) else None
 

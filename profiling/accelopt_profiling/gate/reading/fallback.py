@@ -64,8 +64,7 @@ def _otherwise(facts: Facts, *nodes: ast.AST) -> str | None:
 
 
 def _computes(facts: Facts, *nodes: ast.AST) -> str | None:
-    """Return the first framework computation below ``nodes``, in words.
-    None where there is none."""
+    """Return the first framework computation below ``nodes``, in words. None where there is none."""
     for node in below(*nodes):
         match node:
             case ast.BinOp(op=ast.MatMult()):

@@ -25,8 +25,7 @@ _RULES: Mapping[str, tuple[str, bool]] = {
 
 
 def rule_for(dotted: str) -> tuple[str, bool] | None:
-    """Return the code for a dotted name, and whether it is certain.
-    None where it is harmless."""
+    """Return the code for a dotted name, and whether it is certain. None where it is harmless."""
     return entry_of(dotted, _RULES)
 
 

@@ -32,6 +32,7 @@ def run_on_device(
     context: StepContext, params: DeviceRunParams, device_folder: Path = Path("/dev")
 ) -> DeviceRunResult:
     """Run the kernel on draws at the problem's own shapes.
+
     What the device or its tools lack is told as ``unavailable``, what the kernel does wrong there as ``failed``.
     """
     leave_project()  # this process runs none of the candidate's code

@@ -115,8 +115,7 @@ class _Drawing:
         return self.first if at is None else self._inputs(self.params.seed, at)
 
     def case(self, index: int) -> DrawnCase | None:
-        """Draw and save one case.
-        None when the problem has no such shape, or no sums to lose anything in."""
+        """Draw and save one case. None when the problem has no such shape, or no sums to lose anything in."""
         case = self.params.cases[index]
         if case.sizes:
             return self._at_sizes_of(SIZES[case.sizes], index, case)
@@ -234,8 +233,7 @@ class _Drawing:
     def _keep(
         self, drawn: DrawnCase, inputs: list[Any], sizes: Mapping[str, int], effects: Effects | None = None
     ) -> DrawnCase:
-        """Save a case.
-        ``effects`` are those of its call where they are known."""
+        """Save a case. ``effects`` are those of its call where they are known."""
         call, arguments = self.problem.call(inputs)
         if call.style == "recorded" or (effects is None and not self.own_reference):
             effects = self._effects(inputs, call, arguments)  # zeros may hide what a recorded call writes
@@ -245,9 +243,15 @@ class _Drawing:
         if seed != self.params.seed:
             call = self.problem.with_parameters(call, seed ^ 0x2545F491)
         case_call = CaseCall(
-            call, drawn.twice, drawn.derived, drawn.distribution != "original",
-            VALUES[drawn.distribution].compares(self), effects.written, dict(sizes), drawn.reduced,
-        )  # fmt: skip
+            call,
+            drawn.twice,
+            derived=drawn.derived,
+            altered=drawn.distribution != "original",
+            compared=VALUES[drawn.distribution].compares(self),
+            written=effects.written,
+            sizes=dict(sizes),
+            reduced=drawn.reduced,
+        )
         digests = self._save(drawn.index, inputs, arguments, case_call)
         self.used += byte_count(inputs)
         arrays = [a for _, a in arrays_of(inputs)]

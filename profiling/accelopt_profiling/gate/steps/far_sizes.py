@@ -44,7 +44,9 @@ _SECONDS = 1.0
 @dataclass(frozen=True)
 class FarCall:
     """The call at a far ``size``, in words.
-    Tensors among its ``arguments`` are lists of a shape, a dtype and whether they want gradients."""
+
+    Tensors among its ``arguments`` are lists of a shape, a dtype and whether they want gradients.
+    """
 
     size: str
     call: dict[str, Any]

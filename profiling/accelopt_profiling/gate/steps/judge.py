@@ -103,8 +103,7 @@ def _output(
     mine: Leaf,
     mask: Array | None,
 ) -> OutputVerdict:
-    """Judge one output, of which ``mask`` marks the elements that count.
-    None for all."""
+    """Judge one output, of which ``mask`` marks the elements that count. None for all."""
     answers = case.answers
     limit = answers.allowed(mine, number)
     comparison = answers.compare(mine.values, number, limit, mask)
@@ -124,7 +123,13 @@ def _output(
         strict = answers.allowed(mine, number, Tolerance())
         own = answers.compare(mine.values, number, strict, mask)
     return OutputVerdict(
-        mine.where, mine.dtype, list(mine.shape), limit.relative, limit.absolute, comparison, own.worst
+        mine.where,
+        mine.dtype,
+        shape=list(mine.shape),
+        relative=limit.relative,
+        absolute=limit.absolute,
+        comparison=comparison,
+        own_ratio=own.worst,
     )
 
 

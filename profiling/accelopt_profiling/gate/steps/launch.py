@@ -71,8 +71,7 @@ def _triton(params: StepParams, call: _Call) -> LaunchResult:
 def _compiled(
     executions: Sequence[Any], target: Any, most: int, failed: StepFailedError | None
 ) -> LaunchResult:
-    """Compile each kind of launch, up to ``most``.
-    Of what was autotuned one configuration has to do."""
+    """Compile each kind of launch, up to ``most``. Of what was autotuned one configuration has to do."""
     from accelopt_profiling.triton.compilation.compile import compile_launch
     from accelopt_profiling.triton.estimation.autotune import tried_for
     from accelopt_profiling.triton.findings import problem_finding

@@ -119,7 +119,14 @@ def original(context: StepContext, params: OriginalParams) -> OriginalResult:
                 _in_other_ways(own, params, case_call, folder)
         wide = wide_launches(context, params, module)
     return OriginalResult(
-        work.total, sorted(caller.changed), one, repeatable, sorted(changed), aliases, wide, hashes.used
+        work.total,
+        sorted(caller.changed),
+        returns_one=one,
+        repeatable=repeatable,
+        inputs_changed=sorted(changed),
+        aliases=aliases,
+        wide=wide,
+        salted=hashes.used,
     )
 
 

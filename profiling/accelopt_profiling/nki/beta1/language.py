@@ -49,9 +49,17 @@ def _create(shape: Any, dtype: Any, buffer: Any, name: str, fill: Any) -> Any:
     rank = next((at for at, n in enumerate(sizes) if isinstance(n, ParDim)), 0)
     if rank:
         return BlockArray(
-            machine.memory, machine.recorder, machine.diagnostics, plain, rank, kind, place.memory, name,
-            machine.diagnostics.line(), fill,
-        )  # fmt: skip
+            machine.memory,
+            machine.recorder,
+            diagnostics=machine.diagnostics,
+            shape=plain,
+            rank=rank,
+            dtype=kind,
+            memory=place.memory,
+            name=name,
+            line=machine.diagnostics.line(),
+            fill=fill,
+        )
     if len(plain) < 2:
         plain = (*plain, 1)
     return machine.memory.allocate(plain, kind, place.memory, name, fill)

@@ -65,9 +65,17 @@ class BlockArray:
         """Return a new array like this one, for another iteration."""
         rank = len(self.shape) - len(self.tile_shape)
         return BlockArray(
-            self._device, self._recorder, self._diagnostics, self.shape, rank, self.dtype, self.memory, self.name,
-            self.line, self._fill,
-        )  # fmt: skip
+            self._device,
+            self._recorder,
+            diagnostics=self._diagnostics,
+            shape=self.shape,
+            rank=rank,
+            dtype=self.dtype,
+            memory=self.memory,
+            name=self.name,
+            line=self.line,
+            fill=self._fill,
+        )
 
     def at(self, position: tuple[int, ...]) -> Tile:
         """Return the tile at a position in all block dimensions; made if it is not there yet."""
@@ -131,9 +139,19 @@ class BlockArray:
                 only_now(slopes)
             rank = missing - len(leading)
             rest = BlockArray(
-                self._device, self._recorder, self._diagnostics, self.shape[len(leading) :], rank, self.dtype,
-                self.memory, self.name, self.line, self._fill, where, self.root,
-            )  # fmt: skip
+                self._device,
+                self._recorder,
+                diagnostics=self._diagnostics,
+                shape=self.shape[len(leading) :],
+                rank=rank,
+                dtype=self.dtype,
+                memory=self.memory,
+                name=self.name,
+                line=self.line,
+                fill=self._fill,
+                prefix=where,
+                root=self.root,
+            )
             return rest, ()
         if self.recorded or any(growing):
             slopes_of = (*(((),) * len(self.prefix)), *growing)

@@ -62,6 +62,7 @@ class Machine:
         most: int = 0,
     ) -> None:
         """``record`` keeps the instructions of the trace, of which there are at most ``most`` where that is not 0.
+
         ``order`` draws another order of the iterations of loops that promise to take any.
         """
         self.mode, self.most = mode, most
@@ -89,10 +90,23 @@ class Machine:
         self.stream = InstructionStream(self.trace, self.record, self.diagnostics, self.recorder, self.most)
         self.deferred = DeferredSteps(None if self.order is None or not full else LoopOrder(self.order))
         self.memory = DeviceMemory(
-            self, full, self.trace, self.rules, self.diagnostics, self.recorder, self.stream, self.deferred
+            self,
+            full,
+            trace=self.trace,
+            rules=self.rules,
+            diagnostics=self.diagnostics,
+            recorder=self.recorder,
+            stream=self.stream,
+            deferred=self.deferred,
         )
         self.executor = Executor(
-            full, self.memory, self.rules, self.diagnostics, self.recorder, self.stream, self.deferred
+            full,
+            self.memory,
+            rules=self.rules,
+            diagnostics=self.diagnostics,
+            recorder=self.recorder,
+            stream=self.stream,
+            deferred=self.deferred,
         )
         self.transfers = Transfers(self.executor)
         self.assignment = Assignment(self.executor)

@@ -46,7 +46,9 @@ class DeviceMemory:
     ) -> BlockInfo:
         """Return the description of a new block with elements of ``item`` bytes."""
         self.blocks += 1
-        return BlockInfo(self.blocks, memory, shape, item, name, line, constant)
+        return BlockInfo(
+            self.blocks, memory, shape=shape, itemsize=item, name=name, line=line, constant=constant
+        )
 
     def allocate(
         self,
@@ -111,7 +113,9 @@ class DeviceMemory:
 
     def argument(self, array: Array, writable: bool = False) -> Tile:
         """Return an input in HBM: the caller's own array, of which a ``writable`` one gets a copy when it is written.
-        It has no values until the steps are computed."""
+
+        It has no values until the steps are computed.
+        """
         self._recorder.forbid_replay()
         info = self.describe_block(MemorySpace.HBM, array.shape, array.dtype.itemsize, "", 0, not writable)
         block = Block(info, array.dtype, full=True)

@@ -86,7 +86,13 @@ class EmulatedKernel:
 
     def _with(self, grid: tuple[int, ...], tiles: frozenset[str]) -> EmulatedKernel:
         return EmulatedKernel(
-            self.function, self._launch, self.dialect, grid, self.writes_arguments, tiles, self._read
+            self.function,
+            self._launch,
+            dialect=self.dialect,
+            grid=grid,
+            writes_arguments=self.writes_arguments,
+            tiles=tiles,
+            read=self._read,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -334,6 +340,7 @@ def decorator(
     read: Callable[[Callable[..., Any]], None] | None = None,
 ) -> Callable[..., Any]:
     """Return ``nki.jit`` with or without arguments, or one of those for kernels whose outputs are arguments.
+
     ``read`` is called with a kernel's function before each launch.
     """
 

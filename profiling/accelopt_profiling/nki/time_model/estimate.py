@@ -137,11 +137,19 @@ def estimate(trace: Trace, hardware: Hardware, compiler: Compiler | None = None)
     if plan.busy[busiest] < _SATURATED * plan.total:
         bound = "latency"
     return TimeEstimate(
-        us, us * hardware.low, us * hardware.high, roofline, 100 * roofline / us if us else 0.0,
-        bound, plan, products.passes, busiest,
-        {e: t / plan.total if plan.total else 0.0 for e, t in plan.busy.items()},
-        waits(plan, busiest), critical_path(plan, latency),
-    )  # fmt: skip
+        us,
+        us * hardware.low,
+        high_us=us * hardware.high,
+        roofline_us=roofline,
+        percent_of_peak=100 * roofline / us if us else 0.0,
+        bound=bound,
+        schedule=plan,
+        product_passes=products.passes,
+        critical=busiest,
+        busy={e: t / plan.total if plan.total else 0.0 for e, t in plan.busy.items()},
+        waits=waits(plan, busiest),
+        path=critical_path(plan, latency),
+    )
 
 
 def roofline_us(trace: Trace, products: Products, plan: Schedule, hardware: Hardware) -> float:

@@ -47,7 +47,15 @@ def _can_be_cut(block: BlockInfo, boxes: list[Box]) -> bool:
 
 def _piece(block: BlockInfo, box: Box) -> BlockInfo:
     shape = tuple(high - low for low, high in box)
-    piece = BlockInfo(block.ident, block.memory, shape, 1, block.name, block.line, block.constant)
+    piece = BlockInfo(
+        block.ident,
+        block.memory,
+        shape=shape,
+        itemsize=1,
+        name=block.name,
+        line=block.line,
+        constant=block.constant,
+    )
     piece.free_bytes = -(-block.free_bytes * prod(shape[1:]) // prod(block.shape[1:]))
     return piece
 

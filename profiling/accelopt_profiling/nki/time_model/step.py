@@ -235,6 +235,14 @@ def tell_versions_apart(steps: list[ScheduledStep]) -> None:
 
 
 def _copy(block: BlockInfo) -> BlockInfo:
-    copy = BlockInfo(block.ident, block.memory, block.shape, 1, block.name, block.line, block.constant)
+    copy = BlockInfo(
+        block.ident,
+        block.memory,
+        shape=block.shape,
+        itemsize=1,
+        name=block.name,
+        line=block.line,
+        constant=block.constant,
+    )
     copy.free_bytes = block.free_bytes
     return copy

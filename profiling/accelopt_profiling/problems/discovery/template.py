@@ -28,7 +28,9 @@ _MOST_ELEMENTS = 1 << 22
 
 def problem_template(text: str, kernel: Kernel, why: str = "") -> str:
     """Return a problem file for ``kernel`` of the file ``text``: ``get_inputs`` with guessed shapes, no reference.
-    ``why`` is the reason that nothing was run, which it states."""
+
+    ``why`` is the reason that nothing was run, which it states.
+    """
     function = entry_functions(text, [kernel])
     name = function[0].name if function else kernel.name.split(".")[-1]
     return nki_problem_text(guessed_call(text, function[0]) if function else InferredCall(name), why)

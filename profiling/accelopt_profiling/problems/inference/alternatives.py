@@ -69,8 +69,7 @@ def _sizes(call: InferredCall, stated: list[int], names: list[str]) -> Iterator[
 def _dimensions(
     call: InferredCall, stated: list[int], names: list[str], nearby: bool = False
 ) -> Iterator[tuple[str, InferredCall]]:
-    """Give one dimension of an involved tensor a size of its own.
-    ``nearby``: one that the message tells."""
+    """Give one dimension of an involved tensor a size of its own. ``nearby``: one that the message tells."""
     for name in names:
         argument = call.argument(name)
         if argument is None or argument.kind != "tensor":
@@ -91,8 +90,7 @@ def _dimensions(
 
 
 def _values(call: InferredCall, stated: list[int], names: list[str]) -> Iterator[tuple[str, InferredCall]]:
-    """Give a number another one, and turn a flag.
-    Of the involved arguments first."""
+    """Give a number another one, and turn a flag. Of the involved arguments first."""
     for argument in sorted(call.arguments, key=lambda a: a.name not in names):
         if argument.kind != "value":
             continue

@@ -20,6 +20,7 @@ class NoSizeError(Exception):
 @dataclass
 class InferredArgument:
     """One argument.
+
     ``dims`` are expressions of the call's sizes, ``value`` is a Python expression; ``reason`` says what it was inferred
     from, and ``firm`` that the code itself says so. In NKI whole numbers are below ``bound``; 0 stands for the smallest
     dimension.
@@ -39,6 +40,7 @@ class InferredArgument:
 @dataclass
 class InferredCall:
     """A call of ``entry``.
+
     The arguments in ``keywords`` are passed by name, after the others; ``grid`` is that of a kernel which no function
     launches, one expression for each axis. With ``backward`` the gradients are computed too. ``on_chip`` names tensors
     that are tiles in SBUF; ``shortened`` tells which sizes are smaller than they were first, since loops were too long.
@@ -182,8 +184,7 @@ def _value(node: ast.expr, sizes: dict[str, int]) -> int:
 
 
 def names_in(expression: str) -> set[str]:
-    """Return the names in a Python expression.
-    None where it does not parse."""
+    """Return the names in a Python expression. None where it does not parse."""
     try:
         return {n.id for n in ast.walk(ast.parse(expression, mode="eval")) if isinstance(n, ast.Name)}
     except SyntaxError:

@@ -31,7 +31,9 @@ class ConditionSolver:
 
     def make(self, node: ast.expr, truth: bool) -> str | None:
         """Change the call so that ``node`` is ``truth``.
-        Return what was changed, None where that is not known."""
+
+        Return what was changed, None where that is not known.
+        """
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return self.make(node.operand, not truth)
         if isinstance(node, ast.BoolOp):
@@ -192,8 +194,7 @@ class ConditionSolver:
         return self.set_number(node.left, number, goal) or self.set_number(node.right, by, 1)
 
     def set_number(self, node: ast.expr, value: int, goal: int) -> str | None:
-        """Change the call so that ``node``, which is ``value``, is ``goal``.
-        Return what was changed."""
+        """Change the call so that ``node``, which is ``value``, is ``goal``. Return what was changed."""
         subjects = self._subjects
         if (owner := _owner(node, "ndim", "dim")) is not None:
             argument = subjects.argument_of(self._value(owner))

@@ -83,8 +83,7 @@ def _annotated(annotation: ast.Subscript) -> list[str]:
 
 
 def parse_shapes(text: str) -> list[list[str]]:
-    """Return the dimensions of each shape in ``text``, in order.
-    Braces and "..." give none."""
+    """Return the dimensions of each shape in ``text``, in order. Braces and "..." give none."""
     shapes: list[list[str]] = []
     vector = _VECTOR.match(text) or _NAMED_VECTOR.search(text)
     if vector is not None and _is_dimension(vector[1]):
@@ -101,13 +100,17 @@ def parse_shapes(text: str) -> list[list[str]]:
 
 def _whole(dimension: str) -> str:
     """Return a dimension in whole numbers.
-    The number of a size's blocks as the size, which is enough of any block."""
+
+    The number of a size's blocks as the size, which is enough of any block.
+    """
     return re.sub(r"(?<!/)/(?!/)", "//", re.sub(r"\s*//?\s*\w*block\w*", "", dimension, flags=re.IGNORECASE))
 
 
 def _is_word(text: str) -> bool:
     """Tell that a name is a word of a sentence.
-    ``e`` and ``i`` stand in "e.g.", ``E`` and ``I`` are sizes."""
+
+    ``e`` and ``i`` stand in "e.g.", ``E`` and ``I`` are sizes.
+    """
     return text.lower() in _NO_SIZES and not (len(text) == 1 and text.isupper())
 
 

@@ -15,6 +15,7 @@ EntryKind = Literal["function", "autograd", "module", "kernel"]
 @dataclass(frozen=True)
 class EntryCandidate:
     """``name`` is what a call names.
+
     ``function`` the one whose parameters it has (``Class.forward`` of an autograd function). ``skip`` parameters are
     not the caller's.
     """

@@ -90,8 +90,7 @@ class _Guessing:
 
 
 def guess_call(text: str, entry: EntryCandidate, functions: dict[str, FunctionUse]) -> InferredCall:
-    """Guess the call of ``entry``, which is a function of ``functions``.
-    Nothing is run."""
+    """Guess the call of ``entry``, which is a function of ``functions``. Nothing is run."""
     use = functions[entry.function]
     stated = (inductor_call if entry.kind == "kernel" else inductor_program)(use.node, entry.name)
     if stated is not None:
@@ -148,7 +147,9 @@ def add_argument(
 
 def _order(call: InferredCall, use: FunctionUse, entry: EntryCandidate) -> None:
     """Put the arguments into the order of the parameters.
-    What follows a parameter that is left out goes by name."""
+
+    What follows a parameter that is left out goes by name.
+    """
     names = list(use.parameters)[entry.skip :]
     call.arguments.sort(key=lambda a: names.index(a.name))
     argument_names = [a.name for a in call.arguments]
@@ -164,7 +165,9 @@ def _order(call: InferredCall, use: FunctionUse, entry: EntryCandidate) -> None:
 
 def order_arguments(call: InferredCall, use: FunctionUse, entry: EntryCandidate) -> None:
     """Restore the order after arguments were added.
-    Autograd functions take no names, so that gaps get defaults."""
+
+    Autograd functions take no names, so that gaps get defaults.
+    """
     _order(call, use, entry)
     if call.keywords and entry.kind == "autograd":
         names = list(use.parameters)[entry.skip :]

@@ -29,8 +29,7 @@ _Range = tuple[int, int]
 
 
 def inductor_call(kernel: ast.FunctionDef, entry: str) -> InferredCall | None:
-    """Return the call of a kernel that Inductor wrote.
-    None for other kernels."""
+    """Return the call of a kernel that Inductor wrote. None for other kernels."""
     stated = _decorator(kernel) or _by_convention(kernel)
     if stated is None:
         return None
@@ -100,8 +99,7 @@ def inductor_program(function: ast.FunctionDef, entry: str) -> InferredCall | No
 
 
 def _laid_out(size: Any, strides: Any) -> str:
-    """Return the expression of a tensor.
-    A number where nothing is asserted, as of sizes."""
+    """Return the expression of a tensor. A number where nothing is asserted, as of sizes."""
     if not isinstance(size, tuple) or not isinstance(strides, tuple):
         return str(_FREE_SIZE)
     elements = 1 + sum((n - 1) * step for n, step in zip(size, strides, strict=True))

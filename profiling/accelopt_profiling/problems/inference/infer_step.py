@@ -87,6 +87,7 @@ class _TritonRun(InferenceRun):
 
 def infer(context: StepContext, params: InferParams) -> InferredProblem:
     """Return the best problem that was found.
+
     Each better one is emitted as well.
 
     Raises:
@@ -227,7 +228,9 @@ def _where(error: BaseException, kernel_file: Path) -> str:
 
 def repair_launch(execution: Any, subjects: CallSubjects, kernels: dict[str, ast.FunctionDef]) -> str | None:
     """Change the call by a ``LaunchExecution`` that failed or left its tensors.
-    Return what was changed, or None."""
+
+    Return what was changed, or None.
+    """
     launch = execution.launch
     arguments = dict(zip(launch.fn.arg_names, launch.args, strict=False))
     if execution.error is None:

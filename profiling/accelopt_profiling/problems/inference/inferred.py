@@ -16,6 +16,7 @@ from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
 @dataclass(frozen=True)
 class InferParams:
     """``kernels`` are those that are to be launched.
+
     ``cpu_seconds`` bounds all tries together, which a file of many long tries may reach; elsewhere their number is the
     bound.
     """

@@ -12,8 +12,7 @@ from typing import Any
 
 
 def made_function(maker: ast.FunctionDef) -> ast.FunctionDef | None:
-    """Return the function inside of ``maker`` that it returns.
-    None where it returns something else."""
+    """Return the function inside of ``maker`` that it returns. None where it returns something else."""
     inner = {n.name: n for n in ast.walk(maker) if isinstance(n, ast.FunctionDef) and n is not maker}
     returned = [n.value for n in _own_nodes(maker) if isinstance(n, ast.Return)]
     firsts = [v.elts[0] if isinstance(v, ast.Tuple) and v.elts else v for v in returned]
@@ -38,7 +37,9 @@ def required_count(function: ast.FunctionDef) -> int:
 
 def call_made(function: Callable[..., Any], positional: list[Any], keywords: dict[str, Any]) -> Any:
     """Call ``function``.
-    With more inputs than it takes, call what it makes of those that it requires with the rest."""
+
+    With more inputs than it takes, call what it makes of those that it requires with the rest.
+    """
     try:
         parameters = [
             p

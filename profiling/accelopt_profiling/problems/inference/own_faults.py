@@ -79,7 +79,9 @@ def _heads_around(function: ast.FunctionDef, line: int) -> list[ast.expr]:
 
 def _names(node: ast.AST, types: bool) -> set[str]:
     """Return the names in an expression or a statement.
-    With ``types`` also those that only a type is taken of."""
+
+    With ``types`` also those that only a type is taken of.
+    """
     if isinstance(node, ast.Attribute) and node.attr == "dtype" and not types:
         return set()
     if isinstance(node, ast.Name):

@@ -18,6 +18,7 @@ _WHOLE = frozenset(("cdiv", "next_power_of_2", "range", "prev_power_of_2"))
 @dataclass
 class ParameterUse:
     """The uses of one parameter.
+
     ``dims`` are the names of its dimensions where ``rank`` is known, "" for one without a name; ``at_least`` is a lower
     bound of the rank, ``indices`` the rank that arrays of indices tell; ``named`` holds names by position, also from
     the end. ``optional`` is what the code compares with None.

@@ -14,7 +14,9 @@ _WIDTH = 108
 
 def problem_text(call: InferredCall, remaining: str = "") -> str:
     """Return a problem file for ``call``, without a reference.
-    ``remaining`` says what is still wrong with it."""
+
+    ``remaining`` says what is still wrong with it.
+    """
     name = call.entry
     lines = [
         f'"""Inputs of {name}, inferred from its source. Edit what does not fit: sizes, dtypes, values.',
@@ -98,6 +100,7 @@ def nki_problem_text(
     call: InferredCall, remaining: str = "", module: str = "", involved: Collection[str] = ()
 ) -> str:
     """Return a problem file for ``call``, without a reference.
+
     ``remaining`` says what is still wrong with it, and ``involved`` are the arguments that the failing statement uses;
     ``module`` is the kernel file's name as a module.
     """
@@ -143,8 +146,7 @@ def nki_problem_text(
 
 
 def argument_text(argument: InferredArgument, call: InferredCall) -> str:
-    """Return the expression of an argument in NumPy.
-    What only torch has becomes None."""
+    """Return the expression of an argument in NumPy. What only torch has becomes None."""
     if argument.kind == "value":
         value = re.sub(r"^torch\.(float32|float16|int32|int64)$", r"np.\1", argument.value)
         return "None" if "torch" in value or value == '"cuda"' else value

@@ -23,7 +23,9 @@ _DTYPES = {
 
 def repair(error: BaseException, subjects: CallSubjects) -> str | None:
     """Change the call as ``error`` asks for.
-    Return what was changed in words, None where nothing is known to help."""
+
+    Return what was changed in words, None where nothing is known to help.
+    """
     text = f"{type(error).__name__}: {error}"
     sites = failure_sites(error)
     for site in sites:

@@ -47,8 +47,7 @@ class InferenceRun(ABC):
 
     @property
     def progress(self) -> tuple[int, ...]:
-        """How far it came in the code, where that is known.
-        The greater one came further."""
+        """How far it came in the code, where that is known. The greater one came further."""
         return ()
 
     @property
@@ -68,8 +67,7 @@ RunT = TypeVar("RunT", bound=InferenceRun)
 
 
 class RepairLoop(ABC, Generic[RunT]):
-    """Tries the entries of one file.
-    A dialect says how a call is written, run and repaired."""
+    """Tries the entries of one file. A dialect says how a call is written, run and repaired."""
 
     #: Runs for one entry, and for all entries of a file together.
     attempts: ClassVar[int]
@@ -120,6 +118,7 @@ class RepairLoop(ABC, Generic[RunT]):
     @abstractmethod
     def mend(self, call: InferredCall, entry: EntryCandidate, run: RunT, reverse: bool = False) -> str | None:
         """Change the call by what the run's errors ask for.
+
         Return what was changed, or None for nothing. With ``reverse`` what shall be equal gets the value of its other
         side.
 
@@ -218,7 +217,9 @@ class RepairLoop(ABC, Generic[RunT]):
 
     def run_entry(self, call: InferredCall, style: CallStyle) -> tuple[dict[str, Any], BaseException | None]:
         """Call the entry as its problem would, and count it.
-        Return the arguments, and what ended the call: user code may raise anything, which is what is to be repaired."""
+
+        Return the arguments, and what ended the call: user code may raise anything, which is what is to be repaired.
+        """
         self._left -= 1
         values: dict[str, Any] = {}
         entry_call = Call(
@@ -258,7 +259,9 @@ class RepairLoop(ABC, Generic[RunT]):
 
     def _keep(self, call: InferredCall, run: RunT, changes: list[str]) -> None:
         """Send a call that is better than the best.
-        Of as good ones of an entry the last is: more of it is mended."""
+
+        Of as good ones of an entry the last is: more of it is mended.
+        """
         if self._best is not None:
             score, problem = self._best
             other = score == run.score and problem.entry != call.entry
@@ -275,7 +278,14 @@ class RepairLoop(ABC, Generic[RunT]):
                 "# Still to be mended", f"# Line {line} of the kernel file fails whatever the inputs are", 1
             )
         problem = InferredProblem(
-            text, call.entry, run.launched, run.complete, run.remaining[:300], changes[:], call.note, line
+            text,
+            call.entry,
+            launched=run.launched,
+            complete=run.complete,
+            remaining=run.remaining[:300],
+            changes=changes[:],
+            note=call.note,
+            fault_line=line,
         )
         self._best = (run.score, problem)
         self._context.emit(problem)

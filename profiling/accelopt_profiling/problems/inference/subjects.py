@@ -23,6 +23,7 @@ _FRONT = {1: ["columns"], 2: ["rows"], 3: ["batch"], 4: ["heads"], 5: ["groups"]
 
 class CallSubjects:
     """The arguments of ``call`` and the ``values`` of a run with them.
+
     Each change returns what it did, None where it cannot be made. With ``reverse`` what shall be equal gets the value
     of its other side.
     """

@@ -47,6 +47,7 @@ def function_uses(
     tree: ast.Module, kernels: set[str], imported: Mapping[str, ast.FunctionDef] | None = None
 ) -> dict[str, FunctionUse]:
     """Return the uses of the parameters of each function, by its name, methods of classes as ``Class.method``.
+
     ``imported`` are functions of other files that its kernels call, by the names that they have here.
     """
     imported = imported or {}

@@ -59,8 +59,7 @@ def gpumode_task(path: Path) -> GpuModeTask | None:
 
 
 def _task(folder: Path, text: str) -> GpuModeTask:
-    """Read a task.
-    Raises UnreadableFileError: a file that it names cannot be read."""
+    """Read a task. Raises UnreadableFileError: a file that it names cannot be read."""
     sections = flow_lists(text)
     files = {"reference.py": read_text(folder / "reference.py")}
     for item in sections.get("files", []):
@@ -77,7 +76,9 @@ def _task(folder: Path, text: str) -> GpuModeTask:
 
 def _named(folder: Path, source: str) -> Path:
     """Return the file that a task names.
-    Tasks share files with others of their set. Raises UnreadableFileError."""
+
+    Tasks share files with others of their set. Raises UnreadableFileError.
+    """
     place = resolve_links(folder / source)
     if place.suffix != ".py" or not place.is_relative_to(resolve_links(folder).parent.parent):
         raise UnreadableFileError(

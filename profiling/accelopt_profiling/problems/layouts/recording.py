@@ -46,6 +46,7 @@ def _read(search: ProblemSearch, file: ProblemFile) -> ProblemLookup | None:
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     """Repeat the calls.
+
     Inputs are their numbers as text, then the storages of their tensors.
 
     The main case makes the headline call of each kernel, one after another; the others are ``shapes``. In float64 the

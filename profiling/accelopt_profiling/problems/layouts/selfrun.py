@@ -37,7 +37,9 @@ def _find(search: ProblemSearch) -> ProblemLookup | None:
 
 def _load(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     """Return the file as it runs itself.
-    Without the kernel's module (in the gate), the original's recorded calls."""
+
+    Without the kernel's module (in the gate), the original's recorded calls.
+    """
     from accelopt_profiling.problems.call import seed_everything
     from accelopt_profiling.problems.problem import Call, Problem
 

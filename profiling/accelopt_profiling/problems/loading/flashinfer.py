@@ -53,7 +53,9 @@ class TensorSpec:
 @dataclass(frozen=True)
 class Definition:
     """An operator's definition.
-    ``constants`` are the axes with a fixed value; ``variables`` those a workload gives."""
+
+    ``constants`` are the axes with a fixed value; ``variables`` those a workload gives.
+    """
 
     name: str
     constants: dict[str, int]

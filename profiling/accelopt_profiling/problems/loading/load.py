@@ -12,6 +12,7 @@ from accelopt_profiling.step_context import StepContext
 
 def load_problem(context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None) -> Problem:
     """Load the problem ``ref`` points to.
+
     ``kernel_module`` is the imported kernel file; None loads the problem without it (the process that computes the
     reference never imports a candidate).
 

@@ -55,8 +55,7 @@ def cast_inputs(operator: Any, inputs: Any) -> Any:
 
 
 def run_benchmarks(operator: Any, methods: list[str], arguments: list[Any], names: list[str]) -> list[Any]:
-    """Return what each benchmark's function returns.
-    ``names`` are those of the last arguments."""
+    """Return what each benchmark's function returns. ``names`` are those of the last arguments."""
     split = len(arguments) - len(names)
     positional, keywords = arguments[:split], dict(zip(names, arguments[split:], strict=True))
     operator.example_inputs = keywords if names else tuple(positional)

@@ -36,7 +36,9 @@ class RecordedRun:
 
     def call(self, function: Any, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Make a call of the file's function ``name``.
-        Record it if it comes from outside of recorded functions."""
+
+        Record it if it comes from outside of recorded functions.
+        """
         if self._depth == 0:
             self._record(function, name, args, kwargs)
         self._depth += 1
@@ -145,7 +147,9 @@ class _RecordedFunction:
 
 class _RecordedApply:
     """Wraps the ``apply`` of one class, its own or an inherited one.
-    Classes that inherit from it have the original."""
+
+    Classes that inherit from it have the original.
+    """
 
     def __init__(self, owner: Any, name: str, run: RecordedRun) -> None:
         self._owner, self._name, self._run = owner, name, run

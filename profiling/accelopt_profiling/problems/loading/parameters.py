@@ -16,7 +16,9 @@ _SPREAD = 0.25
 
 def parameter_shapes(model: Any) -> dict[str, list[int]]:
     """Return the floating parameters of a model by name.
-    None where it holds tensors that may have been made of them."""
+
+    None where it holds tensors that may have been made of them.
+    """
     import torch
 
     if any(True for _ in _loose_tensors(model)):

@@ -97,7 +97,9 @@ def _from_elsewhere(source: Source, entry: str) -> bool:
 
 def answer_of(problem: Problem, name: str, value: Any) -> list[Any]:
     """Return what the problem's reference ``name`` returned as a list.
-    Raises ProblemError: it cannot be compared."""
+
+    Raises ProblemError: it cannot be compared.
+    """
     outputs = list_of(value, name, "the right outputs", problem.file)
     problem.returns_one = not isinstance(value, (list, tuple))
     if wrong := [v for v in leaves_in(outputs) if v is not None and not _comparable(v)]:
@@ -109,7 +111,9 @@ def answer_of(problem: Problem, name: str, value: Any) -> list[Any]:
 
 def list_of(value: Any, name: str, advice: str, file: str | None) -> list[Any]:
     """Return what ``name`` returned as a list.
-    Raises ProblemError: that was nothing, and not what is ``advice``."""
+
+    Raises ProblemError: that was nothing, and not what is ``advice``.
+    """
     if value is None:
         raise ProblemError("problem-empty", f"`{name}` returned nothing; return {advice}.", file)
     return list(value) if isinstance(value, (list, tuple)) else [value]
@@ -119,7 +123,9 @@ def problem_module(
     context: StepContext, ref: ProblemRef, kernel_module: ModuleType | None
 ) -> tuple[ModuleType, str]:
     """Import the file that holds the problem, often the kernel file itself.
-    Return it and its path in the job."""
+
+    Return it and its path in the job.
+    """
     if ref.path is None or ref.path == context.source.kernel:
         return kernel_module or load_module(context), context.source.kernel
     return load_module(context, ref.path), ref.path
@@ -205,8 +211,7 @@ def parse_counts(main: Any, shapes: Sequence[Mapping[str, Any]], file: str | Non
 
 
 def parse_names(value: Any, name: str, file: str | None) -> list[str]:
-    """Return the strings of the list ``name``.
-    Raises ProblemError: it is something else."""
+    """Return the strings of the list ``name``. Raises ProblemError: it is something else."""
     if isinstance(value, (list, tuple)) and all(isinstance(v, str) for v in value):
         return list(value)
     raise _misstated(name, value, file, "a list of strings")

@@ -27,7 +27,9 @@ def run_script(module: ModuleType, path: str, functions: Sequence[str]) -> None:
 
 def main_module(path: str, package: str | None) -> ModuleType:
     """Return an empty module for ``run_as_main``.
-    ``package`` is the one that its relative imports start from."""
+
+    ``package`` is the one that its relative imports start from.
+    """
     module = ModuleType("__main__")
     module.__file__, module.__package__ = path, package
     return module
@@ -35,6 +37,7 @@ def main_module(path: str, package: str | None) -> ModuleType:
 
 def run_as_main(module: ModuleType, bindings: MutableMapping[str, Any]) -> None:
     """Run the file of ``module`` as the main program with an empty command line; an exit without an error is no error.
+
     Its statements bind their names in ``bindings``, which is the module's dictionary or writes to it.
     """
     path = str(module.__file__)

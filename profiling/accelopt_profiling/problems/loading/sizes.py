@@ -77,8 +77,7 @@ class ProblemSizes:
             names.update(before)
 
     def inputs(self, seed: int) -> list[Any]:
-        """Draw the inputs at these sizes.
-        To be called while they are ``applied``."""
+        """Draw the inputs at these sizes. To be called while they are ``applied``."""
         changed = self.smaller if self._as_arguments else {}
         shape = {**self._given, **changed}
         return self._problem.inputs(seed, shape) if shape else self._problem.inputs(seed)

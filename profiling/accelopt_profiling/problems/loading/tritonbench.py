@@ -115,8 +115,7 @@ def load_tritonbench_problem(
         return Call(name, "operator", methods=methods, member=member, keywords=items.names), inputs
 
     def own(inputs: list[Any]) -> list[list[Any]]:
-        """Return what the original's benchmarks return.
-        Of a call before, where there was one."""
+        """Return what the original's benchmarks return. Of a call before, where there was one."""
         if "returned" not in shared:
             call_operator(module, call(inputs)[0], [copied(v) for v in inputs], shared)
         returned: list[list[Any]] = shared.pop("returned")

@@ -117,8 +117,7 @@ class StandInDriver:
     def benchmark(
         self, kernel_call: Callable[[], Any], *, quantiles: Sequence[float] = (), **_: Any
     ) -> list[float]:
-        """Record one configuration of an autotuner.
-        The time is a constant, nothing is run or timed."""
+        """Record one configuration of an autotuner. The time is a constant, nothing is run or timed."""
         self.tuning += 1
         try:
             kernel_call()
@@ -145,7 +144,9 @@ class StandInDriver:
 
 def capability(target: GpuTarget) -> tuple[int, int]:
     """Return the CUDA compute capability.
-    For AMD the generation, as torch reports it ("gfx942" is (9, 4))."""
+
+    For AMD the generation, as torch reports it ("gfx942" is (9, 4)).
+    """
     if isinstance(target.arch, int):
         return divmod(target.arch, 10)
     digits = target.arch.removeprefix("gfx")
@@ -154,6 +155,7 @@ def capability(target: GpuTarget) -> tuple[int, int]:
 
 class DeferredKernel:
     """Stands in for Triton's ``CompiledKernel``.
+
     Reading ``n_regs``, ``asm`` and so on compiles it.
 
     A launch goes to the driver that is active then: the JIT keeps this object longer than an emulation lasts.

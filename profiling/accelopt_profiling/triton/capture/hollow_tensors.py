@@ -114,6 +114,7 @@ def _is_large(value: Any) -> bool:
 
 def _untouched(func: Any, args: Any, kwargs: Any) -> Any:
     """Return zeros in place of what ``func`` would compute on large tensors.
+
     None where it computes no new tensor.
 
     Which shape and type that has is found on meta tensors. What changes its first argument leaves it as it is; views,

@@ -54,8 +54,7 @@ def _cached_autotune(
 
 
 def _grid(inductor_meta: dict[str, Any], meta: dict[str, Any]) -> tuple[int, ...]:
-    """Return the grid of a launch.
-    ``meta`` holds its arguments and the configuration."""
+    """Return the grid of a launch. ``meta`` holds its arguments and the configuration."""
     heuristics = sys.modules[_HEURISTICS]
     axes = sum(f"{axis}numel" in meta for axis in "xyz")
     stated = {"grid_type": f"Grid{max(1, axes)}D", **inductor_meta}

@@ -54,7 +54,9 @@ def _lenient(comparison: Callable[..., Any], session: CaptureSession) -> Callabl
 
 def _known_of_both(coverage: SampleCoverage, pair: Sequence[Any]) -> tuple[Any, Any] | None:
     """Return the elements of two tensors that are known in both.
-    None where there are none, or nobody can tell."""
+
+    None where there are none, or nobody can tell.
+    """
     if len(pair) < 2 or not all(isinstance(t, torch.Tensor) and t.is_floating_point() for t in pair):
         return None
     left, right = pair
@@ -99,7 +101,15 @@ def emulated(
     """
     gpu = load_gpu(target) if isinstance(target, str) else target
     session = CaptureSession(
-        gpu, mode, sample, whole_work, count, hollow, loop_work, observe=observe, plan=plan
+        gpu,
+        mode,
+        sample=sample,
+        whole_work=whole_work,
+        count=count,
+        hollow=hollow,
+        loop_work=loop_work,
+        observe=observe,
+        plan=plan,
     )
     session.driver = StandInDriver(gpu, session.record)
     real_compile = real_compiler()

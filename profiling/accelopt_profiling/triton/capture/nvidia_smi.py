@@ -56,7 +56,9 @@ def program(target: GpuTarget) -> str:
 @contextmanager
 def nvidia_smi(target: GpuTarget) -> Iterator[None]:
     """Put the program first on this process's ``PATH`` until the block ends.
-    Nothing for another maker's GPU."""
+
+    Nothing for another maker's GPU.
+    """
     if target.backend != "cuda":
         yield
         return

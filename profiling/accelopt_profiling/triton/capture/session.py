@@ -54,6 +54,7 @@ def footprint_finder() -> FootprintFinder:
 @dataclass
 class LaunchExecution:
     """The outcome of one launch.
+
     ``counts`` is None where it was not counted; ``tuning`` marks the autotuner's tries.
 
     ``error`` is what the kernel raised or could not do here; ``program_bytes`` are useful bytes per counted program;
@@ -75,8 +76,7 @@ class LaunchExecution:
 
 @dataclass
 class CaptureSession:
-    """A target being emulated in this process.
-    ``launches`` in the order the user's code made them."""
+    """A target being emulated in this process. ``launches`` in the order the user's code made them."""
 
     target: GpuTarget
     mode: Mode
@@ -123,6 +123,7 @@ class CaptureSession:
 
     def cost_only(self, run: Callable[[], Any]) -> None:
         """Run something hollowly and keep the launches that were counted.
+
         Nothing where no cost is asked for. What it raises, and what a launch does wrong on zeros, tells nothing.
         """
         if self.mode == "execute" or self.plan is not None:
@@ -219,7 +220,9 @@ class CaptureSession:
 
     def _loop_limit(self) -> LoopLimit:
         """Return the limit of a launch that begins now.
-        It may take what is left of ``whole_work`` besides."""
+
+        It may take what is left of ``whole_work`` besides.
+        """
         if self.hollow:
             return LoopLimit(0)
         if self.loop_work is None:
@@ -228,6 +231,7 @@ class CaptureSession:
 
     def _estimate_work(self, execution: LaunchExecution, memory: LaunchMemory) -> None:
         """Run one program, and estimate from it what all take.
+
         Those that run side by side share what surrounds each operation.
         """
         launch, builder = execution.launch, interpreter().builder
@@ -247,6 +251,7 @@ class CaptureSession:
         self, execution: LaunchExecution, plan: InterpretationPlan, draw: ProgramDraw, memory: LaunchMemory
     ) -> None:
         """Interpret the programs that the plan draws.
+
         All of a launch that is small, or whose writes cannot be found in another way.
         """
         launch, meter = execution.launch, interpreter().builder.meter
@@ -295,6 +300,7 @@ def _warps(launch: CapturedLaunch) -> int:
 
 def count_sample(launch: CapturedLaunch, sample: int) -> LaunchExecution:
     """Interpret and count ``sample`` programs of a launch that was captured before.
+
     Its error is kept, not raised.
 
     Of long loops some iterations are run, so that what the programs write is wrong: nobody may read it any more.
@@ -347,6 +353,16 @@ def captured_launch(
     name = fn.fn.__qualname__.replace("<locals>.", "")
     x, y, z = (int(n) for n in grid)
     return CapturedLaunch(
-        fn, name, file, line, (x, y, z), tuple(args), dict(source.signature), constants, options,
-        dict(source.attrs), source, metadata,
-    )  # fmt: skip
+        fn,
+        name,
+        file=file,
+        line=line,
+        grid=(x, y, z),
+        args=tuple(args),
+        signature=dict(source.signature),
+        constants=constants,
+        options=options,
+        attrs=dict(source.attrs),
+        source=source,
+        metadata=metadata,
+    )

@@ -100,7 +100,9 @@ class CublasOnCpu:
 
 class _NoTime(float):
     """NaN, also in what is computed from it.
-    A count made of it is 0, so that code that times itself comes to an end: ``max(1, int(budget / time))`` runs."""
+
+    A count made of it is 0, so that code that times itself comes to an end: ``max(1, int(budget / time))`` runs.
+    """
 
     def __new__(cls) -> _NoTime:
         return super().__new__(cls, "nan")

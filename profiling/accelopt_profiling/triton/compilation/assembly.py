@@ -120,9 +120,11 @@ Chain = tuple[tuple[str, int], ...]  # file name and line, innermost first
 
 class SourcePositions:
     """Reads rows in order.
+
     ``line`` is the user's line (0 if none) of what follows; ``given`` is the line as the assembler is told it, which
     differs inside inline assembly; ``inlined`` maps positions of any file, such as "standard.py:170", to the user's
-    lines they were inlined into."""
+    lines they were inlined into.
+    """
 
     def __init__(self, file: str) -> None:
         self.line = 0
@@ -135,8 +137,7 @@ class SourcePositions:
         self._settled = False
 
     def read(self, row: str) -> bool:
-        """Take one row of text.
-        True if it was about positions and holds no instruction."""
+        """Take one row of text. True if it was about positions and holds no instruction."""
         bare = row.strip()
         if bare.startswith(_BEGIN):
             self._inside, self._settled = True, False

@@ -59,6 +59,7 @@ class MissingToolError(Exception):
 
 def compile_launch(launch: CapturedLaunch, target: GpuTarget, cache: Path | None = None) -> CompiledFacts:
     """Compile ``launch`` for ``target``.
+
     Errors are facts too (``CompiledFacts.problem``): nothing is raised for them.
 
     ``cache`` is the folder below which compiled kernels are kept (default: Triton's). Cold 50 to 700 ms, from the

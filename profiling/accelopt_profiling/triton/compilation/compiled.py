@@ -180,8 +180,10 @@ QUARTERS = 4  # a multiprocessor is four partitions with an equal share of regis
 @dataclass(frozen=True)
 class MultiprocessorOccupancy:
     """``programs`` and ``warps`` resident on one multiprocessor.
+
     ``share`` (0..1) of the warps it can hold; ``limit`` is what allows no more: "registers", "shared memory", "tensor
-    memory", "warps" or "programs"."""
+    memory", "warps" or "programs".
+    """
 
     programs: int
     warps: int

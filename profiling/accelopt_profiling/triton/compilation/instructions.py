@@ -55,8 +55,7 @@ class Listing:
         return _count(self.instructions)
 
     def by_line(self) -> dict[int, dict[str, int]]:
-        """Count them for each source line.
-        Line 0 holds the instructions without a line."""
+        """Count them for each source line. Line 0 holds the instructions without a line."""
         lines: dict[int, list[AssemblyInstruction]] = {}
         for instruction in self.instructions:
             lines.setdefault(instruction.line, []).append(instruction)
@@ -71,8 +70,7 @@ class Listing:
         return widest
 
     def loops(self) -> list[AssemblyLoop]:
-        """Return the loops in order of their lines.
-        Loops that only wait for a barrier are left out."""
+        """Return the loops in order of their lines. Loops that only wait for a barrier are left out."""
         bodies: dict[tuple[str, ...], list[AssemblyInstruction]] = {}
         for instruction in self.instructions:
             if instruction.loops:

@@ -65,6 +65,7 @@ _AMDGCN_COMPARE = re.compile(r"v_cmpx?_\w+_[iu](16|32|64)")
 @lru_cache(maxsize=4096)
 def ptx_cost(opcode: str) -> float | None:
     """Return the cost of a PTX instruction in additions.
+
     None where it is not an integer one.
 
     Selections count whatever they select, as the interpreter counts them.
@@ -78,8 +79,7 @@ def ptx_cost(opcode: str) -> float | None:
 
 @lru_cache(maxsize=4096)
 def amdgcn_cost(opcode: str) -> float | None:
-    """Return the same for an AMD GCN instruction.
-    Those on scalar registers are not counted."""
+    """Return the same for an AMD GCN instruction. Those on scalar registers are not counted."""
     if _AMDGCN_COMPARE.match(opcode):
         return 1.0
     return next((cost for names, cost in _AMDGCN if opcode.startswith(names)), None)

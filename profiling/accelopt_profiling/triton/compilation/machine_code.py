@@ -29,6 +29,7 @@ class DisassemblyError(RuntimeError):
 
 def disassemble(cubin: bytes, nvdisasm: str, *, timeout: float = 30.0) -> str:
     """Return the text of ``nvdisasm -c -gi`` for a cubin.
+
     ``nvdisasm`` is the program's path.
 
     Raises:

@@ -22,6 +22,7 @@ _BITS = re.compile(r"\d+")
 @dataclass(frozen=True)
 class Layout:
     """A blocked layout: how a tensor is distributed over threads.
+
     Each tuple has one entry per dimension; ``order`` starts with the dimension that varies fastest.
     """
 
@@ -58,8 +59,10 @@ class Access:
 @dataclass(frozen=True)
 class TtgirFacts:
     """``matrix_unit``: "mma", "wgmma", "tcgen05", "mfma", "wmma" or None.
+
     ``pipeline_depth``: tiles in flight in shared memory at once, 1 without pipelining. ``convert_layouts``: layout
-    conversions per line (they go through shared memory)."""
+    conversions per line (they go through shared memory).
+    """
 
     matrix_unit: str | None = None
     pipeline_depth: int = 1
@@ -69,7 +72,9 @@ class TtgirFacts:
 
 def parse_ttgir(text: str, file: str) -> TtgirFacts:
     """Read the text of a module in Triton's GPU dialect.
-    ``file`` is the user's; only its last part is compared."""
+
+    ``file`` is the user's; only its last part is compared.
+    """
     rows = text.splitlines()
     locations = {match[1]: match[2] for row in rows if (match := _LOCATION.match(row))}
     layouts, matrix = _layouts(rows)

@@ -29,7 +29,9 @@ _SLOW = 1.2
 @dataclass(frozen=True)
 class AutotuneConfiguration:
     """One configuration as it would be launched.
-    ``estimate`` is None where it could not be launched or counted."""
+
+    ``estimate`` is None where it could not be launched or counted.
+    """
 
     execution: LaunchExecution
     compiled: CompiledFacts
@@ -152,8 +154,7 @@ def _take_counts(execution: LaunchExecution, source: LaunchExecution) -> None:
 
 
 def _first_estimate(execution: LaunchExecution, target: GpuTarget) -> float:
-    """Return the estimate in us without the compiler's facts.
-    Infinity where nothing was counted."""
+    """Return the estimate in us without the compiler's facts. Infinity where nothing was counted."""
     counts = execution.counts
     if counts is None or not counts.sampled:
         return math.inf
@@ -162,6 +163,7 @@ def _first_estimate(execution: LaunchExecution, target: GpuTarget) -> float:
 
 def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfiguration | None:
     """Return the configuration with the shortest estimate.
+
     The first of equals, None when none can be launched.
 
     The model does not see bank conflicts or instruction order: configurations that differ only there tie.
@@ -172,7 +174,9 @@ def best(configurations: Sequence[AutotuneConfiguration]) -> AutotuneConfigurati
 
 def configuration_findings(configurations: Sequence[AutotuneConfiguration], line: int) -> list[Finding]:
     """Return a finding per reason why the target cannot launch configurations.
-    Errors where it can launch none."""
+
+    Errors where it can launch none.
+    """
     by_problem: dict[CompileProblem, list[AutotuneConfiguration]] = {}
     for configuration in configurations:
         if (problem := configuration.compiled.problem) is not None:

@@ -71,6 +71,5 @@ def cost_findings(
 
 
 def _most(counts: LaunchCounts, cost: Callable[[LineCounts], float]) -> int:
-    """Return the line where ``cost`` is largest.
-    0 where the code is in no line of the user's file."""
+    """Return the line where ``cost`` is largest. 0 where the code is in no line of the user's file."""
     return max(counts.lines, key=lambda number: cost(counts.lines[number]), default=0)

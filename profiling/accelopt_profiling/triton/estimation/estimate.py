@@ -85,18 +85,22 @@ def estimate(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTa
     return LaunchEstimate(
         Latency(expected, low, max(high, expected), Known.ESTIMATED),
         slowest if expected - floor >= floor else "launch",
-        estimated(_percent(ideal, expected), _percent(ideal, high), _percent(ideal, max(low, ideal)), "%"),
-        times,
-        waits,
-        _shares(done.integers, times["integer"]),
-        quantities,
+        percent_of_peak=estimated(
+            _percent(ideal, expected), _percent(ideal, high), _percent(ideal, max(low, ideal)), "%"
+        ),
+        times_us=times,
+        waits_us=waits,
+        integers_us=_shares(done.integers, times["integer"]),
+        quantities=quantities,
     )
 
 
 def _joined(times: dict[str, float], groups: int, depth: int) -> float:
     """Return the time of all parts together.
+
     Within a program the matrix product, the element operations and the special functions depend on each other, and only
-    other programs fill the time; memory is busy with what all asked for, also ahead."""
+    other programs fill the time; memory is busy with what all asked for, also ahead.
+    """
     dependent = {name: times[name] for name in ARITHMETIC if name != "shared memory"}
     dependent["tensor core"] = max(times["tensor core"], times["shared memory"])
     arithmetic = _overlapped(dependent.values(), 1 + math.log(groups, 4))
@@ -172,7 +176,9 @@ def wait_times(
     counts: LaunchCounts, moved: Traffic, residency: LaunchResidency, target: GpuTarget
 ) -> dict[int, float]:
     """Return the microseconds that a launch waits for loads, by source line.
-    Line 0 has each program's first load."""
+
+    Line 0 has each program's first load.
+    """
     latency = load_latency(moved, target)
     times = {0: residency.rounds * target["model.load_latency"]}
     for number, line in counts.lines.items():

@@ -17,6 +17,7 @@ _AHEAD = ("async_copy", "bulk_copy")
 @dataclass(frozen=True)
 class LaunchResidency:
     """``programs`` run at the same time on the device, ``each`` on one multiprocessor, with ``threads`` a program.
+
     ``groups`` of four warps there (one for each part of a multiprocessor) can do different things at the same time.
     ``rounds`` of them run the launch. ``depth`` loads are under way at once where a loop is pipelined; ``past_l1`` are
     the tensors that async copies load, ``ahead`` the lines they are on. ``l1_bytes`` is what shared memory leaves.
@@ -34,8 +35,7 @@ class LaunchResidency:
 
 
 def residency(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuTarget) -> LaunchResidency:
-    """Derive the residency of a launch.
-    Before it is compiled, that of a small program without pipelining."""
+    """Derive the residency of a launch. Before it is compiled, that of a small program without pipelining."""
     is_compiled = compiled is not None and compiled.problem is None and compiled.occupancy is not None
     warps, shared, depth = ASSUMED_WARPS, 0, 1
     ahead: frozenset[int] = frozenset()
@@ -57,7 +57,17 @@ def residency(counts: LaunchCounts, compiled: CompiledFacts | None, target: GpuT
     rounds = math.ceil(counts.programs / together)
     groups = each * max(1, _busy_warps(counts, warps, target) // WARPS_OF_A_GROUP)
     threads = warps * target.warp_size
-    return LaunchResidency(together, each, rounds, threads, groups, depth, max(0.0, l1), past, ahead)
+    return LaunchResidency(
+        together,
+        each,
+        rounds=rounds,
+        threads=threads,
+        groups=groups,
+        depth=depth,
+        l1_bytes=max(0.0, l1),
+        past_l1=past,
+        ahead=ahead,
+    )
 
 
 def _busy_warps(counts: LaunchCounts, warps: int, target: GpuTarget) -> int:

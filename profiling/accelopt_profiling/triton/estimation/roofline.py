@@ -28,6 +28,7 @@ ARITHMETIC = ("tensor core", "shared memory", "fp32", "fp64", "integer", "specia
 @dataclass(frozen=True)
 class LaunchWork:
     """Operations of the whole launch.
+
     ``integers`` by line in 32-bit additions, ``matrix_flops`` by the peak that applies ("fp16", "tf32", ...).
 
     ``products`` counts the matrix products of the programs. ``operand_bytes`` are what matrix instructions read from
@@ -74,13 +75,15 @@ def work(
     return LaunchWork(
         floats,
         doubles,
-        scale * sum(line.special for line in lines),
-        {line: scale * operations for line, operations in _integers(counts, compiled, residency).items()},
-        matrix,
-        scale * sum(counts.dots.values()) if matrix else 0.0,
-        scale * _operand_bytes(counts, compiled) if matrix else 0.0,
-        counts.programs * _spilled_bytes(counts, compiled, residency),
-        sum(line.hottest for line in lines),
+        special_operations=scale * sum(line.special for line in lines),
+        integers={
+            line: scale * operations for line, operations in _integers(counts, compiled, residency).items()
+        },
+        matrix_flops=matrix,
+        products=scale * sum(counts.dots.values()) if matrix else 0.0,
+        operand_bytes=scale * _operand_bytes(counts, compiled) if matrix else 0.0,
+        spilled_bytes=counts.programs * _spilled_bytes(counts, compiled, residency),
+        updates=sum(line.hottest for line in lines),
     )
 
 

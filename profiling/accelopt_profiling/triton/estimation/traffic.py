@@ -61,7 +61,7 @@ def traffic(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency)
     The share of L2 that a working set may fill is the target's ``model.l2_share``.
     """
     if counts.sampled == 0 or counts.programs == 0:
-        return Traffic(0, 0, 0, 0, 0, 0, 0, 0)
+        return Traffic(0, 0, from_l2=0, compulsory=0, compulsory_loads=0, dram=0, dram_low=0, dram_high=0)
     scale = counts.programs / counts.sampled
     lines = counts.lines.values()
     stored = scale * SECTOR * sum(line.store_sectors for line in lines)
@@ -77,12 +77,12 @@ def traffic(counts: LaunchCounts, target: GpuTarget, residency: LaunchResidency)
     return Traffic(
         load_bytes + stored,
         SECTOR * scale * missed + stored,
-        SECTOR * scale * merged + stored,
-        SECTOR * (read + written),
-        SECTOR * read,
-        SECTOR * (expected + written),
-        SECTOR * (low + written),
-        SECTOR * (high + written),
+        from_l2=SECTOR * scale * merged + stored,
+        compulsory=SECTOR * (read + written),
+        compulsory_loads=SECTOR * read,
+        dram=SECTOR * (expected + written),
+        dram_low=SECTOR * (low + written),
+        dram_high=SECTOR * (high + written),
     )
 
 
@@ -124,6 +124,7 @@ def _tensors(
 
 def _loads_from_dram(loads: list[_Tensor], waves: float, room: float) -> tuple[float, float, float]:
     """Sectors read from DRAM: least, most, expected.
+
     ``room`` is the part of L2 (in sectors) data stays in.
 
     A tensor's sectors are asked for ``passes`` times by one program, and by ``distinct / size`` programs. The

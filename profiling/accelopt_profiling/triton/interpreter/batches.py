@@ -32,7 +32,9 @@ class _Builder(Protocol):
 
 class Batches:
     """The programs of one launch.
-    ``call`` runs the kernel's body for the programs that the builder is set to."""
+
+    ``call`` runs the kernel's body for the programs that the builder is set to.
+    """
 
     def __init__(self, builder: _Builder, call: Callable[[], Any], coverage: SampleCoverage | None) -> None:
         self._builder, self._call, self._coverage = builder, call, coverage
@@ -40,6 +42,7 @@ class Batches:
 
     def run(self, programs: Sequence[ProgramId]) -> list[ProgramId]:
         """Run the programs that can run side by side.
+
         Return the others, to be run one by one in their order.
 
         The last program is first run alone and its stores are undone. That run shows how much a program accesses, and

@@ -16,7 +16,9 @@ Array = np.ndarray[Any, Any]
 
 class StaticAssertionError(AssertionError):
     """``tl.static_assert`` fails: the kernel does not compile.
-    ``kernel`` is the kernel's function, once known."""
+
+    ``kernel`` is the kernel's function, once known.
+    """
 
     kernel: Any = None
 
@@ -29,6 +31,7 @@ class FalseHintError(AssertionError):
 
 def false_multiple(values: Array, rank: int, numbers: Sequence[int]) -> str:
     """Return why the first element of each of ``values`` is no multiple of the first of ``numbers``; "" where it is.
+
     Axes before the last ``rank`` count programs.
     """
     first, number = values.reshape(*values.shape[: values.ndim - rank], -1)[..., 0], numbers[0]
@@ -64,6 +67,7 @@ _ALIGNED = 64
 
 def check_hint(name: str, values: Array, rank: int, numbers: Any, addresses: bool = False) -> None:
     """Check the hint ``name`` of whole numbers or flags.
+
     Of ``addresses``, what bytes they are multiples of.
 
     Raises:

@@ -26,6 +26,7 @@ SECTOR_BYTES = 32
 @dataclass
 class LineCounts:
     """Sums over the sampled programs for one source line.
+
     Sectors are 32 bytes.
 
     ``load_bytes``/``store_bytes`` are useful bytes (lanes that are not masked off); ``lanes`` and ``masked`` count
@@ -59,6 +60,7 @@ class LineCounts:
 @dataclass
 class LaunchCounts:
     """``lines`` by 1-based line.
+
     ``programs`` is the launch's grid size and ``sampled`` how many were interpreted.
 
     ``unique_load_sectors``/``unique_store_sectors`` are, per tensor argument (by name), the distinct sectors the
@@ -116,6 +118,7 @@ def distinct_sectors(addresses: Array) -> Array:
 
 class OperationCounter:
     """Fills a ``LaunchCounts``.
+
     ``enabled`` is switched off for programs that are run for their errors only.
 
     ``line_tensors`` maps a line to the tensor arguments it loads from. ``weight`` is how many iterations the present
@@ -171,7 +174,9 @@ class OperationCounter:
 
     def memory(self, kind: str, region: Region | None, active: Array, lanes: int, itemsize: int) -> None:
         """Count one load, store or atomic.
-        ``active`` are the addresses of the lanes that are not masked off."""
+
+        ``active`` are the addresses of the lanes that are not masked off.
+        """
         site = call_site(self.file)
         number = site[0]
         line = self.line(number)
@@ -207,8 +212,10 @@ class OperationCounter:
 
     def _wait(self, site: tuple[int, int], line: LineCounts) -> None:
         """Note a load.
+
         Different loads can be under way together; one that comes again is of a later iteration, which begins after the
-        earlier one's loads have arrived."""
+        earlier one's loads have arrived.
+        """
         if site in self._awaited:
             line.waits += self._weighted(1)
             self._awaited.clear()
@@ -281,7 +288,9 @@ class OperationCounter:
 
 def _distinct(parts: list[tuple[float, Array]]) -> int:
     """Count the distinct sectors of accesses.
-    A sector of a sampled iteration stands for as many as its weight."""
+
+    A sector of a sampled iteration stands for as many as its weight.
+    """
     every = np.concatenate([sectors for _, sectors in parts])
     if all(weight == 1.0 for weight, _ in parts):
         return int(np.unique(every).size)

@@ -40,7 +40,9 @@ class _Knowledge:
 @dataclass
 class SampleCoverage:
     """The knowledge about all storages of a session.
-    Call ``begin_launch``, then per program, then ``end_launch``."""
+
+    Call ``begin_launch``, then per program, then ``end_launch``.
+    """
 
     _storages: dict[int, _Knowledge] = field(default_factory=dict)
     sampled: bool = False  # some launch ran only a sample

@@ -93,6 +93,7 @@ class WriteListener(Protocol):
 
 class DeferringBuilder(MemoryBuilder):
     """Defers every operation that gives a value.
+
     Stores and atomic operations compute addresses and masks, which are checked and noted in ``footprint``, and write
     nothing. Loads whose addresses and masks come from no other load are checked too, for as many lanes as ``reads``
     says.

@@ -29,6 +29,7 @@ _KEPT = 16
 @dataclass
 class Footprint:
     """The items that a launch writes, by the address of their storage.
+
     ``reads`` are the storages that addresses, masks and branches were computed from.
     """
 
@@ -86,8 +87,7 @@ class Footprint:
 
 
 class FootprintFinder:
-    """Finds footprints.
-    Kept for all launches of a process, because building its patches takes a while."""
+    """Finds footprints. Kept for all launches of a process, because building its patches takes a while."""
 
     def __init__(self) -> None:
         self._interpreter = Interpreter(DeferringBuilder())
@@ -99,6 +99,7 @@ class FootprintFinder:
         self, launch: CapturedLaunch, memory: LaunchMemory, coverage: SampleCoverage, reads: bool = False
     ) -> Footprint | None:
         """Return what all programs of ``launch`` write.
+
         ``memory`` gets the writes out of bounds, with ``reads`` also the loads at addresses that are no data, as far as
         ``_READS`` goes.
 
@@ -171,7 +172,9 @@ class _Runs:
 
 def _key(launch: CapturedLaunch, memory: LaunchMemory, reads: bool) -> Hashable | None:
     """Return all that a footprint depends on which depends on no values.
-    None where that cannot be compared."""
+
+    None where that cannot be compared.
+    """
     order = {
         base: number for number, base in enumerate(dict.fromkeys(r.base for r in memory.regions.values()))
     }

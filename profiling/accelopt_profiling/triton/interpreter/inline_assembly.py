@@ -45,8 +45,7 @@ class _OtherAssemblyError(Exception):
 
 @dataclass
 class AssemblyRun:
-    """``registers`` hold an array each, the operands as ``$1`` and so on.
-    ``$0`` is the result."""
+    """``registers`` hold an array each, the operands as ``$1`` and so on. ``$0`` is the result."""
 
     registers: dict[str, Array]
     instructions: int = field(default=0)

@@ -119,7 +119,9 @@ class Interpreter:
 
     def convert(self, name: str, value: Any) -> Any:
         """Turn a launch argument into the tensor that the body sees.
-        ``name`` is the origin of its pointers."""
+
+        ``name`` is the origin of its pointers.
+        """
         if isinstance(value, bool):
             return _scalar(np.array([value]), tl.int1)
         if isinstance(value, int):

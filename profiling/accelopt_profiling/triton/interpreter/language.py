@@ -31,6 +31,7 @@ _LIBRARIES = {library.__name__: library for library in adapter.LIBRARIES}
 
 class Language:
     """The patches of ``triton.language`` for one builder.
+
     ``body`` returns the rewritten body of a device function.
 
     They hold only inside ``scope``, so that kernels compile as usual between interpretations.
@@ -55,8 +56,7 @@ class Language:
         return value
 
     def loop(self, start: Any, stop: Any = None, step: Any = None, **_: Any) -> InterpretedRange:
-        """Return what stands for ``range`` and ``tl.range``.
-        Options for the compiler change no value."""
+        """Return what stands for ``range`` and ``tl.range``. Options for the compiler change no value."""
         bounds = (0, start) if stop is None else (start, stop)
         return InterpretedRange(self._builder, *bounds, 1 if step is None else step)
 
@@ -166,8 +166,7 @@ class Language:
 
 
 def _replace(owner: Any, members: dict[str, Any]) -> None:
-    """Give an ``owner`` other members, all of a module in one go.
-    Those that are ``_ABSENT`` are removed."""
+    """Give an ``owner`` other members, all of a module in one go. Those that are ``_ABSENT`` are removed."""
     if inspect.ismodule(owner) and _ABSENT not in members.values():
         vars(owner).update(members)
         return
@@ -232,8 +231,7 @@ def _whole_number(tensor: Any) -> int:
 
 
 def _truth(tensor: Any) -> bool:
-    """Return whether a scalar is true.
-    Blocks always are, as in Triton's own interpreter."""
+    """Return whether a scalar is true. Blocks always are, as in Triton's own interpreter."""
     handle = tensor.handle
     size = handle.data.size // (len(handle.data) if isinstance(handle, Varying) else 1)
     return bool(common(handle).reshape(-1)[0]) if size == 1 else True
@@ -261,7 +259,9 @@ class _Sizes:
 
 class BlockTypes:
     """Constructors of values, for ``Language``'s patches.
-    Each keeps to what Triton's own one does and raises."""
+
+    Each keeps to what Triton's own one does and raises.
+    """
 
     def __init__(self) -> None:
         self._sizes: dict[tuple[int, ...], _Sizes] = {}
@@ -302,7 +302,6 @@ class BlockTypes:
 
 
 def _equally_large(one: Any, other: Any) -> bool:
-    """Return whether two values are blocks of the same sizes.
-    False where their types were made elsewhere."""
+    """Return whether two values are blocks of the same sizes. False where their types were made elsewhere."""
     sizes = getattr(one.type, "sizes_of_tensors", None)
     return sizes is not None and sizes is getattr(other.type, "sizes_of_tensors", None)

@@ -31,7 +31,9 @@ class LockstepError(Exception):
 
 class DivergenceError(Exception):
     """Control flow depends on a value that differs.
-    ``groups`` are the indices of programs with the same value."""
+
+    ``groups`` are the indices of programs with the same value.
+    """
 
     def __init__(self, groups: list[Array]) -> None:
         super().__init__(f"{len(groups)} ways")
@@ -99,6 +101,7 @@ def made_of(sources: Iterable[Any], result: Handle) -> Handle:
 
 class LockstepBuilder(ArithmeticBuilder):
     """The builder's operations on values that differ.
+
     ``lanes`` holds the programs' ids, (programs, 3), or None. ``meter`` counts the work of all runs.
     """
 

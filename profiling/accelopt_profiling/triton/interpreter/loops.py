@@ -52,6 +52,7 @@ class LoopLimit:
 
 class InterpretedRange:
     """The values of a loop.
+
     ``bounds`` are those of Python's ``range``; they may be tensors or compile-time values. Where they differ among
     programs that run side by side, so do the values.
 

@@ -17,7 +17,9 @@ Array = np.ndarray[Any, Any]
 @dataclass(frozen=True)
 class Region:
     """The storage behind one tensor argument, as addresses in bytes.
-    ``start`` is the tensor's first element."""
+
+    ``start`` is the tensor's first element.
+    """
 
     name: str
     base: int
@@ -61,7 +63,9 @@ class Region:
 
     def _items(self, addresses: Array, kind: Any) -> Array | None:
         """Return ``addresses`` as indices of elements of the type.
-        None where one is no multiple of their size."""
+
+        None where one is no multiple of their size.
+        """
         size = kind.itemsize
         offsets = addresses - np.uint64(self.base)
         if size > 1 and int(np.bitwise_or.reduce(offsets, axis=None)) & (size - 1):
@@ -118,7 +122,9 @@ def _regions(name: str, value: Any) -> Iterable[Region]:
 
 class LaunchMemory:
     """The regions of one launch.
-    Collects what went out of bounds: one record per line, operation and tensor."""
+
+    Collects what went out of bounds: one record per line, operation and tensor.
+    """
 
     def __init__(self, regions: Iterable[Region], other: Iterable[Region] = ()) -> None:
         self.regions = {region.name: region for region in regions}
@@ -128,7 +134,9 @@ class LaunchMemory:
 
     def locate(self, addresses: Array, mask: Array, origin: str | None) -> Region | None:
         """Find the region of a pointer derived from the argument ``origin``.
-        By address where the origin is lost."""
+
+        By address where the origin is lost.
+        """
         if origin is not None and origin in self.regions:
             return self.regions[origin]
         active = addresses[mask]
@@ -141,7 +149,9 @@ class LaunchMemory:
 
     def allowed(self, addresses: Array, mask: Array, itemsize: int, region: Region | None) -> Array | None:
         """Return a mask of the lanes that may be accessed.
-        None when every active lane may (the usual case, cheap)."""
+
+        None when every active lane may (the usual case, cheap).
+        """
         if region is None:
             return np.zeros(addresses.shape, np.bool_)
         limit = region.end - itemsize

@@ -70,7 +70,9 @@ class MemoryBuilder(LockstepBuilder):
 
     def _access(self, kind: str, pointers: Handle, mask: Handle) -> tuple[Any, Region | None]:
         """Check, count and note an access.
-        Return the mask of the lanes that really access memory, and their region."""
+
+        Return the mask of the lanes that really access memory, and their region.
+        """
         addresses = pointers.data
         self.widest = max(self.widest, addresses.size)
         active, region, itemsize = self._check(kind, pointers, mask)
@@ -82,6 +84,7 @@ class MemoryBuilder(LockstepBuilder):
 
     def _check(self, kind: str, pointers: Handle, mask: Handle) -> tuple[Any, Region | None, int]:
         """Report the lanes that leave their tensor.
+
         Return the mask of the others, their region and the bytes of an element.
         """
         addresses = pointers.data
@@ -120,8 +123,7 @@ class MemoryBuilder(LockstepBuilder):
         self.barrier()
 
     def create_grid_dependency_wait(self) -> None:
-        """Programs of launches that depend on each other run in turn here.
-        3.9 has operations for it."""
+        """Programs of launches that depend on each other run in turn here. 3.9 has operations for it."""
 
     create_grid_dependency_launch_dependents = create_grid_dependency_wait
 
@@ -270,7 +272,9 @@ class StoreLog:
 
     def before(self, region: Region, addresses: Array, data: Array, active: Array, varying: bool) -> None:
         """Record a store before it happens.
-        The arrays have one shape, with a first axis of programs if ``varying``."""
+
+        The arrays have one shape, with a first axis of programs if ``varying``.
+        """
         old = region.load(addresses, active, np.zeros(addresses.shape, data.dtype))
         self._stores.append((region, addresses, data, active, old, varying))
 

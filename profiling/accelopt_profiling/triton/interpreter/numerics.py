@@ -27,8 +27,7 @@ def widen_bf16(bits: Array) -> Array:
 
 
 def round_to_bf16(values: Array) -> Array:
-    """Round fp32 to bf16 bit patterns (uint16), to nearest, ties to even.
-    NaN stays NaN (quiet)."""
+    """Round fp32 to bf16 bit patterns (uint16), to nearest, ties to even. NaN stays NaN (quiet)."""
     wide = np.ascontiguousarray(values, np.float32)
     bits = wide.view(np.uint32)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
@@ -56,8 +55,7 @@ def _fp8_values(name: str) -> Array:
 
 
 def widen(data: Array, name: str) -> Array:
-    """Convert bit patterns of the packed type ``name`` to fp32.
-    Arrays of any other type stay."""
+    """Convert bit patterns of the packed type ``name`` to fp32. Arrays of any other type stay."""
     if name == "bf16":
         return widen_bf16(data)
     if name in _TORCH_FP8:

@@ -149,8 +149,7 @@ def _tree(
 
 
 def scan(builder: LockstepBuilder, value: Any, axis: Any, combine: Any, reverse: bool = False) -> Any:
-    """Compute the inclusive scan along ``axis`` by doubling steps.
-    From the end when ``reverse``."""
+    """Compute the inclusive scan along ``axis`` by doubling steps. From the end when ``reverse``."""
     inputs, axis = _counted(builder, value, axis)
     front = int(varies(tensor.handle for tensor in inputs))
     where = axis + front if axis >= 0 else axis

@@ -14,6 +14,7 @@ ProgramId = tuple[int, int, int]
 @dataclass(frozen=True)
 class Sample:
     """``counted`` stand for the whole grid in sums.
+
     ``edges`` are run for their errors only.
 
     The last program is where shapes that do not divide show. Counted with a weight of 1 in 4 it would distort the

@@ -19,8 +19,7 @@ class WorkExceededError(Exception):
 
 @dataclass
 class WorkMeter:
-    """Operations so far and the ``elements`` that they were on.
-    Beyond ``most`` in all the run ends."""
+    """Operations so far and the ``elements`` that they were on. Beyond ``most`` in all the run ends."""
 
     operations: int = 0
     elements: int = 0

@@ -20,8 +20,7 @@ ACTIVATIONS = frozenset({"exp", "sqrt", "rsqrt", "square", "log", "tanh", "sigmo
 
 @dataclass(frozen=True)
 class ScalarStep:
-    """``data op operand``, or ``operand op data`` when ``reverse``.
-    ``operand`` is a number or a column."""
+    """``data op operand``, or ``operand op data`` when ``reverse``. ``operand`` is a number or a column."""
 
     op: str
     operand: cst.BaseExpression
@@ -39,8 +38,7 @@ class ScalarSteps:
 
 @dataclass(frozen=True)
 class Activation:
-    """An instruction that computes ``op(data * scale + bias)``.
-    None stands for scale 1 and bias 0."""
+    """An instruction that computes ``op(data * scale + bias)``. None stands for scale 1 and bias 0."""
 
     instruction: NkiCall
     op: str

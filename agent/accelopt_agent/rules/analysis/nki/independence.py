@@ -100,7 +100,9 @@ def _apart_in(kernel: NkiKernel, index: cst.BaseSlice, loop: cst.For) -> bool:
 
 def _at(kernel: NkiKernel, node: cst.BaseExpression, variable: str, value: int) -> float | int | None:
     """Return an end of a slice in one iteration.
-    Other loop variables count as 0, which moves both ends alike."""
+
+    Other loop variables count as 0, which moves both ends alike.
+    """
     return number(kernel.flow, node, {**dict.fromkeys(kernel.loop_variables, 0), variable: value})
 
 

@@ -46,6 +46,7 @@ _OPERATORS: dict[type[cst.BaseBinaryOp], str] = {
 @dataclass(frozen=True, eq=False)
 class NkiCall:
     """A call of a known NKI function.
+
     ``path`` is its name ("nisa.activation"), ``args`` what it reads by parameter.
 
     ``statement`` is the assignment or expression statement that the call is all of, None for one nested
@@ -66,8 +67,7 @@ class NkiCall:
 
 
 class NkiKernel:
-    """The calls, arguments and variables of a kernel.
-    ``dialect`` is the one that its file imports."""
+    """The calls, arguments and variables of a kernel. ``dialect`` is the one that its file imports."""
 
     def __init__(self, subject: RuleContext) -> None:
         self.subject = subject
@@ -202,6 +202,7 @@ class NkiKernel:
 
     def spell(self, function: str, *positional: str, **arguments: str | None) -> str | None:
         """Return a call of ``function`` as this file would write it.
+
         Arguments that are None are left out.
 
         None when the file imports no module that has the function.
@@ -241,8 +242,7 @@ class NkiKernel:
 
 
 def _named(call: cst.Call, parameters: tuple[str, ...] | None) -> dict[str, cst.Arg] | None:
-    """Return the arguments of a call by parameter.
-    None where that is not known."""
+    """Return the arguments of a call by parameter. None where that is not known."""
     if parameters is None:
         return None
     arguments: dict[str, cst.Arg] = {}
@@ -262,9 +262,11 @@ def open_nki(subject: RuleContext) -> NkiKernel | None:
 @dataclass(frozen=True)
 class NkiSpelling:
     """One dialect.
+
     ``packages`` gives the module behind "nl" and "nisa", ``parameters`` the positional parameters of each known
     function ("nisa.activation"). ``mutates`` says that instructions write a destination, their first argument, instead
-    of returning a tile; those in ``keeping`` may keep what is there or add to it."""
+    of returning a tile; those in ``keeping`` may keep what is there or add to it.
+    """
 
     name: str
     packages: Mapping[str, str]

@@ -201,8 +201,7 @@ class Blocking:
         return len(bound) != 1 or bool(bound[0].reads & self.varying - {self.variable, name})
 
     def _group(self, groups: Sequence[Group], node: cst.CSTNode) -> int:
-        """Return which group a node stands in.
-        -1 for what is done once."""
+        """Return which group a node stands in. -1 for what is done once."""
         for number, group in enumerate(groups):
             if any(s.node is node or s.node in self.source.parents(node) for s in group.statements):
                 return number

@@ -36,7 +36,9 @@ _BUILTINS = frozenset({"min", "max"})
 @dataclass(frozen=True)
 class Chain:
     """``statements``, in order, the last of which gives the value.
-    They can run before ``outer``, once for each iteration of ``over``, loops inside of it."""
+
+    They can run before ``outer``, once for each iteration of ``over``, loops inside of it.
+    """
 
     statements: tuple[Statement, ...]
     outer: cst.For
@@ -60,7 +62,9 @@ def chains(kernel: NkiKernel, last: Statement) -> Iterator[Chain]:
 
 def _before(kernel: NkiKernel, last: Statement, position: int) -> Chain | None:
     """Return the chain that ends with ``last`` before the loop at ``position``.
-    None where it depends on that loop."""
+
+    None where it depends on that loop.
+    """
     flow, outer, inside = kernel.flow, last.loops[position], last.loops[position + 1 :]
     steps = [*(flow.statement_of(loop) for loop in inside), last]
     if any(

@@ -62,8 +62,10 @@ def keep(
     kernel: NkiKernel, name: str, tile: TileShape | None, loops: Sequence[cst.For]
 ) -> ResidentTiles | None:
     """Return a tensor of that name to keep ``tile`` in.
+
     None where it cannot be written or would be too large. Sizes that are not constant count as 1: the emulator finds
-    out whether they fit."""
+    out whether they fit.
+    """
     words = {w: kernel.spelled(f"{NL}.{w}") for w in ("ndarray", "par_dim", "arange", "sbuf")}
     spellings = {w: spelled for w, spelled in words.items() if spelled is not None}
     counts = [counted(kernel, loop) for loop in loops]
@@ -84,8 +86,7 @@ def too_large(kernel: NkiKernel, sizes: Sequence[str]) -> bool:
 
 
 def counted(kernel: NkiKernel, loop: cst.For) -> str | None:
-    """Return how often a loop runs that counts from 0, as code.
-    None for any other loop."""
+    """Return how often a loop runs that counts from 0, as code. None for any other loop."""
     if not isinstance(loop.iter, cst.Call) or len(loop.iter.args) != 1:
         return None
     name = kernel.path(loop.iter.func) or kernel.source.code(loop.iter.func)

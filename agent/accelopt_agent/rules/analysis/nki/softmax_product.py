@@ -116,8 +116,10 @@ def _moving(product: NkiCall) -> cst.BaseExpression:
 @dataclass(frozen=True)
 class _Softmax:
     """The row of scores and what is made of it.
+
     ``statements`` compute that, ``turning`` transpose a part of the weights, which is ``part``. ``own`` are the names
-    that nothing else may use."""
+    that nothing else may use.
+    """
 
     scores: str
     weights: str
@@ -305,7 +307,15 @@ def _whole(
         kernel.source.code(values), shapes[1], {mixing.statement, *softmax.turning}
     )
     shape = TileShape(row.rows, shapes[0].rows, shapes[0].dtype)
-    made_by_query = Operand(kernel.source.code(query[0]), shape, prefix, loop, variable, count, query[1])
+    made_by_query = Operand(
+        kernel.source.code(query[0]),
+        shape,
+        statements=prefix,
+        loop=loop,
+        variable=variable,
+        count=count,
+        turned=query[1],
+    )
     varying = flow.varying(loop)
     for operand in (made_by_keys, made_by_values):
         written = set().union(*(s.writes for s in operand.statements)) | {operand.variable}
@@ -318,9 +328,16 @@ def _whole(
     if any(loop not in kernel.source.parents(n) for name in softmax.own for n in flow.occurrences(name)):
         return None
     return SoftmaxProduct(
-        made_by_query, made_by_keys, made_by_values, scores.scale, weights, mixed, softmax.total, softmax.normalised,
-        tuple(after),
-    )  # fmt: skip
+        made_by_query,
+        made_by_keys,
+        values=made_by_values,
+        scale=scores.scale,
+        weights=weights,
+        mixed=mixed,
+        total=softmax.total,
+        normalised=softmax.normalised,
+        after=tuple(after),
+    )
 
 
 def _target(statement: Statement) -> cst.BaseExpression | None:

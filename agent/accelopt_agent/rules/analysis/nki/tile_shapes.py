@@ -26,7 +26,9 @@ _SAME_AS_INPUT, _PAIRS, _REDUCTIONS = (
 @dataclass(frozen=True)
 class TileShape:
     """``rows`` (partitions) and ``columns`` as code.
-    ``dtype`` as code, None where the syntax does not determine it."""
+
+    ``dtype`` as code, None where the syntax does not determine it.
+    """
 
     rows: str
     columns: str
@@ -34,8 +36,7 @@ class TileShape:
 
 
 def tile(kernel: NkiKernel, node: cst.BaseExpression, depth: int = 0) -> TileShape | None:
-    """Return the shape and type of the tile ``node``.
-    None where the syntax does not give two sizes."""
+    """Return the shape and type of the tile ``node``. None where the syntax does not give two sizes."""
     shapes: dict[cst.BaseExpression, TileShape | None] = kernel.subject.analysis(_known)
     if depth > _DEPTH:
         return None

@@ -220,7 +220,9 @@ def _same_block(
     size: int,
 ) -> list[cst.Integer] | None:
     """Return the numbers behind ``node`` where it is the block's size.
-    None for ``meta["BLOCK"]``. None for another."""
+
+    None for ``meta["BLOCK"]``. None for another.
+    """
     if isinstance(node, cst.Subscript) and name is not None:
         written = kernel.source.code(node).replace("'", '"')
         return [] if written == f'{meta}["{name}"]' else None

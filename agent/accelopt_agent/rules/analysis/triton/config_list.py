@@ -176,7 +176,9 @@ class ConfigList:
 
 def open_configs(kernel: TritonKernel) -> ConfigList | None:
     """Return the configurations of an autotuned kernel.
-    None where they are made in a way that is not read."""
+
+    None where they are made in a way that is not read.
+    """
     autotune = kernel.autotuner
     if autotune is None:
         return None

@@ -96,7 +96,9 @@ class TritonKernel:
 
     def declared(self, names: Sequence[str], default: str) -> list[ByteEdit]:
         """Declare constexpr arguments behind the kernel's last one.
-        With ``default`` where others before have one."""
+
+        With ``default`` where others before have one.
+        """
         parameters = list(self.source.walk(self.function.params, cst.Param))
         # A parameter's own span leaves out its annotation and default; what is below it has the comma after it too.
         last = parameters[-1]
@@ -119,7 +121,9 @@ class TritonKernel:
     @cached_property
     def heuristics(self) -> dict[str, cst.BaseExpression] | None:
         """What ``triton.heuristics`` computes at each launch, by argument.
-        None where that is not written out."""
+
+        None where that is not written out.
+        """
         heuristics: dict[str, cst.BaseExpression] = {}
         for decorator in self.function.decorators:
             call = decorator.decorator

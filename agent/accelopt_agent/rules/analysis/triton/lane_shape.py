@@ -72,7 +72,9 @@ class Shapes:
 
     def edits(self, limit: str) -> list[ByteEdit] | None:
         """Return the edits for a tile of ``{ROWS}`` rows before ``limit``.
-        None where the kernel does not allow it."""
+
+        None where the kernel does not allow it.
+        """
         kernel = self.kernel
         edits: list[ByteEdit] = []
         if not self._plain():
@@ -114,8 +116,7 @@ class Shapes:
         return node.value is None and isinstance(last, cst.SimpleStatementLine) and node in last.body
 
     def _call(self, call: cst.Call, limit: str) -> list[ByteEdit] | None:
-        """Return what becomes of a call.
-        None for one that has no meaning on tiles."""
+        """Return what becomes of a call. None for one that has no meaning on tiles."""
         kernel, source = self.kernel, self.kernel.source
         path = kernel.names.path(call.func) or ""
         name = path.removeprefix("triton.language.")

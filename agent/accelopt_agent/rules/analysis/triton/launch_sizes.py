@@ -27,6 +27,7 @@ class SizeValue:
 @dataclass(frozen=True)
 class Resize:
     """A block size from ``old`` to ``new``.
+
     ``text`` is what the launch says for it.
 
     ``name`` is the kernel's argument, or None where the number stands in the kernel itself. ``axes`` are the grid axes
@@ -80,7 +81,9 @@ class LaunchSizes:
 
     def _variable_edits(self, variable: str, sharing: list[Resize]) -> list[ByteEdit] | None:
         """Give a variable its new value.
-        Arguments that it stood for too and that change otherwise get numbers."""
+
+        Arguments that it stood for too and that change otherwise get numbers.
+        """
         counted = [r for r in sharing if r.axes] or sharing
         texts = {r.text for r in counted}
         by_name = {r.name: r for r in sharing if r.name is not None}

@@ -88,7 +88,9 @@ def _called(values: Evaluation, value: Value, length: Value) -> float | None:
 
 def _total(values: Evaluation, value: Value, length: Value) -> float | None:
     """Return the sum of what the products of a sum are.
-    One that is infinite outweighs those that lanes share."""
+
+    One that is infinite outweighs those that lanes share.
+    """
     total, unknown = 0.0, False
     for product, count in values.terms(value).items():
         factors = [outside(values, v, length) for v in product]
@@ -125,8 +127,7 @@ def _is_range(value: Value) -> bool:
 
 
 def _has_lanes(value: Value | None) -> bool:
-    """Return whether lanes may differ in a value.
-    What a reduction of all of them gives is one for all."""
+    """Return whether lanes may differ in a value. What a reduction of all of them gives is one for all."""
     todo, visited = [value], set()
     while todo:
         at = todo.pop()

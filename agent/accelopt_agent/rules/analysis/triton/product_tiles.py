@@ -57,7 +57,9 @@ class ProductTiles:
 
     def rewrite(self, new: tuple[int, ...], warps: int, stages: int) -> Rewrite | None:
         """Return the kernel and its launch with a tile of ``new`` sizes.
-        Launch options that are computed stay."""
+
+        Launch options that are computed stay.
+        """
         options = {}
         for name, value, default in (("num_warps", warps, _WARPS), ("num_stages", stages, _STAGES)):
             present = option(self.launch, name, default)
@@ -76,6 +78,7 @@ class ProductTiles:
 
     def _resized(self, new: tuple[int, ...]) -> Resized | None:
         """Return the edits that give the sides new sizes.
+
         None where that cannot be followed.
 
         A side whose accesses have no mask keeps its size where the new one does not divide.

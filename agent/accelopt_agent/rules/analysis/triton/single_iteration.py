@@ -41,8 +41,7 @@ class _Straight:
 
 
 def single_iteration(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement]) -> list[str] | None:
-    """Return the region as lines without loops.
-    None where it cannot be written so, or reads nothing less."""
+    """Return the region as lines without loops. None where it cannot be written so, or reads nothing less."""
     accumulators = _accumulators(kernel, loops)
     straight = _Straight(kernel, _before(kernel, region[0]), accumulators, _walked(kernel, loops, region))
     straight.holds = dict(straight.values.variables)
@@ -171,8 +170,7 @@ def _walked(kernel: TritonKernel, loops: list[RowLoop], region: list[Statement])
 
 
 def _emit(straight: _Straight, line: cst.CSTNode, in_loop: bool = True) -> bool:
-    """Write a statement, unless a variable holds what it computes.
-    False where that cannot be done."""
+    """Write a statement, unless a variable holds what it computes. False where that cannot be done."""
     kernel, values = straight.kernel, straight.values
     if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
         return False

@@ -51,8 +51,7 @@ class Product:
 
 
 class TileDimensions:
-    """The dimensions of one kernel and its products.
-    Sizes that belong to no dimension are in ``loose``."""
+    """The dimensions of one kernel and its products. Sizes that belong to no dimension are in ``loose``."""
 
     def __init__(self, subject: RuleContext) -> None:
         self._flow = TileFlow(subject)

@@ -17,6 +17,7 @@ SizeNode = cst.Name | cst.Integer
 
 class TileFlow:
     """What follows from a kernel's statements about numbered dimensions and sizes.
+
     Those in one of ``groups`` are the same.
 
     ``number_of`` numbers the places of block sizes, ``made`` the dimensions of tiles by the call that makes them, and

@@ -14,6 +14,7 @@ ONE = -1
 @dataclass(frozen=True)
 class TileValue:
     """``dims`` are group numbers, outermost first.
+
     Empty for a scalar, None where they are not known.
 
     ``sizes`` are the block sizes that a scalar is a multiple or sum of, ``axes`` the program ids and ``loops`` the
@@ -57,7 +58,9 @@ class Groups:
 
     def join_shapes(self, shapes: Iterable[tuple[int, ...] | None]) -> tuple[int, ...] | None:
         """Return the shape that operands broadcast to.
-        Their dimensions are the same from then on. None when one is not known."""
+
+        Their dimensions are the same from then on. None when one is not known.
+        """
         result: list[int] = []
         for dims in shapes:
             if dims is None:

@@ -20,7 +20,9 @@ from accelopt_agent.rules.analysis.triton.pointers import pointers
 @dataclass(frozen=True, eq=False)
 class Value:
     """``op`` with its ``args``: values, names and numbers.
-    One object stands for one value; ``serial`` orders them."""
+
+    One object stands for one value; ``serial`` orders them.
+    """
 
     op: str
     args: tuple[Any, ...]
