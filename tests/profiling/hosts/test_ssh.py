@@ -96,7 +96,7 @@ async def test_variables_of_the_login_are_not_seen(sshd):
     ("more", "message"),
     [
         ({"key": "wrong_key"}, "logs in without asking"),
-        ({"known": "nobody_known"}, "Connect once with"),
+        ({"hosts_file": "nobody_known"}, "Connect once with"),
         ({"python": "python-that-is-not-there"}, "Name its Python"),
         ({"python": "false #"}, "closed the connection"),
         ({"ssh": "no-such-ssh-client"}, "could not be started"),
