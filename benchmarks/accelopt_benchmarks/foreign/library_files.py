@@ -67,12 +67,12 @@ class LibraryOutcome:
 
     file: LibraryFile
     way: Way
-    kernels: int
-    of: int
-    us: float | None
-    correctness: str
-    seconds: float
-    trouble: str
+    kernels: int = 0
+    of: int = 0
+    us: float | None = None
+    correctness: str = ""
+    seconds: float = 0.0
+    trouble: str = ""
 
     @property
     def good(self) -> bool:
@@ -123,14 +123,7 @@ async def profile_library_files(
         folder = next((f for f in folders if (f / file.path).is_file()), None)
         if folder is None:
             return LibraryOutcome(
-                file,
-                way,
-                kernels=0,
-                of=0,
-                us=None,
-                correctness="",
-                seconds=0.0,
-                trouble="the file is not there: install its package",
+                file, way, seconds=0.0, trouble="the file is not there: install its package"
             )
         top = folder / Path(file.path).parts[0]
         if top not in copies:
@@ -167,16 +160,7 @@ async def _profiled(
     elif way == "record":
         trouble = await _record(file, root, python, folders)
         if trouble:
-            return LibraryOutcome(
-                file,
-                way,
-                kernels=0,
-                of=0,
-                us=None,
-                correctness="",
-                seconds=time.monotonic() - began,
-                trouble=trouble,
-            )
+            return LibraryOutcome(file, way, seconds=time.monotonic() - began, trouble=trouble)
     target = [] if file.set.startswith("nki") else ["--target", "h100"]
     code, printed, errors = await run_accelopt(["profile", str(path), *target, "--json"], python)
     seconds = time.monotonic() - began
@@ -185,14 +169,7 @@ async def _profiled(
         kernels: list[dict[str, Any]] = report["kernels"]
     except (ValueError, KeyError):
         return LibraryOutcome(
-            file,
-            way,
-            kernels=0,
-            of=0,
-            us=None,
-            correctness="",
-            seconds=seconds,
-            trouble=trouble or last_line(errors) or f"exit code {code}",
+            file, way, seconds=seconds, trouble=trouble or last_line(errors) or f"exit code {code}"
         )
     times = [k["latency"]["us"] for k in kernels if k["latency"]["us"] is not None]
     findings = [*(f for k in kernels for f in k["findings"]), *report["findings"]]
