@@ -26,7 +26,7 @@ def functions() -> dict[str, Any]:
 
 
 def _triton() -> list[dict[str, str]]:
-    found = []
+    functions = []
     for name in triton.language.__all__:
         function = getattr(triton.language, name)
         if isinstance(function, type) or not callable(function):
@@ -36,8 +36,8 @@ def _triton() -> list[dict[str, str]]:
             signature = _signature(inner)
         except (TypeError, ValueError):
             continue
-        found.append({"name": f"tl.{name}", "signature": signature, "about": ""})
-    return found
+        functions.append({"name": f"tl.{name}", "signature": signature, "about": ""})
+    return functions
 
 
 def _signature(function: Any) -> str:

@@ -147,8 +147,8 @@ async def test_a_change_that_made_a_kernel_faster_can_be_remembered(editor: Edit
     action = await editor.action(uri, 13, "Remember this change to silu (2.0x faster than last save)")
     await editor.execute("remember", _argument(action))
     count = len(KERNELS.splitlines())
-    said = await editor.message("Remembered the change to silu")
-    assert f"{count} lines before, {count + 1} now" in said
+    message = await editor.message("Remembered the change to silu")
+    assert f"{count} lines before, {count + 1} now" in message
 
 
 def test_the_slow_side_of_a_changed_constant_is_the_text_before_it() -> None:

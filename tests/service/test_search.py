@@ -95,10 +95,10 @@ def test_a_search_heeds_what_the_settings_of_its_file_say(tmp_path: Path) -> Non
     }
     settings = load_settings(tmp_path, environ={}, flags=flags)
     file = FileText(examine(tmp_path / "k.py", SILU, project_root=tmp_path), settings)
-    asked = optimize_request(file, "silu", SearchRequest(ask_model=False))
-    assert (asked.limits, asked.limits.seconds) == (settings.job_limits, 7.0)
-    assert (asked.budget.candidates, asked.target) == (3, "trn2")
-    assert asked.plan.sources == {"rules"}
+    search_request = optimize_request(file, "silu", SearchRequest(ask_model=False))
+    assert (search_request.limits, search_request.limits.seconds) == (settings.job_limits, 7.0)
+    assert (search_request.budget.candidates, search_request.target) == (3, "trn2")
+    assert search_request.plan.sources == {"rules"}
 
 
 @pytest.mark.parametrize("stage", ["the host", "the model's key"])

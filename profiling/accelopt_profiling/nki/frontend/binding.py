@@ -120,9 +120,9 @@ def refuse_call(
     """End the kernel at a call that the row does not allow, and name the function's parameters."""
     signature = operation.signatures[dialect]
     positional = signature.positional
-    given = [*positional[: len(arguments)], *named]
+    names = [*positional[: len(arguments)], *named]
     unknown = [name for name in named if name not in signature.names]
-    missing = [p.name for p in signature.parameters if p.required and p.name not in given]
+    missing = [p.name for p in signature.parameters if p.required and p.name not in names]
     twice = [name for name in named if name in positional[: len(arguments)]]
     if unknown:
         near = difflib.get_close_matches(unknown[0], signature.names, n=1)
