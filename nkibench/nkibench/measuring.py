@@ -11,7 +11,7 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, JobFailedError
-from accelopt_profiling.jobs import Job, Limits, MeasureOptions, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Limits, MeasureOptions, Step
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Finding, KernelMeasurement, worst
@@ -157,7 +157,7 @@ def only_kernel(examined: KernelFile) -> Kernel:
     return examined.kernels[0]
 
 
-def _with_tolerance(source: Source, case: BenchmarkCase, tolerance: float | None) -> Source:
+def _with_tolerance(source: JobFiles, case: BenchmarkCase, tolerance: float | None) -> JobFiles:
     """Return the same files. A reference of others that states no tolerance gets ours."""
     if tolerance is None and case.task is not None:
         tolerance = case.task.gate_tolerance
@@ -166,4 +166,4 @@ def _with_tolerance(source: Source, case: BenchmarkCase, tolerance: float | None
     if tolerance is None or text is None or "\ntolerance =" in text:
         return source
     files = {**source.files, path: f"{text}\n\ntolerance = {tolerance!r}\n"}
-    return Source(source.kernel, files, source.import_paths, source.name)
+    return JobFiles(source.kernel, files, source.import_paths, source.name)

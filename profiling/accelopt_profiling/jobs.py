@@ -25,7 +25,7 @@ Extent = Literal["all", "cost", "cost on inputs"]
 
 
 @dataclass(frozen=True)
-class Source:
+class JobFiles:
     """The files a job needs.
 
     ``kernel`` is the kernel file's path relative to the job's source folder.
@@ -75,7 +75,7 @@ class Step:
 class Job:
     """``background`` jobs (a search's candidates) wait for a free core and run at low priority."""
 
-    source: Source
+    source: JobFiles
     steps: list[Step]
     background: bool = False
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.kernels import Discovery, Kernel
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.discovery.imports import imported_names, project_imports
@@ -61,7 +61,7 @@ class KernelFile:
         """Return the kernel ``name`` that host code launches, or None."""
         return next((k for k in self.kernels if k.name == name), None)
 
-    def source(self, *, ship_imports: bool, text: str | None = None) -> Source:
+    def source(self, *, ship_imports: bool, text: str | None = None) -> JobFiles:
         """Return the files of a job for this file, or for a rewrite ``text`` in its place with the same problem.
 
         With ``ship_imports`` the project's own modules that the files import travel too (a host elsewhere); without,
@@ -82,4 +82,4 @@ class KernelFile:
             imports_by_path = {root / name: names for name, names in imports.items()}
             shipped = project_imports({root / n: t for n, t in files.items()}, folders, root, imports_by_path)
             files |= {p.relative_to(root).as_posix(): content for p, content in shipped.items()}
-        return Source(kernel, files, [] if ship_imports else [str(f) for f in folders], str(path))
+        return JobFiles(kernel, files, [] if ship_imports else [str(f) for f in folders], str(path))

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from accelopt_profiling.duration import duration_text
-from accelopt_profiling.jobs import ProfileParams, Source, StepError
+from accelopt_profiling.jobs import JobFiles, ProfileParams, StepError
 from accelopt_profiling.kernel_file import KernelFile
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import (
@@ -150,7 +150,7 @@ class MeasurementBuilder:
     def _kernel_file(self) -> str:
         return self._file.path.resolve().relative_to(self._file.root).as_posix()
 
-    def seal(self, source: Source, params: Mapping[Dialect, ProfileParams]) -> None:
+    def seal(self, source: JobFiles, params: Mapping[Dialect, ProfileParams]) -> None:
         """Give every measurement its receipt.
 
         ``source`` holds all files of the project that are needed, ``params`` the parameters of each dialect's job.
@@ -161,7 +161,7 @@ class MeasurementBuilder:
             receipt = Receipt(
                 "profile",
                 {
-                    "source": to_plain(Source(source.kernel, source.files)),
+                    "source": to_plain(JobFiles(source.kernel, source.files)),
                     "params": to_plain(dataclasses.replace(run_params, kernels=own, input_specs=None)),
                     "measurement": to_plain(dataclasses.replace(measured, timeline=None)),
                     **({"timing": self._evidence[name]} if name in self._evidence else {}),

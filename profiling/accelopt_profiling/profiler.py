@@ -13,11 +13,11 @@ from typing import Any
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
 from accelopt_profiling.jobs import (
     Job,
+    JobFiles,
     Limits,
     MeasureOptions,
     ProfileParams,
     Runtime,
-    Source,
     Step,
     StepError,
 )
@@ -63,7 +63,7 @@ class ProfileRequest:
     background: bool = False
     input_specs: MutableMapping[str, list[dict[str, Any]]] = field(default_factory=dict)
     inferred: MutableMapping[str, InferredProblem] = field(default_factory=dict)
-    source: Source | None = None
+    source: JobFiles | None = None
 
     @property
     def wanted(self) -> list[Kernel]:
@@ -137,8 +137,8 @@ def _remember_inferred(request: ProfileRequest, value: Any) -> None:
 
 
 def _evidence(
-    request: ProfileRequest, source: Source, params: dict[Dialect, ProfileParams]
-) -> tuple[Source, dict[Dialect, ProfileParams]]:
+    request: ProfileRequest, source: JobFiles, params: dict[Dialect, ProfileParams]
+) -> tuple[JobFiles, dict[Dialect, ProfileParams]]:
     """Return the job's source and parameters with the problem that was inferred meanwhile, if one was."""
     file, inferred = request.file, request.inferred.get(inference_key(request.file))
     if file.problem.ref is None or not layout_of(file.problem.ref).inferred or inferred is None:
@@ -155,7 +155,7 @@ def request_of(receipt: Receipt, limits: Limits) -> tuple[ProfileRequest, Kernel
         ValueError, KeyError: the receipt does not hold what is needed (an older one does not say how it was run).
     """
     source, params, measured = (
-        from_plain(Source, receipt.body["source"]),
+        from_plain(JobFiles, receipt.body["source"]),
         from_plain(ProfileParams, receipt.body["params"]),
         from_plain(KernelMeasurement, receipt.body["measurement"]),
     )
@@ -181,7 +181,7 @@ def _params(request: ProfileRequest, dialect: Dialect, kernels: list[Kernel], ho
     )  # fmt: skip
 
 
-def _job(request: ProfileRequest, source: Source, params: ProfileParams, host: HostFacts) -> Job:
+def _job(request: ProfileRequest, source: JobFiles, params: ProfileParams, host: HostFacts) -> Job:
     ref, kernels, dialect = params.problem, params.kernels, params.kernels[0].dialect
     assert ref is not None
     limits = request.limits

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.jobs import JobFiles, StepError
 from accelopt_profiling.source_text import encode_source
 
 #: What a host refuses, by the error's number: the code, and what to do about it.
@@ -63,7 +63,7 @@ class StepContext:
     """
 
     folder: Path
-    source: Source
+    source: JobFiles
     emit: Callable[[Any], None]
 
     @property

@@ -13,7 +13,7 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import CaseOptions, GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host
-from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.jobs import JobFiles, Limits
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
 
@@ -65,7 +65,7 @@ class Checker:
         path = None if in_kernel_file else "problem_of_k.py"
         files = {**({} if in_kernel_file else {"problem_of_k.py": problem}), **(beside or {})}
         request = GateRequest(
-            Source("k.py", {"k.py": candidate, **files}), Source("k.py", {"k.py": original, **files}),
+            JobFiles("k.py", {"k.py": candidate, **files}), JobFiles("k.py", {"k.py": original, **files}),
             ProblemRef("module", path, "kernel"), "kernel", "numpy", "trn1",
             limits or Limits(seconds=20), options or CaseOptions(),
         )  # fmt: skip

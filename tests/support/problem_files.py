@@ -10,7 +10,7 @@ from typing import Any
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.gate.request import CaseOptions
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.problems.loading.load import load_problem
 from accelopt_profiling.problems.problem import Problem
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
@@ -83,7 +83,7 @@ def context_of(
     for name, text in files.items():
         (folder / "src" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "src" / name).write_bytes(text.encode())
-    return StepContext(folder, Source(kernel, files), emit)
+    return StepContext(folder, JobFiles(kernel, files), emit)
 
 
 def loaded(

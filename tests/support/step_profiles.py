@@ -10,7 +10,7 @@ from typing import Any
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host, JobFailedError
-from accelopt_profiling.jobs import Job, MeasureOptions, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, MeasureOptions, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import to_plain
 
@@ -29,9 +29,9 @@ class StepProfiles:
         options = {o.name: params.pop(o.name) for o in fields(MeasureOptions) if o.name in params}
         all_params = {"kernels": to_plain(kernels), "problem": problem, "target": "h100", **params}
         all_params["options"] = to_plain(MeasureOptions(**options))
-        return self._loop.run_until_complete(self._run(Source(kernel, files), all_params))
+        return self._loop.run_until_complete(self._run(JobFiles(kernel, files), all_params))
 
-    async def _run(self, source: Source, params: dict[str, Any]) -> dict[str, Any]:
+    async def _run(self, source: JobFiles, params: dict[str, Any]) -> dict[str, Any]:
         answer: dict[str, Any] = {"partial": [], "result": None, "error": None}
         try:
             async with aclosing(self._host.run(Job(source, [Step("profile", "torch", params)]))) as messages:

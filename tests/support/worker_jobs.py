@@ -8,7 +8,7 @@ from typing import Any
 
 from accelopt_profiling.hosts.host import Host, JobMessage
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Limits, Step
 
 
 def job(
@@ -16,7 +16,7 @@ def job(
     device: bool = False, name: str = "k.py", **limits: int,
 ) -> Job:  # fmt: skip
     """Return a job that loads ``text`` in each of its ``steps``."""
-    source = Source("k.py", {"k.py": text}, list(imports), name=name)
+    source = JobFiles("k.py", {"k.py": text}, list(imports), name=name)
     step = Step("load", "numpy", limits=Limits(seconds=seconds, **limits), device=device)
     return Job(source, [step] * steps, background)
 

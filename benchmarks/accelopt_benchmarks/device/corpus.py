@@ -8,7 +8,7 @@ from pathlib import Path
 from accelopt_benchmarks.checkout import DEVICE_CORPUS, EXAMPLES
 from accelopt_benchmarks.edit_cases import EditCase, read_edit_cases
 from accelopt_profiling.examination import examine
-from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.jobs import JobFiles, Limits
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.problems.ref import ProblemRef
@@ -34,7 +34,7 @@ class CorpusKernel:
             examine(self.path, self.text, problem=str(self.problem)), targets, limits=LIMITS
         )
 
-    def asked(self) -> tuple[Source, list[Kernel], ProblemRef]:
+    def asked(self) -> tuple[JobFiles, list[Kernel], ProblemRef]:
         """Return what a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
         file = self.request("h100").file
         if file.problem.ref is None or not file.kernels:

@@ -11,7 +11,7 @@ from typing import Any
 from accelopt_benchmarks.device.part_result import attempt
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Step
 from accelopt_profiling.timing.floor import target_of_device
 
 #: Opens the device as a step that times does, and says what it is.
@@ -27,7 +27,7 @@ assert float(x.sum()) == 1 << 20
 def opening_job(text: str = OPENING) -> Job:
     """Return a job whose one step imports ``text`` in a process with torch that has the device."""
     return Job(
-        Source("opening.py", {"opening.py": text}, name="opening.py"), [Step("load", "torch", device=True)]
+        JobFiles("opening.py", {"opening.py": text}, name="opening.py"), [Step("load", "torch", device=True)]
     )
 
 

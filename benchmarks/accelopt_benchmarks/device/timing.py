@@ -9,7 +9,7 @@ from accelopt_benchmarks.device.corpus import LIMITS, TIMED, CorpusKernel, kerne
 from accelopt_benchmarks.device.part_result import PartResult, Table, attempt, microseconds
 from accelopt_benchmarks.device.session import DeviceSession, run
 from accelopt_benchmarks.result import GoalResult, not_measured
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Step
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.timing.session import TimingSession
 from accelopt_profiling.timing.timing_job import time_on
@@ -93,7 +93,7 @@ async def _do_bench(place: DeviceSession, subject: CorpusKernel) -> float:
     entry = "scale" if subject.name == "tiny" else subject.name
     text = _DO_BENCH.format(module=subject.path.stem, problem=subject.problem.stem, entry=entry)
     path = str(PurePosixPath(source.kernel).with_name("ask.py"))
-    job_source = Source(path, {**source.files, path: text}, name="ask.py")
+    job_source = JobFiles(path, {**source.files, path: text}, name="ask.py")
     value = await run(place.host, Job(job_source, [Step("load", "torch", limits=LIMITS, device=True)]))
     return float(next(n for n in value["names"] if n.startswith("FOUND_")).removeprefix("FOUND_")) / 1e3
 
@@ -110,7 +110,7 @@ async def _comparisons(place: DeviceSession, lacks: list[str]) -> list[GoalResul
              ("twice A against A", twice, once, "slower")]  # fmt: skip
     for what, ours, theirs, answer in cases:
         source, own_kernels, ref = subject.asked()
-        changed = Source(source.kernel, {**source.files, source.kernel: ours}, [], source.name)
+        changed = JobFiles(source.kernel, {**source.files, source.kernel: ours}, [], source.name)
         session = await attempt(
             time_on(place.host, changed, own_kernels, ref, theirs, limits=LIMITS), place.left(120)
         )

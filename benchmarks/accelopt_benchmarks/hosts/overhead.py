@@ -25,7 +25,7 @@ from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.hosts.retrying_host import RetryingHost
 from accelopt_profiling.hosts.ssh import SshHost
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Step
 
 #: A candidate without work of its own: what it takes is what the worker adds.
 CANDIDATE = "import torch\nimport triton\nNUMBER = {number}\n"
@@ -34,7 +34,7 @@ _WORK_SECONDS = 0.4
 
 
 def _job(text: str, name: str = "candidate.py") -> Job:
-    return Job(Source("candidate.py", {"candidate.py": text}, name=name), [Step("load", "torch")])
+    return Job(JobFiles("candidate.py", {"candidate.py": text}, name=name), [Step("load", "torch")])
 
 
 async def _seconds(host: Host, number: int) -> float:

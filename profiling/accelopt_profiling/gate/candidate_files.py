@@ -8,13 +8,13 @@ import ast
 from pathlib import PurePosixPath
 
 from accelopt_profiling.gate.request import GateRequest
-from accelopt_profiling.jobs import Runtime, Source
+from accelopt_profiling.jobs import JobFiles, Runtime
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.discovery.imports import imported_names
 from accelopt_profiling.source_text import syntax_of
 
 
-def without_problem(request: GateRequest) -> Source:
+def without_problem(request: GateRequest) -> JobFiles:
     """Return the candidate's source as its process gets it.
 
     The problem's files are left out unless the original kernel file imports them as well, and so are the folders of
@@ -22,7 +22,7 @@ def without_problem(request: GateRequest) -> Source:
     """
     hidden = _hidden_paths(request)
     files = {n: t for n, t in request.candidate.files.items() if n not in hidden}
-    return Source(request.candidate.kernel, files)
+    return JobFiles(request.candidate.kernel, files)
 
 
 def unchanged_files(request: GateRequest) -> list[str]:

@@ -12,7 +12,7 @@ from typing import Any
 from accelopt_profiling.comparison.saved_values import load_values
 from accelopt_profiling.folder_tree import empty_tree, remove_tree
 from accelopt_profiling.gate.step_schemas import CaseCall
-from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.jobs import JobFiles, StepError
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import encode_source
@@ -75,7 +75,7 @@ def beside(raw: str) -> str:
 
 
 @contextmanager
-def problem_files(context: StepContext, source: Source) -> Iterator[StepContext]:
+def problem_files(context: StepContext, source: JobFiles) -> Iterator[StepContext]:
     """Keep the problem's files in a fresh folder while its process needs them, and import them from there only.
 
     The files that the candidate's process saw are left out of the import path: it may have changed them. The

@@ -48,7 +48,7 @@ from accelopt_profiling.gate.step_schemas import (
 )
 from accelopt_profiling.gate.verdict import Refusal, Verdict
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Launchability
 from accelopt_profiling.plain import from_plain, to_plain
@@ -360,5 +360,5 @@ def _plain(name: str) -> str:
     return name.split("#")[0].split(".")[-1]
 
 
-def _hash(source: Source) -> str:
+def _hash(source: JobFiles) -> str:
     return hashlib.sha256(source.files[source.kernel].encode()).hexdigest()[:16]

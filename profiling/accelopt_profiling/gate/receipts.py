@@ -13,7 +13,7 @@ from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
 from accelopt_profiling.gate.scope import scope
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import HostFacts
-from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.jobs import JobFiles, Limits
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemRef
@@ -79,9 +79,9 @@ def receipt_of(
     )  # fmt: skip
 
 
-def _files(source: Source) -> Any:
+def _files(source: JobFiles) -> Any:
     """Return a source without the folders of the machine that it was checked on."""
-    return to_plain(Source(source.kernel, source.files))
+    return to_plain(JobFiles(source.kernel, source.files))
 
 
 def request_of(receipt: Receipt) -> GateRequest:
@@ -91,8 +91,8 @@ def request_of(receipt: Receipt) -> GateRequest:
         ValueError, KeyError: the receipt does not hold what is needed (an older one holds no sources).
     """
     body = receipt.body
-    candidate = from_plain(Source, body["candidate"])
-    original = candidate if body["original"] is None else from_plain(Source, body["original"])
+    candidate = from_plain(JobFiles, body["candidate"])
+    original = candidate if body["original"] is None else from_plain(JobFiles, body["original"])
     for source in (candidate, original):
         if source.kernel not in source.files:
             raise ValueError(f"the file {source.kernel} is missing")

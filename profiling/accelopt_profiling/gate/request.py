@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from accelopt_profiling.gate.budget import GateBudget
-from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.jobs import JobFiles, Limits
 from accelopt_profiling.problems.ref import ProblemRef
 
 #: "numpy" is plain Python on NumPy arrays, as references are; nothing is emulated for it.
@@ -65,8 +65,8 @@ class GateRequest:
     then any kernel of the candidate will do. ``cases`` are those of an earlier check that is to be repeated.
     """
 
-    candidate: Source
-    original: Source
+    candidate: JobFiles
+    original: JobFiles
     problem: ProblemRef
     kernel: str
     dialect: GateDialect

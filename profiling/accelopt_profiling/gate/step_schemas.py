@@ -12,7 +12,7 @@ from accelopt_profiling.comparison.elements import OutputComparison
 from accelopt_profiling.gate.budget import GateBudget
 from accelopt_profiling.gate.request import Case, GateDialect
 from accelopt_profiling.gate.verdict import Reason, Refusal
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.measurement import Launchability
 from accelopt_profiling.problems.problem import Call, Tolerance
 from accelopt_profiling.problems.ref import ProblemRef
@@ -37,7 +37,7 @@ class DrawParams:
     """
 
     problem: ProblemRef
-    source: Source
+    source: JobFiles
     dialect: GateDialect
     target: str
     cases: list[Case]
@@ -110,7 +110,7 @@ class PlanParams(StepParams):
     ``seed`` is of the programs that are drawn where not all are interpreted; no other seed follows from it.
     """
 
-    source: Source
+    source: JobFiles
     seed: int
 
 
@@ -225,7 +225,7 @@ class RunResult:
 class FarParams(StepParams):
     """``original`` is the original's source, with the problem's files."""
 
-    original: Source
+    original: JobFiles
 
 
 @dataclass(frozen=True)
@@ -267,7 +267,7 @@ class OriginalParams(StepParams):
     ``loop_order`` is as in ``RunParams``.
     """
 
-    source: Source
+    source: JobFiles
     same: bool = False
     measured: bool = False
     loop_order: int = 0
@@ -296,7 +296,7 @@ class ReferenceParams(StepParams):
     """``source`` holds the original kernel file and the problem's files, as for ``draw``."""
 
     problem: ProblemRef
-    source: Source
+    source: JobFiles
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ class ProblemRef:
     """A problem that was found for a kernel file.
 
     ``kind`` is that of its layout (see ``catalogue.layout_of``). ``path`` is the file that holds it, relative to the
-    job's folder (see ``jobs.Source``); None means the kernel file itself. ``entry`` names the function of the kernel
+    job's folder (see ``jobs.JobFiles``); None means the kernel file itself. ``entry`` names the function of the kernel
     file that takes the inputs; None lets the problem decide. ``origin`` says in words how it was found, for messages.
     ``content_hash`` covers the problem's own text.
     """

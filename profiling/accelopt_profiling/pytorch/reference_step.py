@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host, JobFailedError
-from accelopt_profiling.jobs import Job, Limits, Source, Step, StepError
+from accelopt_profiling.jobs import Job, JobFiles, Limits, Step, StepError
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.call import to_device
@@ -118,7 +118,7 @@ def _calls(torch: Any, problem: Problem) -> tuple[Callable[[Any], Any], Callable
 
 
 async def reference_times(
-    host: Host, source: Source, problem: ProblemRef, target: str, limits: Limits
+    host: Host, source: JobFiles, problem: ProblemRef, target: str, limits: Limits
 ) -> TorchTimes:
     """Return the times of the reference, measured where the host has a device and estimated for ``target`` elsewhere;
     without times ``why`` says why.

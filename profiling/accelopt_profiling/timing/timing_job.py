@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host
-from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Limits, Step
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.ref import ProblemRef
@@ -21,7 +21,7 @@ from accelopt_profiling.timing.time_step import TimeParams
 
 async def time_on(
     host: Host,
-    source: Source,
+    source: JobFiles,
     kernels: Sequence[Kernel],
     problem: ProblemRef,
     baseline: str | None = None,
@@ -51,7 +51,7 @@ async def time_on(
 
 
 def timing_job(
-    source: Source,
+    source: JobFiles,
     kernels: Sequence[Kernel],
     problem: ProblemRef,
     baseline: str | None = None,

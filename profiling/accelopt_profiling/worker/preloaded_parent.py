@@ -25,7 +25,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
 
-from accelopt_profiling.jobs import Limits, Runtime, Source, StepError
+from accelopt_profiling.jobs import JobFiles, Limits, Runtime, StepError
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.step_context import host_error
 from accelopt_profiling.triton_adapter.versions import unsupported
@@ -317,7 +317,7 @@ class _StepForker:
             signal.set_wakeup_fd(-1)
             sys.meta_path.insert(0, self._imports)
             run_step(
-                body["name"], body["params"], Path(body["folder"]), from_plain(Source, body["source"]),
+                body["name"], body["params"], Path(body["folder"]), from_plain(JobFiles, body["source"]),
                 limits, frames, output, bytes.fromhex(body.pop("key")), body["background"],
                 from_plain(Confinement, body["needs"]), self._plan, sandbox,
             )  # fmt: skip

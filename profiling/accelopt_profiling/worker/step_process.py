@@ -10,7 +10,7 @@ import traceback
 from pathlib import Path
 from typing import Any, NoReturn
 
-from accelopt_profiling.jobs import Limits, Source, StepError
+from accelopt_profiling.jobs import JobFiles, Limits, StepError
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.step_context import StepContext, step_error
 from accelopt_profiling.worker.confinement import Confinement, confine, refuse_system_calls
@@ -25,7 +25,7 @@ from accelopt_profiling.worker.usercode import enter_sources
 
 
 def run_step(
-    name: str, params: dict[str, Any], folder: Path, source: Source, limits: Limits, frames: int, output: int,
+    name: str, params: dict[str, Any], folder: Path, source: JobFiles, limits: Limits, frames: int, output: int,
     key: bytes, background: bool, needs: Confinement, plan: SandboxPlan, sandbox: Sandbox | None,
 ) -> NoReturn:  # fmt: skip
     """Run one step and end the process.

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 from types import ModuleType
 
 from accelopt_profiling.failure_site import error_text, failed_check
-from accelopt_profiling.jobs import Source, StepError
+from accelopt_profiling.jobs import JobFiles, StepError
 from accelopt_profiling.problems.discovery.imports import MAX_BYTES, MAX_FILES, imported_names
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import COMPUTED_IMPORT
@@ -235,7 +235,7 @@ def user_line(context: StepContext, error: BaseException) -> tuple[str | None, i
 _DEEPEST = 16
 
 
-def member_name(source: Source, relative: str) -> str | None:
+def member_name(source: JobFiles, relative: str) -> str | None:
     """Return the dotted name of the kernel file in the package on this machine that it belongs to.
 
     None where it is no kernel file, belongs to none, or the job came from another machine.
@@ -258,7 +258,7 @@ def member_name(source: Source, relative: str) -> str | None:
     return ".".join(reversed(names))
 
 
-def _shipped_member(source: Source, relative: str) -> str | None:
+def _shipped_member(source: JobFiles, relative: str) -> str | None:
     """Return the dotted name of a file that imports its own package by a name, also a computed one, where that package
     came with the job.
     """

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accelopt_agent.migration.file_migration import is_beta1, migrate_text
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.nki.equivalence import CompareParams, compare_dialects
 from accelopt_profiling.nki.tile_facts import FactsParams, tile_facts
 from accelopt_profiling.problems.ref import ProblemRef
@@ -168,7 +168,7 @@ class Layout:
 def context_of(folder: Path, text: str) -> StepContext:
     (folder / "src").mkdir(parents=True)
     (folder / "src/kernel_file.py").write_bytes(text.encode())
-    return StepContext(folder, Source("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
+    return StepContext(folder, JobFiles("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
 
 
 def comments_in(text: str) -> list[str]:

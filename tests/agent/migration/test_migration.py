@@ -10,7 +10,7 @@ import pytest
 
 from accelopt_agent.migration.file_migration import FileMigration, is_beta1, migrate_text
 from accelopt_agent.migration.open_index import plus, times
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.nki.equivalence import CaseComparison, CompareParams, compare_dialects
 from accelopt_profiling.nki.tile_facts import FactsParams, tile_facts
 from accelopt_profiling.problems.ref import ProblemRef
@@ -148,7 +148,7 @@ BODIES = {
 def context_of(tmp_path: Path, text: str) -> StepContext:
     (tmp_path / "src").mkdir(exist_ok=True)
     (tmp_path / "src/kernel_file.py").write_text(text)
-    return StepContext(tmp_path, Source("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
+    return StepContext(tmp_path, JobFiles("kernel_file.py", {"kernel_file.py": text}), lambda _: None)
 
 
 def moved(tmp_path: Path, text: str) -> tuple[FileMigration, list[CaseComparison]]:

@@ -16,7 +16,7 @@ from accelopt_profiling.gate.request import Case, GateRequest
 from accelopt_profiling.gate.step_schemas import CaseCall, DeviceRunParams, DeviceRunResult
 from accelopt_profiling.gate.steps.device import run_on_device
 from accelopt_profiling.hosts.host import HostFacts
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.problems.problem import Call
 from accelopt_profiling.problems.ref import ProblemRef
@@ -100,7 +100,7 @@ def test_the_decision_tells_what_the_device_said(device, code):
 
 @pytest.mark.parametrize("devices", [0, 1])
 def test_the_step_is_part_of_a_check_where_the_host_has_a_device(devices):
-    source = Source("kernel.py", {"kernel.py": BETA1_KERNEL})
+    source = JobFiles("kernel.py", {"kernel.py": BETA1_KERNEL})
     request = GateRequest(source, source, ProblemRef("module", "p.py", "kernel"), "kernel", "nki", "trn1")
     facts = HostFacts("trn", resources={"neuron_devices": devices} if devices else {})
     steps = [(step.name, step.device) for step in _job(request, [Case("original", 1)], facts, 1).steps]

@@ -17,7 +17,7 @@ from accelopt_profiling.gate.near_limit import further_draws
 from accelopt_profiling.gate.request import Case, CaseOptions
 from accelopt_profiling.gate.step_schemas import DrawnCase, DrawParams
 from accelopt_profiling.gate.steps.draw import draw
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.step_context import StepContext
 
@@ -63,7 +63,7 @@ def _drawn(folder: Path, problem: str, cases: Sequence[Case], large: int) -> dic
     budget = GateBudget(large_bytes=large, input_bytes=1 << 30, result_bytes=1 << 30)
     params = DrawParams(
         ref,
-        Source("k.py", files),
+        JobFiles("k.py", files),
         "numpy",
         "trn1",
         list(cases),

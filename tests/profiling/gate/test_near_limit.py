@@ -13,7 +13,7 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.near_limit import further_draws
 from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
 from accelopt_profiling.gate.verdict import Verdict
-from accelopt_profiling.jobs import Limits, Source
+from accelopt_profiling.jobs import JobFiles, Limits
 from accelopt_profiling.problems.call import seed_everything
 from accelopt_profiling.problems.ref import ProblemRef
 
@@ -61,8 +61,8 @@ def cases_one_of_which_stands_out(at: int) -> tuple[list[Case], float]:
 def verdict_of(checker: Checker, cases: list[Case], least: float, problem: str = PROBLEM) -> Verdict:
     files = {"problem_of_k.py": problem}
     request = GateRequest(
-        Source("k.py", {"k.py": CANDIDATE.replace("FROM", repr(least)), **files}),
-        Source("k.py", {"k.py": ORIGINAL, **files}), ProblemRef("module", "problem_of_k.py", "kernel"), "kernel",
+        JobFiles("k.py", {"k.py": CANDIDATE.replace("FROM", repr(least)), **files}),
+        JobFiles("k.py", {"k.py": ORIGINAL, **files}), ProblemRef("module", "problem_of_k.py", "kernel"), "kernel",
         "numpy", "trn1", Limits(seconds=20), CaseOptions(), cases,
     )  # fmt: skip
     verdict, _ = checker.wait(asyncio.wait_for(check(checker.host, request), 120))

@@ -12,13 +12,13 @@ import pytest
 from accelopt_profiling.hosts.host import HostUnreachableError, JobFailedError, JobInterruptedError
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.hosts.worker_connection import WorkerConnection
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Step
 
 WORKER = [sys.executable, "-c", "from accelopt_profiling.worker.__main__ import main; main()"]
 
 
 def job(text: str) -> Job:
-    return Job(Source("k.py", {"k.py": text}, name="k.py"), [Step("load", "numpy")])
+    return Job(JobFiles("k.py", {"k.py": text}, name="k.py"), [Step("load", "numpy")])
 
 
 async def messages(connection: WorkerConnection, text: str):

@@ -50,7 +50,7 @@ SIMULATORS = {
 PROFILE = """\
 import json, sys
 from pathlib import Path
-from accelopt_profiling.jobs import ProfileParams, Source
+from accelopt_profiling.jobs import ProfileParams, JobFiles
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.nki.profile import profile
 from accelopt_profiling.problems.ref import ProblemRef
@@ -58,7 +58,7 @@ from accelopt_profiling.step_context import StepContext
 
 folder = Path(sys.argv[1])
 text = (folder / "src" / "kernel.py").read_text()
-context = StepContext(folder, Source("kernel.py", {"kernel.py": text}), lambda value: None)
+context = StepContext(folder, JobFiles("kernel.py", {"kernel.py": text}), lambda value: None)
 (kernel,) = profile(context, ProfileParams(list(find_kernels(text).kernels), ProblemRef("module"), sys.argv[2]))
 calls = getattr(sys.modules.get(sys.argv[3]), "calls", [])
 print(json.dumps([calls, kernel.correctness.status, kernel.toolchain["nki"], kernel.latency.known.value]))

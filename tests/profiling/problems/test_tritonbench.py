@@ -9,7 +9,7 @@ import pytest
 from support.problem_kinds import KINDS
 
 from accelopt_profiling.examination import examine
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.problems.layouts.tritonbench import benchmarked_operator, names_from
 from accelopt_profiling.worker.usercode import _shipped_member
 
@@ -78,5 +78,5 @@ def test_a_job_for_an_operator_is_imported_by_its_packages_names(tmp_path: Path,
     assert "tritonbench/utils/triton_op.py" in source.files
     member = _shipped_member(source, source.kernel)
     assert member == ("tritonbench.operators.scale.operator" if own else None)
-    alone = Source(source.kernel, {source.kernel: source.files[source.kernel]})
+    alone = JobFiles(source.kernel, {source.kernel: source.files[source.kernel]})
     assert _shipped_member(alone, source.kernel) is None

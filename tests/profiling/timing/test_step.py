@@ -8,7 +8,7 @@ from support.clockwork_device import SHORT, FakeDevice
 from support.worker_jobs import local_host
 
 from accelopt_profiling.hosts.host import JobFailedError
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.problems.ref import ProblemRef
@@ -41,8 +41,8 @@ PROBLEM = (
 REF = ProblemRef("module", "problem.py", "run")
 
 
-def source(us: float) -> Source:
-    return Source("k.py", {"k.py": KERNEL.replace("{us}", str(us)), "problem.py": PROBLEM}, name="k.py")
+def source(us: float) -> JobFiles:
+    return JobFiles("k.py", {"k.py": KERNEL.replace("{us}", str(us)), "problem.py": PROBLEM}, name="k.py")
 
 
 def kernels():
@@ -127,7 +127,7 @@ HONEST = {
 def test_outputs_of_timed_runs_are_compared_with_the_reference(tmp_path, monkeypatch, name):
     text = source(40.0).files["k.py"].replace("    return 2 * x", "    return work(x)")
     files = {"k.py": f"{text}\n{(CHEATS | HONEST)[name]}\n", "problem.py": PROBLEM}
-    job = timing_job(Source("k.py", files, name="k.py"), kernels(), REF, plan=SHORT)
+    job = timing_job(JobFiles("k.py", files, name="k.py"), kernels(), REF, plan=SHORT)
     timing = run_job(job, tmp_path, monkeypatch)
     assert ("of the timing: output 0: the error of" in timing.checked.wrong) == (name in CHEATS)
 
@@ -140,7 +140,7 @@ def test_a_candidate_does_not_bring_its_own_reference(tmp_path, monkeypatch, ans
     mine = honest.replace("return 2 * x\n", f"return {answer}\n")
     assert (mine == honest) != wrong
     job = timing_job(
-        Source("k.py", {"k.py": mine}, name="k.py"),
+        JobFiles("k.py", {"k.py": mine}, name="k.py"),
         kernels(),
         ProblemRef("module", "k.py", "run"),
         honest,
@@ -163,7 +163,7 @@ PATCHED = "def work(x):\n    y = 2 * x\n    y.detach = lambda: y\n    return y"
 def test_a_tensor_of_its_own_kind_is_refused(tmp_path, monkeypatch, text):
     files = {"k.py": source(40.0).files["k.py"].replace("    return 2 * x", "    return work(x)") + text}
     job = timing_job(
-        Source("k.py", {**files, "problem.py": PROBLEM}, name="k.py"), kernels(), REF, plan=SHORT
+        JobFiles("k.py", {**files, "problem.py": PROBLEM}, name="k.py"), kernels(), REF, plan=SHORT
     )
     with pytest.raises(StepFailedError, match="kind of tensor of its own"):
         run_job(job, tmp_path, monkeypatch)

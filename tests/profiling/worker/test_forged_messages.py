@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from support.worker_jobs import answers, job, local_host
 
 from accelopt_profiling.hosts.host import JobFailedError
-from accelopt_profiling.jobs import Job, Source
+from accelopt_profiling.jobs import Job, JobFiles
 from accelopt_profiling.worker.frames import LARGEST_FRAME, Decoder, encode
 
 SENDS = """
@@ -66,7 +66,7 @@ async def test_a_step_that_forges_frames_ends_no_worker(host, text):
 @shares_a_worker
 async def test_a_job_without_steps_is_refused(host):
     with pytest.raises(JobFailedError, match="no steps"):
-        await answers(host, Job(Source("k.py", {}), []))
+        await answers(host, Job(JobFiles("k.py", {}), []))
     assert "x" in (await answers(host, job("x = 1")))[-1].value["names"]
 
 
@@ -139,12 +139,12 @@ TYPES_INTO_TERMINAL = """
 import asyncio, contextlib
 from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Step
 
 async def main():
     host = LocalHost()
     try:
-        async for _ in host.run(Job(Source("k.py", {"k.py": "open('/dev/tty')"}), [Step("load", "numpy")])):
+        async for _ in host.run(Job(JobFiles("k.py", {"k.py": "open('/dev/tty')"}), [Step("load", "numpy")])):
             print("opened")
     except JobFailedError as failed:
         print(failed)

@@ -4,12 +4,12 @@ import os
 
 import pytest
 
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Step
 from accelopt_profiling.worker.job_scheduler import JobQueue
 
 
 def job(name: str, background: bool = False) -> Job:
-    return Job(Source(name, {}), [Step("load", "numpy")], background)
+    return Job(JobFiles(name, {}), [Step("load", "numpy")], background)
 
 
 def test_background_jobs_leave_a_core_and_others_pass_them():

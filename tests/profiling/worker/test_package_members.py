@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.usercode import enter_sources, load_module
@@ -30,7 +30,7 @@ def package(tmp_path, monkeypatch):
 
 def load(package, text, tmp_path, far=False):
     path = package / "member.py"
-    source = Source("member.py", {"member.py": text}, [] if far else [str(package)], str(path))
+    source = JobFiles("member.py", {"member.py": text}, [] if far else [str(package)], str(path))
     write_sources(tmp_path / "src", source.files)
     return load_module(StepContext(tmp_path, source, lambda value: None))
 
@@ -60,7 +60,7 @@ def test_its_package_comes_from_where_it_lies_even_where_copies_travelled(packag
     )
     (package / "n.txt").write_text("7")
     text = "from .sizes import N\nfrom somelib.ops.sizes import N as M\n"
-    source = Source("somelib/ops/member.py", {"somelib/ops/member.py": text, "somelib/__init__.py": "raise"},
+    source = JobFiles("somelib/ops/member.py", {"somelib/ops/member.py": text, "somelib/__init__.py": "raise"},
                     [str(package.parent.parent)], str(package / "member.py"))  # fmt: skip
     write_sources(tmp_path / "src", source.files)
     module = load_module(StepContext(tmp_path, source, lambda value: None))
@@ -86,7 +86,7 @@ def test_a_package_for_a_newer_python_says_so_with_its_file(package, tmp_path):
 
 
 def test_a_module_that_did_not_travel_is_not_called_missing(package, tmp_path):
-    source = Source("lib/k.py", {"lib/k.py": "from lib.gone import N\n", "lib/__init__.py": ""}, [], "k.py")
+    source = JobFiles("lib/k.py", {"lib/k.py": "from lib.gone import N\n", "lib/__init__.py": ""}, [], "k.py")
     write_sources(tmp_path / "src", source.files)
     context = StepContext(tmp_path, source, lambda value: None)
     enter_sources(context)

@@ -13,7 +13,7 @@ from support.shared_host import SharedWorkers
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import JobFailedError
-from accelopt_profiling.jobs import Job, Source, Step, StepError
+from accelopt_profiling.jobs import Job, JobFiles, Step, StepError
 from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.job_folders import write_sources
 from accelopt_profiling.worker.project_modules import module_in_repository, repository_of
@@ -45,7 +45,7 @@ def load(repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> I
         write_sources(tmp_path / "src", {"k.py": text})
         kernel = repository / "pack/ops/k.py"
         context = StepContext(
-            tmp_path, Source("k.py", {"k.py": text}, [str(kernel.parent)], str(kernel)), print
+            tmp_path, JobFiles("k.py", {"k.py": text}, [str(kernel.parent)], str(kernel)), print
         )
         enter_sources(context)
         return load_module(context)
@@ -140,11 +140,11 @@ TAKEN = {
 
 
 @pytest.fixture(scope="module")
-def worker(workers: SharedWorkers) -> Iterator[Callable[[Source], str]]:
+def worker(workers: SharedWorkers) -> Iterator[Callable[[JobFiles], str]]:
     """Load sources on a real worker; return the message of the error that they raise."""
     loop, host = asyncio.new_event_loop(), workers.host()
 
-    async def raised(source: Source) -> str:
+    async def raised(source: JobFiles) -> str:
         try:
             async for _ in host.run(Job(source, [Step("load", "numpy")])):
                 pass
@@ -160,7 +160,7 @@ def worker(workers: SharedWorkers) -> Iterator[Callable[[Source], str]]:
 @pytest.mark.parametrize("kind", ["module", "package"])
 @pytest.mark.parametrize("place", PLACES)
 def test_what_an_import_takes(
-    tmp_path: Path, worker: Callable[[Source], str], place: str, kind: str, far: bool
+    tmp_path: Path, worker: Callable[[JobFiles], str], place: str, kind: str, far: bool
 ) -> None:
     """Files of the own folder stand before packages, as in a run of the script; others after them; and none stands in
     for what the worker needs."""

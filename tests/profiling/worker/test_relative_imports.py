@@ -6,7 +6,7 @@ import pytest
 from support.worker_jobs import answers, local_host
 
 from accelopt_profiling.examination import examine
-from accelopt_profiling.jobs import Job, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Step
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.problems.loading.script_run import run_script
 from accelopt_profiling.step_context import StepContext, StepFailedError
@@ -26,7 +26,7 @@ def load(tmp_path, monkeypatch):
 
     def loaded(kernel, files):
         write_sources(tmp_path / "src", files)
-        context = StepContext(tmp_path, Source(kernel, files), print)
+        context = StepContext(tmp_path, JobFiles(kernel, files), print)
         enter_sources(context)
         return load_module(context)
 

@@ -21,7 +21,7 @@ from support.worker_jobs import answer, local_host
 
 from accelopt_profiling.hosts.host import JobFailedError
 from accelopt_profiling.hosts.local import LocalHost
-from accelopt_profiling.jobs import Job, Limits, Source, Step
+from accelopt_profiling.jobs import Job, JobFiles, Limits, Step
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform != "linux", reason="namespaces are Linux's")]
 
@@ -96,7 +96,7 @@ async def _run_all(python: str, environment: dict[str, str], bait: Bait, spaces:
 
 
 async def _ended(host: LocalHost, text: str, project: str) -> str:
-    source = Source("k.py", {"k.py": text}, [project], name="k.py")
+    source = JobFiles("k.py", {"k.py": text}, [project], name="k.py")
     try:
         return f"loaded: {await answer(host, Job(source, [Step('load', 'numpy', limits=LIMITS)]))}"
     except JobFailedError as failed:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.source_text import (
     COMPUTED_IMPORT,
     UnreadableFileError,
@@ -165,7 +165,7 @@ def shadowing_files(path: Path, imports: Imports) -> list[str]:
     return [file for file in beside if os.path.isfile(path.parent / file) and path.parent / file != path]
 
 
-def with_imports(source: Source, imports_by_name: Mapping[str, Imports] | None = None) -> Source:
+def with_imports(source: JobFiles, imports_by_name: Mapping[str, Imports] | None = None) -> JobFiles:
     """Return the source with the project's own modules that its files import, copied from this machine.
 
     ``imports_by_name`` are those of files that were parsed before."""
@@ -181,7 +181,7 @@ def with_imports(source: Source, imports_by_name: Mapping[str, Imports] | None =
     return replace(source, files={**shipped, **source.files})
 
 
-def _root_of(source: Source) -> Path | None:
+def _root_of(source: JobFiles) -> Path | None:
     """Return the folder that the source's paths are relative to, where it lies on this machine."""
     parts = len(PurePosixPath(source.kernel).parts)
     if not source.import_paths or not source.name or len(Path(source.name).parts) <= parts:

@@ -17,7 +17,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.problems.call import listed, seed_everything, to_device
 from accelopt_profiling.problems.discovery.entry import accepts, check_entry, find_entry
 from accelopt_profiling.problems.problem import Call, OutputSpec, Problem, ProblemError
@@ -272,7 +272,7 @@ def load_flashinfer_problem(context: StepContext, ref: ProblemRef) -> Problem:
     return Problem(inputs, call, reference, shapes=shapes, file=file)
 
 
-def _entry_point(source: Source, entry: str | None, definition: Definition, file: str) -> tuple[str, bool]:
+def _entry_point(source: JobFiles, entry: str | None, definition: Definition, file: str) -> tuple[str, bool]:
     """Return the function to call, and whether it takes the outputs after the inputs."""
     text = source.files[source.kernel]
     functions = {n.name: n for n in ast.parse(text).body if isinstance(n, ast.FunctionDef)}

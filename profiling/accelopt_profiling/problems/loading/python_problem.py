@@ -13,7 +13,7 @@ from types import ModuleType
 from typing import Any
 
 from accelopt_profiling.comparison.values import leaves_in
-from accelopt_profiling.jobs import Source
+from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.problems.call import run_problem, seed_everything
 from accelopt_profiling.problems.discovery.entry import check_entry, find_entry
 from accelopt_profiling.problems.loading.sizes import integer_constants, name_numbers
@@ -75,7 +75,7 @@ def python_problem(
     return problem
 
 
-def entry_for(source: Source, entry: str | None, count: int, file: str | None) -> str:
+def entry_for(source: JobFiles, entry: str | None, count: int, file: str | None) -> str:
     """Return the name of the function to call with ``count`` arguments: as stated, or as the syntax tells.
 
     Raises ProblemError: the kernel file does not define it, or none or several functions fit.
@@ -87,7 +87,7 @@ def entry_for(source: Source, entry: str | None, count: int, file: str | None) -
     return entry
 
 
-def _from_elsewhere(source: Source, entry: str) -> bool:
+def _from_elsewhere(source: JobFiles, entry: str) -> bool:
     """Tell that the kernel's module, where it is loaded, has the entry from another file: a problem may have put
     it there, which the syntax of the kernel file does not show."""
     name = Path(source.kernel).stem
