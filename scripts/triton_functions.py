@@ -1,68 +1,96 @@
-"""Writes the functions of Triton with their signatures, which models are told of, from the installed package.
+"""Writes the functions of Triton with their signatures by version, from the packages of each version.
 
-python scripts/triton_functions.py
+python scripts/triton_functions.py 3.3.1 3.4.0 3.5.1 3.6.0 3.7.1 3.8.0 3.9.0
+
+It loads the wheels and reads their text; nothing of them runs. What a function is for ("kind") is written by hand in
+the file and stays.
 """
 
 from __future__ import annotations
 
-import inspect
+import ast
+import io
 import json
-import re
+import subprocess
+import sys
+import tempfile
+import zipfile
 from pathlib import Path
-from typing import Any
 
-import triton
-import triton.language
-
-FILE = Path(__file__).parents[1] / "agent/accelopt_agent/model/triton_functions.json"
-ABOUT = (
-    "Triton's functions with the signatures of the installed package. Written by scripts/triton_functions.py."
-)
+FILE = Path(__file__).parents[1] / "profiling/accelopt_profiling/triton/functions/functions.json"
+_MODULES = ("core", "standard", "math", "random")
 
 
-def functions() -> dict[str, Any]:
-    """Return Triton's functions as data: name and signature."""
-    return {"about": ABOUT, "triton_version": triton.__version__, "functions": list(_triton())}
+def functions_in(language: dict[str, str]) -> dict[str, str]:
+    """Return the signature of each function that ``triton.language`` exports, by its name.
+
+    ``language`` holds the text of the package's modules by their names ("core"). Annotations are left out, what
+    the compiler hands over itself (``_semantic``), and functions that only say that they are gone.
+    """
+    defined = {
+        node.name: node
+        for module in _MODULES
+        for node in ast.parse(language[module]).body
+        if isinstance(node, ast.FunctionDef) and not _is_gone(node)
+    }
+    exported: set[str] = set()
+    for node in ast.parse(language["__init__"]).body:
+        match node:
+            case ast.ImportFrom(names=names, level=1):
+                exported |= {name.asname or name.name for name in names}
+            case ast.Assign([ast.Name("__all__")], value):
+                exported |= set(ast.literal_eval(value))
+    return {name: signature(defined[name].args) for name in sorted(exported & defined.keys())}
 
 
-def _triton() -> list[dict[str, str]]:
-    functions = []
-    for name in triton.language.__all__:
-        function = getattr(triton.language, name)
-        if isinstance(function, type) or not callable(function):
-            continue
-        inner = getattr(function, "fn", function)
-        try:
-            signature = _signature(inner)
-        except (TypeError, ValueError):
-            continue
-        functions.append({"name": f"tl.{name}", "signature": signature, "about": ""})
-    return functions
+def _is_gone(function: ast.FunctionDef) -> bool:
+    match function.body[-1]:
+        case ast.Raise(ast.Call(ast.Name("NotImplementedError"))):
+            return True
+    return False
 
 
-def _signature(function: Any) -> str:
-    """Return the parameters with their defaults, without annotations and without what is ignored."""
-    parts: list[str] = []
-    for p in inspect.signature(function).parameters.values():
-        if p.name in ("self", "unused", "_semantic", "_generator", "_builder", "ignored"):
-            continue
-        star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
-        default = "" if p.default is p.empty else f"={_default(p.default)}"
-        if p.kind is p.KEYWORD_ONLY and "*" not in parts and not any(s.startswith("*") for s in parts):
-            parts.append("*")
-        parts.append(f"{star}{p.name}{default}")
-    return f"({', '.join(parts)})"
+def signature(arguments: ast.arguments) -> str:
+    """Return parameters with their defaults: "pointer, mask=None, *, volatile=False"."""
+    for argument in ast.walk(arguments):
+        if isinstance(argument, ast.arg):
+            argument.annotation = None
+    kept = [a for a in arguments.kwonlyargs if not a.arg.startswith("_")]
+    text = ast.unparse(arguments).split(", ")
+    parts = [part for part in text if not part.startswith("_")]
+    if not kept and parts and parts[-1] == "*":
+        parts.pop()
+    return ", ".join(parts).replace("core.", "").replace("CONSTEXPR_0", "0")
 
 
-def _default(value: Any) -> str:
-    text = getattr(value, "__name__", None) or repr(value)
-    return text if len(text) <= 20 and "<" not in text else "..."
+def _language(version: str) -> dict[str, str]:
+    """Return the text of the modules of ``triton.language`` of a version, from its wheel."""
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "--only-binary=:all:"]
+        subprocess.run([*command, "-d", folder, f"triton=={version}"], check=True)
+        wheel = zipfile.ZipFile(io.BytesIO(next(Path(folder).glob("*.whl")).read_bytes()))
+    names = ("__init__", *_MODULES)
+    return {name: wheel.read(f"triton/language/{name}.py").decode() for name in names}
 
 
-def main() -> None:
-    rows = re.sub(r"\{\n +(.*)\n +(.*)\n +(.*)\n +\}", r"{\1 \2 \3}", json.dumps(functions(), indent=1))
-    FILE.write_text(rows + "\n", "utf-8")
+def main(versions: list[str]) -> None:
+    content = json.loads(FILE.read_text("utf-8"))
+    rows: dict[str, dict[str, str | None]] = {
+        name: {"kind": row["kind"]} for name, row in content["functions"].items()
+    }
+    latest: dict[str, str | None] = {}
+    for version in versions:
+        minor = version.rpartition(".")[0]
+        here = functions_in(_language(version))
+        for name in {*latest, *here}:
+            now = here.get(name)
+            if latest.get(name) != now:
+                rows.setdefault(name, {"kind": ""})[minor] = now
+            latest[name] = now
+    lines = (f" {json.dumps(name)}: {json.dumps(rows[name])}" for name in sorted(rows))
+    about = json.dumps(content["about"])
+    FILE.write_text(f'{{"about": {about}, "functions": {{\n' + ",\n".join(lines) + "\n}}\n", "utf-8")
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -14,15 +14,17 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from accelopt_profiling.measurement import Finding, KernelMeasurement, finding_codes
+from accelopt_profiling.nki.operations.table import operations
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.ran import LineRecord, dependents, statements_of
+from accelopt_profiling.triton.functions.table import functions_of
 
-_PRODUCTS = frozenset(("dot", "dot_scaled", "matmul", "nc_matmul", "nc_matmul_mx"))
+_PRODUCTS = functions_of("product") | {o.short for o in operations().values() if o.shape == "product"}
 _ACCESSES = re.compile(r"load|store|atomic_|dma_|gather|scatter")
 _MODULES = frozenset(("tl", "triton", "language", "nl", "nisa", "isa", "nki"))
 #: What a program's own place and the values in memory decide: other programs may go another way.
-_OWN = frozenset(("program_id", "load"))
+_OWN = functions_of("place", "load")
 
 _Block = tuple[ast.stmt, list[ast.stmt]]
 

@@ -6,11 +6,14 @@ import json
 import re
 from collections.abc import Sequence
 from functools import cache
-from importlib import resources
+from importlib import metadata, resources
 from typing import Any
 
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.nki.operations.table import NkiDialect, operations
+from accelopt_profiling.triton.functions.table import Version
+from accelopt_profiling.triton.functions.table import functions as triton_functions
+from accelopt_profiling.triton_adapter.versions import NEWEST, minor_version
 
 #: So many characters of signatures are told; what does not fit is named only.
 CHARACTERS = 5200
@@ -30,11 +33,14 @@ _PACKAGES: dict[str, NkiDialect] = {"neuronxcc.nki": "beta1", "nki": "current"}
 
 @cache
 def dialect_functions() -> dict[str, list[dict[str, str]]]:
-    """Return the functions of each dialect: of NKI those that the emulator computes, of Triton those of
-    ``triton_functions.json``."""
-    data = json.loads(resources.files(__package__).joinpath("triton_functions.json").read_text("utf-8"))
+    """Return the functions of each dialect: of NKI those that the emulator computes, of Triton those of the installed
+    version, or of the newest one where none is."""
     return {
-        "triton": data["functions"],
+        "triton": [
+            {"name": f"tl.{o.name}", "signature": f"({parameters})", "about": ""}
+            for o in triton_functions().values()
+            if (parameters := o.parameters(_triton_version())) is not None
+        ],
         **{
             package: [
                 {"name": o.name, "signature": str(o.signatures[dialect]), "about": o.about}
@@ -44,6 +50,13 @@ def dialect_functions() -> dict[str, list[dict[str, str]]]:
             for package, dialect in _PACKAGES.items()
         },
     }
+
+
+def _triton_version() -> Version:
+    try:
+        return min(minor_version(metadata.version("triton")), NEWEST)
+    except metadata.PackageNotFoundError:
+        return NEWEST
 
 
 def dialect_of(kernel: Kernel) -> str:

@@ -9,7 +9,9 @@ from accelopt_profiling.step_context import StepFailedError
 from accelopt_profiling.triton.capture.session import CaptureSession, LaunchExecution, describe
 from accelopt_profiling.triton.check_size import CheckSize
 from accelopt_profiling.triton.compilation.compiled import CompiledFacts, CompileProblem
+from accelopt_profiling.triton.functions.table import missing
 from accelopt_profiling.triton.interpreter.arithmetic import UnsupportedOperationError
+from accelopt_profiling.triton_adapter.runtime import VERSION
 
 
 def execution_findings(execution: LaunchExecution) -> list[Finding]:
@@ -27,8 +29,20 @@ def execution_findings(execution: LaunchExecution) -> list[Finding]:
             )
         else:
             what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+            if reason := _missing_function(error):
+                what = f"{type(error).__name__}: {reason}"
             findings.append(Finding("kernel-raised", line, "error", f"The kernel raised {what}"))
     return findings
+
+
+def _missing_function(error: BaseException) -> str:
+    """Return why Triton has no function of the name that a kernel calls; "" where that is not the error."""
+    if not isinstance(error, AttributeError) or getattr(error.obj, "__name__", "") not in _LANGUAGE:
+        return ""
+    return missing(str(error.name), VERSION)
+
+
+_LANGUAGE = ("triton.language", "triton.language.core", "triton.language.math")
 
 
 def own_run_finding(failed: StepFailedError, session: CaptureSession, line: int) -> Finding | None:

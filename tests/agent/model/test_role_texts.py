@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
-from importlib import resources
 from pathlib import Path
 
 import pytest
@@ -22,22 +19,6 @@ from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.targets import target_names
 
 REDESIGNS = Path(__file__).parents[1] / "redesigns"
-
-
-def test_the_functions_of_triton_are_those_of_the_package() -> None:
-    import importlib.util
-
-    script = Path(__file__).parents[3] / "scripts/triton_functions.py"
-    spec = importlib.util.spec_from_file_location("triton_functions_script", script)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    functions: Callable[[], object] = module.functions
-    data = json.loads(
-        resources.files("accelopt_agent.model").joinpath("triton_functions.json").read_text("utf-8")
-    )
-    assert data == functions(), "run scripts/triton_functions.py"
 
 
 @pytest.mark.parametrize(

@@ -191,6 +191,13 @@ def test_an_error_while_interpreting_is_on_its_line(profiles):
     assert ("kernel-raised", kernel["line"] + 2) in errors
 
 
+def test_a_function_that_this_triton_lacks_is_told_with_the_version_that_has_it(profiles):
+    kernel = only(profile(profiles, "tl._experimental_descriptor_load(x, [0], [B], tl.float32)"))
+    finding = next(f for f in kernel["findings"] if f["code"] == "kernel-raised")
+    assert "tl._experimental_descriptor_load is gone since Triton 3.4" in finding["message"]
+    assert finding["line"] == kernel["line"] + 2
+
+
 def test_a_launch_of_no_programs_is_told(profiles):
     text = TEMPLATE.replace("{body}", "tl.store(out + at, tl.load(x + at, mask=at < n), mask=at < n)")
     kernel = only(profile(profiles, text=text.replace("{grid}", "x.numel() // (1 << 20)")))

@@ -10,6 +10,7 @@ from functools import cached_property
 
 from accelopt_profiling.gate.reading.facts import Facts, Function, parts
 from accelopt_profiling.gate.reading.vocabulary import SOURCES, WORDS, entry_of
+from accelopt_profiling.triton.functions.table import functions_of
 
 #: Bytes of the widest access of a device that alignment matters to: a warp's line of its cache (CUDA C++ Programming
 #: Guide, "Device Memory Accesses").
@@ -17,7 +18,8 @@ _WIDEST_ACCESS = 128
 #: Steps from name to name that a cause is followed.
 _ROUNDS = 8
 _SIZES = frozenset(["shape", "size", "numel", "nelement", "ndim", "stride"])
-_PLACES = frozenset(["program_id", "arange"])
+_PLACES = functions_of("place", "range")
+_ACCESSES = functions_of("load", "store", "atomic") | {"dma_copy"}
 
 
 class Flow:
@@ -227,8 +229,7 @@ class Flow:
         return self._places[kernel]
 
     def _is_access(self, called: str) -> bool:
-        name = called.rpartition(".")[2]
-        return name in ("load", "store", "dma_copy") or called.startswith("triton.language.atomic")
+        return called.rpartition(".")[2] in _ACCESSES
 
     def _called_in(self, node: ast.AST) -> set[str]:
         return {self.facts.called(n).rpartition(".")[2] for n in ast.walk(node) if isinstance(n, ast.Call)}

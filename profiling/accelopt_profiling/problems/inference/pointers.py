@@ -5,7 +5,10 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 
-_ACCESSES = frozenset(("load", "store", "make_block_ptr", "make_tensor_descriptor", "multiple_of", "assume"))
+from accelopt_profiling.triton.functions.table import functions_of
+
+#: Functions whose first argument is, or begins at, a pointer.
+_ACCESSES = functions_of("load", "store", "atomic", "address") | {"multiple_of", "assume"}
 
 
 def pointers(kernel: ast.FunctionDef) -> set[str]:
@@ -58,7 +61,7 @@ def integer_scalars(kernel: ast.FunctionDef) -> set[str]:
 
 
 def _numbers_programs(node: ast.AST) -> bool:
-    return any(isinstance(n, ast.Call) and _name(n) in ("program_id", "arange") for n in ast.walk(node))
+    return any(isinstance(n, ast.Call) and _name(n) in functions_of("place", "range") for n in ast.walk(node))
 
 
 def packed_pointers(kernel: ast.FunctionDef, helpers: Mapping[str, ast.FunctionDef]) -> dict[str, str]:
@@ -174,11 +177,9 @@ def _names(node: ast.AST) -> set[str]:
 def _addresses(kernel: ast.FunctionDef) -> list[ast.expr]:
     addresses: list[ast.expr] = []
     for node in ast.walk(kernel):
-        if isinstance(node, ast.Call):
-            name = _name(node)
-            if name in _ACCESSES or name.startswith("atomic_"):
-                addresses += node.args[:1]
-                addresses += [k.value for k in node.keywords if k.arg in ("base", "pointer")]
+        if isinstance(node, ast.Call) and _name(node) in _ACCESSES:
+            addresses += node.args[:1]
+            addresses += [k.value for k in node.keywords if k.arg in ("base", "pointer")]
     return addresses
 
 
@@ -213,11 +214,7 @@ def _leftmost(node: ast.expr) -> ast.expr:
             if on_type and not node.args:
                 return node
             node = node.args[0] if on_type else node.func.value
-        elif isinstance(node, ast.Call) and _name(node) in (
-            "make_block_ptr",
-            "make_tensor_descriptor",
-            "advance",
-        ):
+        elif isinstance(node, ast.Call) and _name(node) in functions_of("address"):
             if not node.args:
                 base = next((k.value for k in node.keywords if k.arg == "base"), None)
                 if base is None:
