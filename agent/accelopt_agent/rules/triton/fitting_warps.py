@@ -13,6 +13,7 @@ from accelopt_agent.rules.analysis.triton.block_size import passed
 from accelopt_agent.rules.analysis.triton.config_list import OPTIONS, config_text, open_configs
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.launch_sizes import measured_setting, option
+from accelopt_profiling.triton.functions.table import functions_of
 
 #: Elements for a warp: a lane moves 32 bytes of them in float32, 16 in half precision.
 _PER_WARP = 256
@@ -23,7 +24,7 @@ _AXES = 3
 #: The place of the block's shape among the arguments of ``tl.make_block_ptr``.
 _BLOCK_SHAPE = 4
 #: What gives a value more lanes, or fewer, than its ranges have.
-_SHAPED = ("dot", "reshape", "view", "expand_dims", "broadcast_to", "join", "cat", "trans", "permute")
+_SHAPED = functions_of("product", "shape")
 
 
 def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:

@@ -11,9 +11,10 @@ from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.pointers import addressed
 from accelopt_agent.rules.analysis.triton.storage import apart
+from accelopt_profiling.triton.functions.table import functions_of
 
 #: Functions that index arithmetic may call.
-_INDEXING = frozenset({"arange", "program_id", "num_programs", "cdiv"})
+_INDEXING = functions_of("place", "grid", "range") | {"cdiv"}
 
 
 def rewrites(kernel: TritonKernel) -> Iterator[Rewrite]:
@@ -42,4 +43,4 @@ def _may_change(kernel: TritonKernel, store: cst.Call, load: cst.Call) -> bool:
 def _may_store(kernel: TritonKernel, call: cst.Call) -> bool:
     """Return whether a call writes to memory, or is one of a function that may do so for all that is known."""
     name = (kernel.names.path(call.func) or "").rpartition(".")[2]
-    return name.startswith(("store", "atomic_")) or kernel.names.foreign(call.func, ("triton", "math"))
+    return name in functions_of("store", "atomic") or kernel.names.foreign(call.func, ("triton", "math"))

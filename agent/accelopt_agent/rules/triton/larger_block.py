@@ -13,15 +13,12 @@ from accelopt_agent.rules.analysis.triton.block_size import BlockSize, grid_bloc
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.masked_lanes import access
 from accelopt_agent.rules.analysis.triton.values import Evaluation, Value
+from accelopt_profiling.triton.functions.table import functions_of
 
 #: Blocks to try, in elements: 4 warps move 16 bytes per lane and request with 512 to 1024 of them.
 _SIZES = (1024, 4096, 512)
 #: Operations that combine lanes: what they give depends on the block.
-_ACROSS_LANES = (
-    "sum", "max", "min", "argmax", "argmin", "reduce", "associative_scan", "cumsum", "cumprod", "sort", "dot",
-    "xor_sum",
-    "histogram", "flip", "reshape", "view", "trans", "join", "split", "interleave", "gather",
-)  # fmt: skip
+_ACROSS_LANES = functions_of("reduction", "scan", "order", "normalization", "product", "shape")
 
 
 @dataclass(frozen=True)
@@ -93,9 +90,7 @@ def _blocks(kernel: TritonKernel, values: Evaluation) -> _Blocks | None:
 
 
 def _accesses(kernel: TritonKernel) -> list[cst.Call]:
-    return kernel.calls(
-        "load", "store", "atomic_add", "atomic_max", "atomic_min", "atomic_xchg", "atomic_cas"
-    )
+    return kernel.calls(*functions_of("load", "store", "atomic"))
 
 
 def _within(

@@ -15,6 +15,7 @@ from accelopt_agent.rules.analysis.triton.lane_shape import is_elementwise
 from accelopt_agent.rules.analysis.triton.masked_lanes import access
 from accelopt_agent.rules.analysis.triton.storage import apart
 from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, root
+from accelopt_profiling.triton.functions.table import functions_of
 
 #: A tile of more elements than this does not fit into the registers of four warps.
 _MOST = 16384
@@ -69,7 +70,7 @@ def _is_plain(kernel: TritonKernel, call: cst.Call, loop: cst.For) -> bool:
         method = isinstance(call.func, cst.Attribute) and call.func.attr.value == "to"
         return method or kernel.source.code(call.func) in ("range", "float", "min", "max")
     name = path.removeprefix(f"{TL}.")
-    return is_elementwise(path) or name in ("program_id", "num_programs", "arange", "range", "static_range")
+    return is_elementwise(path) or name in functions_of("place", "grid", "range") | {"range", "static_range"}
 
 
 def _tiled(kernel: TritonKernel, values: Evaluation, loop: cst.For) -> list[ByteEdit] | None:

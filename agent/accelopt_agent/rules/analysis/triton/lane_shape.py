@@ -7,40 +7,10 @@ import libcst as cst
 from accelopt_agent.rules.analysis.edits import ByteEdit
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.values import Evaluation
+from accelopt_profiling.triton.functions.table import functions_of
 
 #: Functions of which every lane is computed from that lane of the arguments.
-ELEMENTWISE = frozenset(
-    {
-        "where",
-        "exp",
-        "exp2",
-        "log",
-        "log2",
-        "sqrt",
-        "rsqrt",
-        "sqrt_rn",
-        "sigmoid",
-        "erf",
-        "abs",
-        "maximum",
-        "minimum",
-    }
-    | {
-        "cast",
-        "sin",
-        "cos",
-        "fma",
-        "div_rn",
-        "floor",
-        "ceil",
-        "clamp",
-        "cdiv",
-        "math.rsqrt",
-        "math.exp",
-        "math.log",
-    }
-    | {"math.sqrt", "math.exp2", "math.erf", "math.abs", "math.log2", "multiple_of", "max_contiguous"}
-)
+ELEMENTWISE = functions_of("elementwise") | {"multiple_of", "max_contiguous"}
 _REDUCTIONS = frozenset({"sum", "max", "min"})
 _ROWS = "{ROWS}"
 
@@ -48,7 +18,7 @@ _ROWS = "{ROWS}"
 def is_elementwise(path: str) -> bool:
     """Return whether the function at an import path computes lane by lane: one of Triton or of its libdevice, or one of
     a library that carries the name of such a function."""
-    name = path.removeprefix("triton.language.")
+    name = path.removeprefix("triton.language.").removeprefix("math.")
     library = not path.startswith("triton.") and path.rpartition(".")[2] in ELEMENTWISE
     return name in ELEMENTWISE or ".libdevice." in path or library
 
@@ -58,7 +28,7 @@ class Shapes:
 
     def __init__(self, kernel: TritonKernel, values: Evaluation, row: str) -> None:
         self.kernel, self.values, self.row = kernel, values, row
-        self.has_lanes = bool(kernel.calls("arange", "zeros", "full"))
+        self.has_lanes = bool(kernel.calls(*functions_of("range", "create")))
         self.depends = self._dependent()
 
     def _dependent(self) -> set[str]:
@@ -132,7 +102,7 @@ class Shapes:
             return [ByteEdit(source.start(length), source.start(length), f"{_ROWS}, ")]
         if name in _REDUCTIONS:
             return self._reduction(call)
-        if is_elementwise(path) or name in ("program_id", "num_programs", "range", "static_range", "cdiv"):
+        if is_elementwise(path) or name in functions_of("place", "grid") | {"range", "static_range"}:
             return []
         builtin = source.code(call.func) in ("range", "float", "min", "max")
         method = isinstance(call.func, cst.Attribute) and call.func.attr.value == "to"

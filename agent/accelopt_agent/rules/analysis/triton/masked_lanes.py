@@ -8,6 +8,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
 from accelopt_agent.rules.analysis.triton.values import Evaluation, Value, load_arguments
+from accelopt_profiling.triton.functions.table import functions_of
 
 #: What a reduction does not notice.
 _NEUTRAL = {"sum": 0.0, "max": -math.inf, "min": math.inf}
@@ -33,10 +34,7 @@ def ignores_the_rest(kernel: TritonKernel, values: Evaluation, calls: list[cst.C
 
 
 #: Operations that depend on all lanes, or write in a way of their own.
-_SENSITIVE = (
-    "argmax", "argmin", "reduce", "associative_scan", "cumsum", "cumprod", "sort", "dot", "xor_sum", "histogram",
-    "flip", "atomic_add", "atomic_max", "atomic_min", "atomic_cas", "atomic_xchg",
-)  # fmt: skip
+_SENSITIVE = functions_of("reduction", "scan", "order", "normalization", "product", "atomic")
 
 
 def bounds(mask: Value, length: Value) -> bool:

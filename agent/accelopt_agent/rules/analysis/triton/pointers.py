@@ -5,12 +5,13 @@ from __future__ import annotations
 import libcst as cst
 
 from accelopt_agent.rules.analysis.triton.kernel import TritonKernel
+from accelopt_profiling.triton.functions.table import functions_of
 
 
 def pointers(kernel: TritonKernel) -> set[str]:
     """Return the arguments that are called pointers, or with which the address of a load or store begins."""
     names = {name for name in kernel.parameters if name.lower().endswith(("ptr", "pointer"))}
-    for call in kernel.calls("load", "store", "atomic_add", "atomic_max", "atomic_min"):
+    for call in kernel.calls(*functions_of("load", "store", "atomic")):
         names |= _first_terms(kernel, call.args[0].value, set()) if call.args else set()
     return names & set(kernel.parameters)
 

@@ -11,6 +11,7 @@ from accelopt_agent.rules.analysis.rule_context import RuleContext
 from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel, integer
 from accelopt_agent.rules.analysis.triton.tile_value import ONE, SCALAR, UNKNOWN, Groups, TileValue
+from accelopt_profiling.triton.functions.table import functions_of
 
 SizeNode = cst.Name | cst.Integer
 
@@ -270,7 +271,7 @@ class TileFlow:
             return replace(self._elementwise(placed), sizes=frozenset())
         if isinstance(node.func, cst.Attribute) and node.func.attr.value == "to" and not path:
             return self._value(node.func.value)
-        if name in _SAME_SHAPE or path.startswith(f"{TL}.math.") or name == "where":
+        if name in _SAME_SHAPE or path.startswith(f"{TL}.math."):
             return self._elementwise(placed) if placed else UNKNOWN
         values = [self._value(a.value) for a in node.args]
         if values and all(v.dims == () for v in values):
@@ -363,21 +364,8 @@ class TileFlow:
         return TileValue((*value.dims[:number], *value.dims[number + 1 :]))
 
 
-_REDUCTIONS = ("sum", "max", "min", "argmax", "argmin", "xor_sum")
-_SAME_SHAPE = (
-    *("exp", "exp2", "log", "log2", "sqrt", "rsqrt", "abs", "cos", "sin", "erf", "sigmoid", "floor", "ceil"),
-    *(
-        "maximum",
-        "minimum",
-        "fma",
-        "clamp",
-        "cast",
-        "max_contiguous",
-        "multiple_of",
-        "zeros_like",
-        "full_like",
-    ),
-)
+_REDUCTIONS = functions_of("reduction")
+_SAME_SHAPE = functions_of("elementwise", "hint") | {"zeros_like"}
 
 
 def _elements(node: cst.BaseExpression) -> list[cst.BaseExpression]:

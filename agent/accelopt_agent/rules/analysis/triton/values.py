@@ -15,6 +15,7 @@ import libcst as cst
 
 from accelopt_agent.rules.analysis.triton.kernel import TL, TritonKernel
 from accelopt_agent.rules.analysis.triton.pointers import pointers
+from accelopt_profiling.triton.functions.table import functions_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -304,8 +305,6 @@ class Evaluation:
             return self.make("cdiv", arguments[0][1], arguments[1][1])
         if name == "multiple_of" or name == "max_contiguous":
             return arguments[0][1] if arguments else self.fresh("hint")
-        if name in ("rand", "randn", "randint", "inline_asm_elementwise"):
-            return self.make("call", name, *arguments)
         if (
             name == "where"
             and len(arguments) == 3
@@ -321,7 +320,7 @@ class Evaluation:
     def _writes(self, call: cst.Call) -> bool:
         path = self.kernel.names.path(call.func) or ""
         name = path.rpartition(".")[2]
-        return name.startswith(("store", "atomic_", "debug_barrier")) or (
+        return name in functions_of("store", "atomic") | {"debug_barrier"} or (
             self.kernel.names.foreign(call.func, ("triton", "math"))
         )
 
