@@ -15,7 +15,6 @@ from support.triton_rule_kernels import (
     STORING,
     STRIDED,
     TUNED,
-    WRAPPED,
 )
 
 
@@ -144,69 +143,6 @@ CASES = [
         None,
     ),
     Case(
-        "triton-autotune",
-        "takes the number out of the launch",
-        ADD,
-        {
-            "@triton.jit": """@triton.autotune(
-    configs=[
-        triton.Config({"BLOCK": 256}, num_warps=4),
-        triton.Config({"BLOCK": 512}, num_warps=4),
-        triton.Config({"BLOCK": 512}, num_warps=8),
-        triton.Config({"BLOCK": 1024}, num_warps=8),
-        triton.Config({"BLOCK": 128}, num_warps=4),
-    ],
-    key=["n"],
-)
-@triton.jit""",
-            "[(triton.cdiv(n, 256),)]": '[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)]',
-            ", BLOCK=256, num_warps=4": "",
-        },
-        runs=False,
-    ),
-    Case(
-        "triton-autotune",
-        "does not run a kernel twice that adds to its output",
-        ADD.replace("tl.store(", "tl.atomic_add("),
-        None,
-    ),
-    Case("triton-autotune", "leaves an autotuned kernel", TUNED, None),
-    Case(
-        "triton-autotune",
-        "does not run a kernel twice that updates in place",
-        ADD.replace("out_ptr", "X")
-        .replace("x_ptr", "X")
-        .replace("X, X, n", "X, n")
-        .replace("(x, out, n", "(x, n"),
-        None,
-    ),
-    Case(
-        "triton-autotune",
-        "leaves a row that one block has to cover",
-        ADD.replace("(triton.cdiv(n, 256),)", "(64,)"),
-        None,
-    ),
-    Case(
-        "triton-autotune",
-        "leaves a number in the grid that two sizes share",
-        ADD.replace("BLOCK: tl.constexpr", "BLOCK: tl.constexpr, OTHER: tl.constexpr").replace(
-            "BLOCK=256", "BLOCK=256, OTHER=256"
-        ),
-        None,
-    ),
-    Case(
-        "triton-cache-hints",
-        "streams what is read once",
-        ADD,
-        {"x_ptr + offsets, mask=inside)": 'x_ptr + offsets, mask=inside, eviction_policy="evict_first")'},
-    ),
-    Case(
-        "triton-cache-hints",
-        "leaves hints that are there",
-        ADD.replace("mask=inside)\n    tl", 'mask=inside, eviction_policy="evict_last")\n    tl'),
-        None,
-    ),
-    Case(
         "triton-contiguous-lanes",
         "takes blocks",
         STRIDED,
@@ -215,18 +151,6 @@ CASES = [
         },
     ),
     Case("triton-contiguous-lanes", "leaves blocks", ADD, None),
-    Case(
-        "triton-dot-accumulate",
-        "adds inside the product",
-        MATMUL,
-        {"acc += tl.dot(a, b)": "acc = tl.dot(a, b, acc=acc)"},
-    ),
-    Case(
-        "triton-dot-accumulate",
-        "keeps a half-precision sum",
-        MATMUL.replace("tl.float32", "tl.float16"),
-        None,
-    ),
     Case(
         "triton-hoist-load",
         "loads before the loop",
@@ -255,115 +179,6 @@ CASES = [
         "triton-hoist-load",
         "does not move past a function that may store",
         REDUCE.replace("total += x * w", "update(out_ptr, x)\n        total += x * w"),
-        None,
-    ),
-    Case(
-        "triton-exp2",
-        "folds the factor",
-        SCALE,
-        {"tl.exp(x * scale)": "tl.exp2(x * (scale * 1.4426950408889634))"},
-    ),
-    Case("triton-exp2", "needs a factor", SOFTMAX, None),
-    Case(
-        "triton-exp2",
-        "scales scores and the maximum of them together",
-        SCALE.replace("y = tl.exp(x * scale)", "s = x * scale\n        y = tl.exp(s - tl.max(s, axis=0))"),
-        {"x * scale": "x * (scale * 1.4426950408889634)", "tl.exp(s": "tl.exp2(s"},
-    ),
-    Case(
-        "triton-exp2",
-        "leaves scores less a saved logarithm alone",
-        SCALE.replace("y = tl.exp(x * scale)", "s = x * scale\n        y = tl.exp(s - tl.load(s_ptr + row))"),
-        None,
-    ),
-    Case(
-        "triton-exp2",
-        "leaves scores less a saved logarithm with a name alone",
-        SCALE.replace(
-            "        y = tl.exp(x * scale)",
-            "        s = x * scale\n        total = tl.load(s_ptr + row)\n        y = tl.exp(s - total)",
-        ),
-        None,
-    ),
-    Case(
-        "triton-drop-mask",
-        "compiles a version for whole blocks",
-        ADD,
-        {
-            "@triton.jit": '@triton.heuristics({"EVEN_N": lambda args: args["n"] > 0 and args["n"] % args["BLOCK"] == 0})\n@triton.jit',
-            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_N: tl.constexpr",
-            "inside = offsets < n": "inside = (offsets < n) | EVEN_N",
-        },
-    ),
-    Case(
-        "triton-drop-mask",
-        "adds the flag before a trailing comma",
-        ADD.replace("BLOCK: tl.constexpr)", "BLOCK: tl.constexpr,  # of each program\n)"),
-        {
-            "@triton.jit": '@triton.heuristics({"EVEN_N": lambda args: args["n"] > 0 and args["n"] % args["BLOCK"] == 0})\n@triton.jit',
-            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_N: tl.constexpr",
-            "inside = offsets < n": "inside = (offsets < n) | EVEN_N",
-        },
-    ),
-    Case(
-        "triton-drop-mask",
-        "needs a grid without blocks past the end",
-        ADD.replace("cdiv(n, 256)", "cdiv(n, 128)"),
-        None,
-    ),
-    Case(
-        "triton-drop-mask",
-        "looks at the loop around, not at another one",
-        SCALE.replace(
-            "    for start in range(0, n, BLOCK):\n",
-            "    for start in range(0, n, BLOCK):\n        pass\n    for start in range(0, n, 2 * BLOCK):\n",
-        ),
-        None,
-    ),
-    Case(
-        "triton-contiguity-hint",
-        "says so where blocks divide the size",
-        WRAPPED,
-        {
-            "@triton.jit": """@triton.heuristics(
-    {
-        "EVEN_M": lambda args: args["M"] > 0 and args["M"] % args["BLOCK"] == 0,
-        "EVEN_N": lambda args: args["N"] > 0 and args["N"] % args["BLOCK"] == 0,
-    }
-)
-@triton.jit""",
-            "BLOCK: tl.constexpr": "BLOCK: tl.constexpr, EVEN_M: tl.constexpr, EVEN_N: tl.constexpr",
-            "% M\n": "% M\n    if EVEN_M:\n        rows = tl.max_contiguous(tl.multiple_of(rows, BLOCK), BLOCK)\n",
-            "% N\n": "% N\n    if EVEN_N:\n        columns = tl.max_contiguous(tl.multiple_of(columns, BLOCK), BLOCK)\n",
-        },
-    ),
-    Case(
-        "triton-contiguity-hint",
-        "needs blocks that start at multiples",
-        WRAPPED.replace("(m * BLOCK +", "(m + 1 +").replace("(n * BLOCK +", "(n * 3 +"),
-        None,
-    ),
-    Case(
-        "triton-grouped-order",
-        "swizzles two axes",
-        MATMUL,
-        {
-            "n = tl.program_id(1)\n": "n = tl.program_id(1)\n    m, n = tl.swizzle2d(m, n, tl.num_programs(0), tl.num_programs(1), 8)\n"
-        },
-    ),
-    Case("triton-grouped-order", "is for matrix products", ADD, None),
-    Case(
-        "triton-grouped-order",
-        "leaves an index that is used before the other is read",
-        MATMUL.replace("    n = tl.program_id(1)\n    rows = m * BLOCK", "    rows = m * BLOCK").replace(
-            "    columns = n", "    n = tl.program_id(1)\n    columns = n"
-        ),
-        None,
-    ),
-    Case(
-        "triton-grouped-order",
-        "leaves an index that is read twice",
-        MATMUL.replace("columns = n * BLOCK", "columns = tl.program_id(1) * BLOCK"),
         None,
     ),
     Case(

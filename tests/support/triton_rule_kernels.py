@@ -147,13 +147,3 @@ TUNED = (
     .replace(", BLOCK=256, num_warps=4", "")
     .replace("(triton.cdiv(n, 256),)", 'lambda meta: (triton.cdiv(n, meta["BLOCK"]),)')
 )
-
-
-WRAPPED = (
-    MATMUL.replace("a_ptr, b_ptr, c_ptr, K, N,", "a_ptr, b_ptr, c_ptr, K, M, N,")
-    .replace(
-        "rows = m * BLOCK + tl.arange(0, BLOCK)\n    columns = n * BLOCK + tl.arange(0, BLOCK)",
-        "rows = (m * BLOCK + tl.arange(0, BLOCK)) % M\n    columns = (n * BLOCK + tl.arange(0, BLOCK)) % N",
-    )
-    .replace("64, 64, BLOCK", "64, 64, 64, BLOCK")
-)

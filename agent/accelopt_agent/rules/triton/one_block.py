@@ -11,7 +11,6 @@ from accelopt_agent.rules.analysis.rule_context import Rewrite
 from accelopt_agent.rules.analysis.statement import Statement
 from accelopt_agent.rules.analysis.triton.block_size import meaning, passed
 from accelopt_agent.rules.analysis.triton.kernel import KernelLaunch, TritonKernel, integer
-from accelopt_agent.rules.analysis.triton.launch_flags import with_flags
 from accelopt_agent.rules.analysis.triton.row_loops import RowLoop, row_loops
 from accelopt_agent.rules.analysis.triton.single_iteration import loop_region, single_iteration
 from accelopt_agent.rules.analysis.triton.storage import apart
@@ -56,8 +55,34 @@ def _condition(kernel: TritonKernel, loop: RowLoop) -> tuple[str, list[ByteEdit]
         return f"{length} <= {block}", []
     if length in (kernel.heuristics or {}):
         return None
-    edits = with_flags(kernel, {_FLAG: f'args["{length}"] <= args["{block}"]'})
+    edits = _with_flag(kernel, f'args["{length}"] <= args["{block}"]')
     return (_FLAG, edits) if edits is not None else None
+
+
+def _with_flag(kernel: TritonKernel, expression: str) -> list[ByteEdit] | None:
+    """Declare the flag, and compute it by an ``expression`` of ``args`` at each launch.
+
+    None where its name is taken, the kernel's heuristics are not written out, or its file has no name for them.
+    """
+    names, decorators = kernel.names, [d.decorator for d in kernel.function.decorators]
+    jit = decorators[-1].func if isinstance(decorators[-1], cst.Call) else decorators[-1]
+    word = names.spelled("triton.heuristics")
+    if word is None or kernel.spell("constexpr") is None or kernel.heuristics is None:
+        return None
+    if names.path(jit) not in ("triton.jit", "triton.runtime.jit"):
+        return None
+    if kernel.function.params.star_kwarg is not None or _FLAG in kernel.parameters:
+        return None
+    entry = f'"{_FLAG}": lambda args: {expression}'
+    declared = kernel.declared([_FLAG], "False")
+    for decorator in decorators:
+        if isinstance(decorator, cst.Call) and names.path(decorator.func) == "triton.heuristics":
+            table = decorator.args[0].value
+            last = table.elements[-1] if isinstance(table, cst.Dict) and table.elements else None
+            if isinstance(last, cst.DictElement):
+                first, end = kernel.source.start(last.key), kernel.source.end(last.value)
+                return [*declared, *kernel.source.added(first, end, [entry])]
+    return [*declared, kernel.source.before(kernel.function.decorators[-1], f"@{word}({{{entry}}})")]
 
 
 def _branch(kernel: TritonKernel, region: list[Statement], straight: list[str], condition: str) -> ByteEdit:

@@ -110,14 +110,6 @@ class TritonKernel:
             self.source.start(last.name), end, [f"{name}: {constexpr}{value}" for name in names]
         )
 
-    def decorator(self, path: str) -> cst.Call | None:
-        """Return the decorator of the kernel that calls ``path`` ("triton.autotune")."""
-        for decorator in self.function.decorators:
-            call = decorator.decorator
-            if isinstance(call, cst.Call) and self.names.path(call.func) == path:
-                return call
-        return None
-
     @cached_property
     def heuristics(self) -> dict[str, cst.BaseExpression] | None:
         """What ``triton.heuristics`` computes at each launch, by argument.
