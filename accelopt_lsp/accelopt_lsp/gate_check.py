@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from accelopt_profiling.gate.request import GateRequest
     from accelopt_profiling.gate.verdict import Verdict
     from accelopt_profiling.jobs import Limits
-    from accelopt_profiling.kernel_file import KernelFile
+    from accelopt_profiling.kernels import KernelSource
     from accelopt_profiling.measurement import Dialect
 
 
@@ -38,12 +38,11 @@ def without_kernel(text: str) -> Verdict | None:
     from accelopt_profiling.gate.verdict import Reason, Verdict
     from accelopt_profiling.kernels import find_kernels
 
-    discovery = find_kernels(text)
-    if any(not kernel.device_function for kernel in discovery.kernels):
+    source = find_kernels(text)
+    if source.launched:
         return None
-    broken = [f for f in discovery.findings if f.code == "syntax-error"]
-    if broken:
-        return Verdict(False, [Reason("does-not-parse", f"{broken[0].message} (line {broken[0].line})")])
+    if (fault := source.syntax_error) is not None:
+        return Verdict(False, [Reason("does-not-parse", f"{fault.message} (line {fault.line})")])
     message = "The candidate has no Triton or NKI kernel that host code launches."
     return Verdict(False, [Reason("no-kernel", message)])
 
@@ -55,6 +54,7 @@ def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
         UserError: there is no kernel, or the problem cannot be used.
     """
     from accelopt_profiling.gate.request import GateRequest
+    from accelopt_profiling.job_files import job_files
     from accelopt_profiling.problems.catalogue import is_unreferenced
 
     original = _original(check)
@@ -64,8 +64,8 @@ def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
             f"{check.problem} has no reference; name the kernel file to compare with (--original FILE), or add "
             "`reference` to the problem."
         )
-    before = original.source(ship_imports=ship_imports)
-    after = original.source(ship_imports=ship_imports, text=check.candidate)
+    before = job_files(original, ship_imports=ship_imports)
+    after = job_files(original, ship_imports=ship_imports, text=check.candidate)
     return [
         GateRequest(
             candidate=after,
@@ -76,11 +76,11 @@ def gate_requests(check: GateCheck, *, ship_imports: bool) -> list[GateRequest]:
             target=check.targets[dialect],
             limits=check.limits,
         )
-        for dialect in dict.fromkeys(kernel.dialect for kernel in original.kernels)
+        for dialect in dict.fromkeys(kernel.dialect for kernel in original.launched)
     ]
 
 
-def _original(check: GateCheck) -> KernelFile:
+def _original(check: GateCheck) -> KernelSource:
     """Find the original's kernels and the problem that was asked for, wherever it lies and whatever a comment in the
     file names.
     """
@@ -95,17 +95,19 @@ def _original(check: GateCheck) -> KernelFile:
         problem=str(check.problem),
     )
     errors = [f"{check.file}:{f.line}: {f.message}" for f in file.findings if f.severity == "error"]
-    if errors or file.problem.ref is None or not file.kernels:
+    if errors or file.problem.ref is None or not file.launched:
         raise UserError(
             "\n".join(errors) or f"{check.file} has no kernel, or the problem gives it no inputs."
         )
     return dataclasses.replace(file, text=check.original)
 
 
-def _changed(original: KernelFile, dialect: Dialect, text: str) -> str:
+def _changed(original: KernelSource, dialect: Dialect, text: str) -> str:
     """Return the one kernel that differs in the candidate; "" where several do, or none."""
     from accelopt_profiling.kernels import find_kernels
 
     now = {kernel.name: kernel.content_hash for kernel in find_kernels(text).kernels}
-    changed = [k.name for k in original.kernels if k.dialect == dialect and now.get(k.name) != k.content_hash]
+    changed = [
+        k.name for k in original.launched if k.dialect == dialect and now.get(k.name) != k.content_hash
+    ]
     return changed[0] if len(changed) == 1 else ""

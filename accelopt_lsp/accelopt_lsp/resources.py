@@ -11,7 +11,7 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
-    from accelopt_lsp.service.protocol import FileText
+    from accelopt_lsp.service.protocol import FileRequest
     from accelopt_lsp.settings.load import Settings
     from accelopt_lsp.settings.values import HostSettings
     from accelopt_memory.memory import Memory
@@ -226,21 +226,21 @@ def read_file(
     kernels: Collection[str] = (),
     among_others: bool = False,
     text: str | None = None,
-) -> FileText:
+) -> FileRequest:
     """Return a kernel file, examined under its settings, with the target ``target`` (a flag) for ``kernels``, or all;
     ``among_others``: it may be meant for other files alone. ``text`` stands in the place of the file's.
 
     Raises:
         UserError: it cannot be read, or the target runs none of the kernels.
     """
-    from accelopt_lsp.service.protocol import FileText
+    from accelopt_lsp.service.protocol import FileRequest
     from accelopt_profiling.examination import examine
 
     text = read_source(path) if text is None else text
-    examined = examine(path.resolve(), text, project_root=settings.project_root, problem=settings.problem)
-    dialects = {k.dialect for k in examined.kernels if not kernels or k.name in kernels}
+    source = examine(path.resolve(), text, project_root=settings.project_root, problem=settings.problem)
+    dialects = {k.dialect for k in source.launched if not kernels or k.name in kernels}
     settings = with_target(settings, target, ("triton", "nki") if among_others else dialects)
-    return FileText(examined, settings, label=str(path))
+    return FileRequest(source, settings, label=str(path))
 
 
 def write_new(path: Path, text: str) -> None:

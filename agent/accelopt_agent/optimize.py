@@ -394,10 +394,10 @@ async def _all_kernels(
 
 
 def _launched(request: OptimizeRequest) -> list[Kernel]:
-    kernels = find_kernels(request.text).kernels
-    if request.kernel is not None:
-        return [k for k in kernels if k.name == request.kernel]
-    return [k for k in kernels if not k.device_function]
+    source = find_kernels(request.text)
+    if request.kernel is None:
+        return source.launched
+    return [k for k in source.kernels if k.name == request.kernel]
 
 
 def _us(measurement: KernelMeasurement | None) -> float:

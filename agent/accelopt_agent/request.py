@@ -9,7 +9,7 @@ from typing import Any
 
 from accelopt_profiling.examination import rewritten
 from accelopt_profiling.jobs import Limits
-from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import KernelSource
 from accelopt_profiling.problems.inference.inferred import InferredProblem, with_problem
 
 #: All proposers, by name.
@@ -88,7 +88,7 @@ class OptimizeRequest:
     accepted the original already, so that it is not checked again before the search.
     """
 
-    file: KernelFile
+    file: KernelSource
     target: str
     kernel: str | None = None
     inferred: tuple[InferredProblem, ...] = ()
@@ -113,7 +113,7 @@ class OptimizeRequest:
         first = self.inferred[0] if self.inferred else None
         return next((p for p in self.inferred if kernel in p.launched), first)
 
-    def kernel_file(self, text: str | None = None, kernel: str | None = None) -> KernelFile:
+    def kernel_file(self, text: str | None = None, kernel: str | None = None) -> KernelSource:
         """Return the file with the problem for ``kernel``; with ``text``, that of another version in its place."""
         file = self.file if text is None else rewritten(self.file, text)
         problem = self.problem_of(kernel)

@@ -1,6 +1,5 @@
 """Our own kernels for the operations whose times others published, with the tile as arguments."""
 
-import torch
 import triton
 import triton.language as tl
 

@@ -79,13 +79,11 @@ def kernel_features(text: str, kernel: str | None = None, bound: str | None = No
     Raises:
         ValueError: the file does not parse or has no such kernel.
     """
-    discovery = find_kernels(text)
-    launched = [k for k in discovery.kernels if not k.device_function] or list(discovery.kernels)
-    kernels = launched[:1] if kernel is None else [k for k in discovery.kernels if k.name == kernel]
+    source = find_kernels(text)
+    launched = source.launched or list(source.kernels)
+    kernels = launched[:1] if kernel is None else [k for k in source.kernels if k.name == kernel]
     if not kernels:
-        why = (
-            discovery.findings[0].message if discovery.findings else f"It has no kernel {kernel or 'at all'}."
-        )
+        why = source.findings[0].message if source.findings else f"It has no kernel {kernel or 'at all'}."
         raise ValueError(f"No features: {why}")
     tree = syntax_of(text)
     names = _imported_names(tree)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_profiling.examination import examine
-from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import KernelSource
 from accelopt_profiling.source_text import read_text
 from nkibench.task import NkiDialect, Task, tasks
 
@@ -39,7 +39,7 @@ class BenchmarkCase:
         """AccelOpt's name of the kernel that a search starts from."""
         return f"{self.case_name}_ID0"
 
-    def examined(self, text: str | None = None) -> KernelFile:
+    def examined(self, text: str | None = None) -> KernelSource:
         """Return the kernel file, or ``text`` in its place. Raises UnreadableFileError: the file is gone."""
         return examine(
             self.kernel,

@@ -11,9 +11,9 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Job, JobFiles, Limits, MeasureOptions, Step
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import Finding, KernelMeasurement, worst
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
@@ -87,10 +87,10 @@ async def _on_device(host: Host, request: ProfileRequest, target: str) -> Cost:
     """Return the kernel's latency on the host's Trainium (not yet run on hardware)."""
     examined = request.file
     ref = examined.problem.ref
-    if ref is None or not examined.kernels:
+    if ref is None or not examined.launched:
         return Cost(None, examined.findings)
-    source = examined.source(ship_imports=host.remote)
-    params = DeviceParams(examined.kernels, ref, target, host.name)
+    source = job_files(examined, ship_imports=host.remote)
+    params = DeviceParams(examined.launched, ref, target, host.name)
     step = Step("trainium", "numpy", to_plain(params), request.limits, device=True)
     try:
         async with aclosing(host.run(Job(source, [step]))) as messages:
@@ -98,11 +98,11 @@ async def _on_device(host: Host, request: ProfileRequest, target: str) -> Cost:
         measurement = from_plain(KernelMeasurement, answer["measurement"])
         return Cost(measurement, measurement.findings, dict(answer["profile"]))
     except JobFailedError as failed:
-        line = failed.error.line or examined.kernels[0].line
+        line = failed.error.line or examined.launched[0].line
         return Cost(None, [Finding(failed.error.code, line, "error", failed.error.message)])
     except (ValueError, KeyError, IndexError, TypeError) as error:
         message = f"The host's answer about its device cannot be read: {error!r}."
-        return Cost(None, [Finding("device-answer", examined.kernels[0].line, "error", message)])
+        return Cost(None, [Finding("device-answer", examined.launched[0].line, "error", message)])
 
 
 async def judge(
@@ -126,7 +126,7 @@ async def judge(
     assert ref is not None
     texts = (examined.text if candidate is None else candidate, examined.text)
     new, original = (
-        _with_tolerance(examined.source(ship_imports=host.remote, text=text), case, tolerance)
+        _with_tolerance(job_files(examined, ship_imports=host.remote, text=text), case, tolerance)
         for text in texts
     )
     request = GateRequest(
@@ -145,16 +145,16 @@ class NoKernelError(Exception):
     """A file has no kernel or no reference to go with it. The message says which."""
 
 
-def only_kernel(examined: KernelFile) -> Kernel:
+def only_kernel(examined: KernelSource) -> Kernel:
     """Return the kernel a benchmark file is about: ``kernel`` or ``optimized_kernel``, or its only one."""
     faults = [f"line {f.line}: {f.message}" for f in examined.findings if f.severity == "error"]
-    if examined.problem.ref is None or not examined.kernels:
+    if examined.problem.ref is None or not examined.launched:
         raise NoKernelError("; ".join(faults) or "the file has no NKI kernel")
-    by_name = {k.name: k for k in examined.kernels}
+    by_name = {k.name: k for k in examined.launched}
     for name in ("kernel", "optimized_kernel"):
         if name in by_name:
             return by_name[name]
-    return examined.kernels[0]
+    return examined.launched[0]
 
 
 def _with_tolerance(source: JobFiles, case: BenchmarkCase, tolerance: float | None) -> JobFiles:

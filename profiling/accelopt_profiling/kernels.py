@@ -1,12 +1,15 @@
-"""Find kernels in source text by syntax tree, without importing the file."""
+"""Read a kernel file by its syntax tree: its kernels, and what else it says; nothing is imported."""
 
 from __future__ import annotations
 
 import ast
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from accelopt_profiling.measurement import Dialect, Finding
+from accelopt_profiling.problems.ref import ProblemLookup
 from accelopt_profiling.source_text import ParsedPython, by_text, try_parse
 
 #: Decorators that make a function a kernel, and the dialect they make it.
@@ -64,15 +67,58 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Discovery:
-    """The kernels of one file and what is wrong with the file.
+class KernelSource:
+    """The text of a kernel file, perhaps unsaved, and what its syntax says.
 
-    ``rest_hash`` covers everything that is no kernel.
+    ``text_findings`` say what is wrong with the text, ``rest_hash`` covers everything that is no kernel, and
+    ``imports`` are those of ``ParsedPython``. ``examination.examine`` adds where the file is and the ``problem`` that
+    was looked for with ``project_root`` and the setting ``configured``. Plain data: ``to_plain`` and ``from_plain``
+    carry it between processes, so that a text is read once for all who ask about it.
     """
 
+    text: str
     kernels: tuple[Kernel, ...] = ()
-    findings: tuple[Finding, ...] = ()
+    text_findings: tuple[Finding, ...] = ()
     rest_hash: str = ""
+    imports: list[tuple[str, int]] = field(default_factory=list)
+    path: Path = Path()
+    problem: ProblemLookup = field(default_factory=lambda: ProblemLookup(None))
+    project_root: Path | None = None
+    configured: Mapping[str, str] | str | None = None
+
+    @property
+    def launched(self) -> list[Kernel]:
+        """The kernels that host code launches."""
+        return [k for k in self.kernels if not k.device_function]
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What is wrong with the text or with its problem."""
+        return [*self.text_findings, *self.problem.findings]
+
+    @property
+    def syntax_error(self) -> Finding | None:
+        """Why the text does not parse; None where it does."""
+        return next((f for f in self.text_findings if f.code == "syntax-error"), None)
+
+    @property
+    def content_hash(self) -> str:
+        """The first 16 hex digits of the text's SHA-256."""
+        return hashlib.sha256(self.text.encode(errors="surrogatepass")).hexdigest()[:16]
+
+    @property
+    def root(self) -> Path:
+        """The folder that the paths of a job for this file are relative to."""
+        return (self.problem.root or self.path.parent).resolve()
+
+    @property
+    def imports_by_name(self) -> dict[str, list[tuple[str, int]]]:
+        """What each file of a job for this file imports, the problem's and its own."""
+        return {**self.problem.imports, self.path.resolve().relative_to(self.root).as_posix(): self.imports}
+
+    def kernel(self, name: str) -> Kernel | None:
+        """Return the kernel ``name`` that host code launches, or None."""
+        return next((k for k in self.launched if k.name == name), None)
 
 
 @dataclass
@@ -145,28 +191,31 @@ def may_hold_kernels(text: str) -> bool:
 
 
 @by_text
-def find_kernels(text: str) -> Discovery:
-    """Find the kernels of ``text``.
+def find_kernels(text: str) -> KernelSource:
+    """Read a text as a kernel file's.
 
-    A file that does not parse gives one finding and no kernel; nothing is raised.
+    One that does not parse has a finding and no kernel; nothing is raised.
     """
     return kernels_in(try_parse(text))
 
 
-def kernels_in(source: ParsedPython) -> Discovery:
-    """Find the kernels of a parsed text, as ``find_kernels`` does."""
-    if source.fault:
-        message = f"The file does not parse: {source.fault}."
-        return Discovery(findings=(Finding("syntax-error", source.line, "error", message),))
+def kernels_in(parsed: ParsedPython) -> KernelSource:
+    """Read a parsed text, as ``find_kernels`` does."""
+    if parsed.fault:
+        return unread(parsed.text, f"The file does not parse: {parsed.fault}.", parsed.line)
     try:
-        return _kernels_of(source.tree)
+        return _kernels_of(parsed)
     except RecursionError:
-        message = "The file does not parse: it is nested more deeply than can be read."
-        return Discovery(findings=(Finding("syntax-error", 1, "error", message),))
+        return unread(parsed.text, "The file does not parse: it is nested more deeply than can be read.")
 
 
-def _kernels_of(tree: ast.Module) -> Discovery:
-    scope = _Scope()
+def unread(text: str, message: str, line: int = 1) -> KernelSource:
+    """Return the source of a text of which nothing could be read, with the reason."""
+    return KernelSource(text, text_findings=(Finding("syntax-error", line, "error", message),))
+
+
+def _kernels_of(parsed: ParsedPython) -> KernelSource:
+    tree, scope = parsed.tree, _Scope()
     definitions: list[tuple[ast.FunctionDef | ast.AsyncFunctionDef, str, str]] = []
     _collect(tree, scope, "", definitions)
     definitions += [
@@ -200,7 +249,8 @@ def _kernels_of(tree: ast.Module) -> Discovery:
                 microscaling=node.name in microscaling,
             )
         )
-    return Discovery(tuple(kernels), tuple(findings), _rest_hash(tree, {id(n) for n, _, _ in definitions}))
+    rest_hash = _rest_hash(tree, {id(n) for n, _, _ in definitions})
+    return KernelSource(parsed.text, tuple(kernels), tuple(findings), rest_hash, parsed.imports)
 
 
 def _collect(

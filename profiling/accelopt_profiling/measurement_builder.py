@@ -8,8 +8,7 @@ from typing import Any
 
 from accelopt_profiling.duration import duration_text
 from accelopt_profiling.jobs import JobFiles, ProfileParams, StepError
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import (
     LIMITS,
     OWN_FAULTS,
@@ -45,7 +44,7 @@ class MeasurementBuilder:
     """Builds the measurement of ``kernels`` of one file from the messages of its steps on the host ``host``."""
 
     def __init__(
-        self, file: KernelFile, kernels: Sequence[Kernel], targets: Mapping[Dialect, str], host: str
+        self, file: KernelSource, kernels: Sequence[Kernel], targets: Mapping[Dialect, str], host: str
     ) -> None:
         self._file, self._wanted, self._targets, self._host = file, kernels, targets, host
         self._kernels: dict[str, KernelMeasurement] = {}
@@ -54,7 +53,7 @@ class MeasurementBuilder:
         self._inferred: InferredProblem | None = None
         self._timed: dict[str, Any] = {}
         self._evidence: dict[str, dict[str, Any]] = {}
-        self._hashes = {k.name: k.content_hash for k in self._file.kernels}
+        self._hashes = {k.name: k.content_hash for k in self._file.launched}
 
     def add(self, step: str, value: Any) -> bool:
         """Add a message of a step; return True when a measurement changed.

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from accelopt_profiling.hosts.host import Host, JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Job, Limits, Step
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.discovery.template import problem_template
 from accelopt_profiling.problems.inference.entries import entry_candidates
@@ -24,7 +24,7 @@ _IMPORT_SECONDS = 60.0
 
 
 async def infer_problem(
-    host: Host, file: KernelFile, kernels: Sequence[Kernel], target: str, limits: Limits
+    host: Host, file: KernelSource, kernels: Sequence[Kernel], target: str, limits: Limits
 ) -> InferredProblem:
     """Return inputs with which ``kernels`` of ``file`` run, or the best that were found: ``remaining`` says what still
     goes wrong. Where the file cannot even be loaded they are guessed from its syntax.
@@ -36,7 +36,7 @@ async def infer_problem(
     limits = replace(limits, seconds=max(limits.seconds, 2 * params.cpu_seconds + _IMPORT_SECONDS))
     nki = kernels[0].dialect == "nki"
     step = Step("nki.infer" if nki else "infer", "numpy" if nki else "torch", to_plain(params), limits)
-    job = Job(file.source(ship_imports=host.remote), [step])
+    job = Job(job_files(file, ship_imports=host.remote), [step])
     best: InferredProblem | None = None
     try:
         async with contextlib.aclosing(host.run(job)) as messages:
@@ -48,7 +48,7 @@ async def infer_problem(
     return best or guessed(file, kernels[0], "the host gave no answer")
 
 
-def guessed(file: KernelFile, kernel: Kernel, why: str) -> InferredProblem:
+def guessed(file: KernelSource, kernel: Kernel, why: str) -> InferredProblem:
     """Return a problem from the file's syntax alone: nothing is run.
 
     ``why`` is the reason, which it states.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from accelopt_profiling.hosts.host import Host, HostFacts, JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import (
     Job,
     JobFiles,
@@ -21,8 +22,7 @@ from accelopt_profiling.jobs import (
     Step,
     StepError,
 )
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Kernel, kernels_in
+from accelopt_profiling.kernels import Kernel, KernelSource, find_kernels
 from accelopt_profiling.measurement import Dialect, FileMeasurement, KernelMeasurement
 from accelopt_profiling.measurement_builder import MeasurementBuilder
 from accelopt_profiling.plain import from_plain, to_plain
@@ -37,7 +37,6 @@ from accelopt_profiling.problems.inference.inferred import (
 )
 from accelopt_profiling.problems.ref import ProblemLookup
 from accelopt_profiling.receipt import Receipt
-from accelopt_profiling.source_text import try_parse
 from accelopt_profiling.timing.time_step import TimeParams
 from accelopt_profiling.timing.timing_job import timing_steps
 from accelopt_profiling.waiting import interruptible
@@ -55,7 +54,7 @@ class ProfileRequest:
     priority. ``source`` are the files of the job where they do not lie on this machine.
     """
 
-    file: KernelFile
+    file: KernelSource
     targets: Mapping[Dialect, str]
     kernels: Sequence[str] | None = None
     limits: Limits = Limits()
@@ -68,7 +67,7 @@ class ProfileRequest:
     @property
     def wanted(self) -> list[Kernel]:
         """The kernels of the file that are to be profiled."""
-        return [k for k in self.file.kernels if self.kernels is None or k.name in self.kernels]
+        return [k for k in self.file.launched if self.kernels is None or k.name in self.kernels]
 
 
 async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMeasurement, None]:
@@ -91,7 +90,7 @@ async def profile(host: Host, request: ProfileRequest) -> AsyncGenerator[FileMea
         by_dialect.setdefault(kernel.dialect, []).append(kernel)
     source = request.source
     if source is None:
-        source = await interruptible(request.file.source, ship_imports=host.remote)
+        source = await interruptible(job_files, request.file, ship_imports=host.remote)
     imports = request.file.imports_by_name if request.source is None else None
     whole = asyncio.create_task(interruptible(with_imports, source, imports))  # as the files are now
     params = {dialect: _params(request, dialect, group, host.name) for dialect, group in by_dialect.items()}
@@ -163,9 +162,8 @@ def request_of(receipt: Receipt, limits: Limits) -> tuple[ProfileRequest, Kernel
     for name in source.files:
         if not Path(os.path.normpath(root / name)).is_relative_to(root):
             raise ValueError(f"its path {name!r} leaves its folder")
-    parsed = try_parse(source.files[source.kernel])
     problem = ProblemLookup(params.problem, root=root)
-    file = KernelFile(root / source.kernel, parsed.text, kernels_in(parsed), problem, parsed.imports)
+    file = replace(find_kernels(source.files[source.kernel]), path=root / source.kernel, problem=problem)
     request = ProfileRequest(
         file, {measured.dialect: params.target}, [measured.name], limits, params.options, source=source,
     )  # fmt: skip

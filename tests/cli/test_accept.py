@@ -14,7 +14,7 @@ from support.toy_search import TEXT, WIDE, ToyProposer, play, request
 from accelopt_agent.events import SuggestionFound
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.service.local import LocalService
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
@@ -46,7 +46,7 @@ def test_a_suggestion_of_an_older_gate_is_offered_and_accepted_no_more(
 async def _offered(path: Path, suggestion_id: str) -> list[str]:
     """The ids of what an editor is offered for a file, and finds by its id."""
     settings = load_settings(path, flags={"target.nki": "trn1"})
-    file, service = FileText(examine(path, TEXT), settings), LocalService()
+    file, service = FileRequest(examine(path, TEXT), settings), LocalService()
     try:
         stored = (await service.stored_searches(file)).suggestions
         with contextlib.suppress(UserError):

@@ -36,7 +36,7 @@ from accelopt_lsp import resources
 from accelopt_lsp.errors import UserError, file_fault
 from accelopt_lsp.resources import read_source
 from accelopt_lsp.service.local import LocalService
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
@@ -230,7 +230,7 @@ def _saved(path: Path) -> Ended:
 
     async def save() -> list[FileMeasurement]:
         text = read_source(path)
-        file, service = FileText(examine(path, text), load_settings(path), key="key"), LocalService()
+        file, service = FileRequest(examine(path, text), load_settings(path), key="key"), LocalService()
         try:
             await service.stored_searches(file, saved=True)
             async with contextlib.aclosing(service.profile(file)) as measurements:

@@ -161,7 +161,7 @@ main()
         "accelopt_agent.search.known_rewrites:KnownRewrites.read",
         "accelopt_profiling.gate.gate:read",
         "accelopt_memory.memory:Memory.traps",
-        "accelopt_profiling.kernel_file:KernelFile.source",
+        "accelopt_profiling.job_files:job_files",
     ],
 )
 def test_python_that_loops_holds_up_no_end(home: Path, what: str) -> None:

@@ -14,7 +14,7 @@ from accelopt_lsp.features.hints import hints
 from accelopt_lsp.features.hover import hover
 from accelopt_lsp.features.lens import result_title
 from accelopt_lsp.features.wording import change
-from accelopt_lsp.state.state_store import FileState, KernelState
+from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.duration import WIDTH, line_hint
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Correctness, Finding, KernelMeasurement, Latency, LineCost
@@ -42,7 +42,7 @@ def result(latency: Latency, **more: object) -> KernelMeasurement:
 
 
 SHOWN = result(estimate(911))
-STATE = FileState("file:///k.py", "/k.py", read=True)
+STATE = Document("file:///k.py", "/k.py", read=True)
 
 
 @pytest.mark.parametrize(

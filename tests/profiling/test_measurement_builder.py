@@ -36,12 +36,12 @@ def test_a_timeout_beside_an_estimate_is_information(
     tmp_path: Path, latency: Latency, status: str, severity: str, says: str
 ) -> None:
     file = examine(tmp_path / "k.py", TEXT)
-    builder = MeasurementBuilder(file, file.kernels, {"triton": "h100"}, "local")
+    builder = MeasurementBuilder(file, file.launched, {"triton": "h100"}, "local")
     checked = Correctness(status)  # type: ignore[arg-type]
     measurement = KernelMeasurement("kernel", 5, "triton", "h100", latency=latency, correctness=checked)
     builder.add("profile", {"kernels": [to_plain(measurement)]})
     builder.fail(
-        "profile", StepError("timeout", "The run took longer than 60 s and was ended."), file.kernels
+        "profile", StepError("timeout", "The run took longer than 60 s and was ended."), file.launched
     )
     finding = builder.measurement().findings[-1]
     assert (finding.code, finding.severity) == ("timeout", severity)
@@ -55,8 +55,8 @@ def test_that_inputs_could_not_be_inferred_is_said_where_that_is_what_failed(
     file = to_be_inferred(examine(tmp_path / "k.py", TEXT))
 
     def finding(code: str, message: str) -> Finding:
-        builder = MeasurementBuilder(file, file.kernels, {"triton": "h100"}, "local")
-        builder.fail("profile", StepError(code, message, "k.py", 5), file.kernels)
+        builder = MeasurementBuilder(file, file.launched, {"triton": "h100"}, "local")
+        builder.fail("profile", StepError(code, message, "k.py", 5), file.launched)
         return builder.measurement().findings[-1]
 
     assert "could not be inferred (nothing fits)" in finding(problem, "nothing fits").message
@@ -73,10 +73,10 @@ def test_what_fails_with_inferred_arguments_is_told_as_theirs(
     tmp_path: Path, fault_line: int, severity: str
 ) -> None:
     file = to_be_inferred(examine(tmp_path / "k.py", TEXT))
-    builder = MeasurementBuilder(file, file.kernels, {"triton": "h100"}, "local")
+    builder = MeasurementBuilder(file, file.launched, {"triton": "h100"}, "local")
     inferred = InferredProblem("kernel", "", ["kernel"], fault_line=fault_line)
     builder.add("profile", {"inferred": to_plain(inferred)})
-    builder.fail("profile", StepError("user-error", "An int has no dtype.", "k.py", 5), file.kernels)
+    builder.fail("profile", StepError("user-error", "An int has no dtype.", "k.py", 5), file.launched)
     finding = builder.measurement().findings[-1]
     assert (finding.code, finding.severity) == ("kernel-raised", severity)
     assert finding.message.startswith("With the inferred arguments: ") == (severity == "information")

@@ -11,6 +11,7 @@ import pytest
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.folder_tree import remove_tree
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.problems.layouts.gpumode import gpumode_task
 from accelopt_profiling.source_text import UnreadableFileError, read_regular, read_text
 from accelopt_profiling.worker.job_folders import pid_namespace, remove_stale_folders
@@ -44,7 +45,7 @@ def test_a_link_to_a_file_elsewhere_is_not_copied_into_a_job(tmp_path: Path) -> 
     text = "import triton\nimport linked, inside, own\n\n@triton.jit\ndef k(x):\n    pass\n"
     (project / "k.py").write_text(text)
     (project / "k_problem.py").symlink_to(key)
-    source = examine(project / "k.py", text, project_root=project).source(ship_imports=True)
+    source = job_files(examine(project / "k.py", text, project_root=project), ship_imports=True)
     assert set(source.files) == {"k.py", "own.py"}
     assert "private" not in "".join(source.files.values())
 

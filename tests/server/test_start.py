@@ -22,7 +22,7 @@ from accelopt_lsp.server.server import AccelOptServer, message_converter
 from accelopt_lsp.server.setup import build
 from accelopt_lsp.service.parser import ParserProcess
 from accelopt_lsp.service.process import ProcessService
-from accelopt_lsp.service.protocol import FileText, StoredSearches
+from accelopt_lsp.service.protocol import FileRequest, StoredSearches
 from accelopt_lsp.settings.load import load_settings
 from accelopt_lsp.settings.trust import Workspace
 from accelopt_memory.connection import Connection
@@ -142,10 +142,10 @@ def double(x):
 class Silent(Unstarted):
     """A service that never answers."""
 
-    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+    async def stored_searches(self, file: FileRequest, saved: bool = False) -> StoredSearches:
         return await asyncio.get_running_loop().create_future()
 
-    async def profile(self, file: FileText) -> AsyncGenerator[FileMeasurement, None]:
+    async def profile(self, file: FileRequest) -> AsyncGenerator[FileMeasurement, None]:
         yield await asyncio.get_running_loop().create_future()
 
 
@@ -162,7 +162,7 @@ async def test_the_first_lens_of_a_profiled_file_waits_for_no_backend(
     assert file.stored is None
     latency = Latency(12.0, 11.0, 13.0, Known.ESTIMATED)
     measured = KernelMeasurement(
-        "double", 6, "nki", "trn1", latency=latency, content_hash=file.found.kernels[0].content_hash
+        "double", 6, "nki", "trn1", latency=latency, content_hash=file.source.kernels[0].content_hash
     )
     connection = Connection(Path(environment["ACCELOPT_DB"]))
     ProfileCache(connection).put(file.key, FileMeasurement(file.path, [measured]))

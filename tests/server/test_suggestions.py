@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import lsprotocol.types as t
 import pytest
@@ -13,7 +12,6 @@ from support.nki_kernels import SILU
 from support.scripted_kernels import KERNELS, decided, optimized, recorded
 
 from accelopt_lsp.server.change_learning import ProfiledTexts
-from accelopt_lsp.service.protocol import FileText
 from accelopt_profiling.kernels import find_kernels
 
 SUGGESTION = "refactor.rewrite.accelopt.suggestion"
@@ -155,7 +153,7 @@ def test_the_slow_side_of_a_changed_constant_is_the_text_before_it() -> None:
     slow, fast = (SILU, SILU.replace("COLUMNS = 128", "COLUMNS = 256"))
     texts = ProfiledTexts()
     for text in (slow, fast):
-        texts.note("u", cast(FileText, SimpleNamespace(text=text, found=find_kernels(text))))
+        texts.note("u", find_kernels(text))
     (kernel,) = find_kernels(fast).kernels
     assert texts.holding("u", kernel.content_hash, fast) == slow
     assert texts.holding("u", kernel.content_hash, "edited since") == fast

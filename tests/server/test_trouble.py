@@ -12,7 +12,7 @@ from support.editor import Editor
 from support.scripted_kernels import KERNELS
 
 from accelopt_lsp.server.limit_fix import LimitFix
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.load import load_settings
 from accelopt_lsp.state.jobs import JobRegistry
 from accelopt_profiling.examination import examine
@@ -291,11 +291,11 @@ async def test_a_limit_is_raised_to_what_can_be_set_and_where_it_holds(
         limits=replace(loaded.limits, **{name: before}),
         origins={f"limits.{name}": layer} if layer else {},
     )
-    file = FileText(examine(tmp_path / "k.py", KERNELS), settings)
+    file = FileRequest(examine(tmp_path / "k.py", KERNELS), settings)
     lines: list[str] = []
 
     class Files:
-        async def read(self, uri: str) -> FileText:
+        async def read(self, uri: str) -> FileRequest:
             return file
 
     class Says:

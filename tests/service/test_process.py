@@ -16,7 +16,7 @@ from accelopt_agent.model.editor_request import Complete, EditorModelReply, Edit
 from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.service.peer import Peer
 from accelopt_lsp.service.process import ProcessService
-from accelopt_lsp.service.protocol import FileText, SearchRequest
+from accelopt_lsp.service.protocol import FileRequest, SearchRequest
 from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.examination import examine
@@ -30,8 +30,8 @@ def scale(x):
 """
 
 
-def file(text: str = KERNEL) -> FileText:
-    return FileText(examine(Path("/k.py"), text), load_settings())
+def file(text: str = KERNEL) -> FileRequest:
+    return FileRequest(examine(Path("/k.py"), text), load_settings())
 
 
 class Recorded(Surface):

@@ -16,7 +16,7 @@ from accelopt_agent.model.editor_request import no_models
 from accelopt_agent.search.control import SearchControl
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.features.search_line import SearchLine
-from accelopt_lsp.service.protocol import FileText, SearchRequest
+from accelopt_lsp.service.protocol import FileRequest, SearchRequest
 from accelopt_lsp.service.search import optimize_request, search_events
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_profiling.examination import examine
@@ -94,7 +94,7 @@ def test_a_search_heeds_what_the_settings_of_its_file_say(tmp_path: Path) -> Non
         "target.nki": "trn2",
     }
     settings = load_settings(tmp_path, environ={}, flags=flags)
-    file = FileText(examine(tmp_path / "k.py", SILU, project_root=tmp_path), settings)
+    file = FileRequest(examine(tmp_path / "k.py", SILU, project_root=tmp_path), settings)
     search_request = optimize_request(file, "silu", SearchRequest(ask_model=False))
     assert (search_request.limits, search_request.limits.seconds) == (settings.job_limits, 7.0)
     assert (search_request.budget.candidates, search_request.target) == (3, "trn2")
@@ -114,7 +114,7 @@ async def test_a_search_that_has_not_begun_is_stopped_too(
         return None, ""
 
     class Hosts:
-        def known_problem(self, file: FileText, kernel: str) -> None:
+        def known_problem(self, file: FileRequest, kernel: str) -> None:
             return None
 
         async def connected(self, settings: Settings) -> None:
@@ -122,7 +122,7 @@ async def test_a_search_that_has_not_begun_is_stopped_too(
             await asyncio.Event().wait()
 
     monkeypatch.setattr("accelopt_lsp.service.search.resolve_team", key)
-    file = FileText(examine(tmp_path / "k.py", SILU), load_settings(tmp_path, environ={}))
+    file = FileRequest(examine(tmp_path / "k.py", SILU), load_settings(tmp_path, environ={}))
     control = SearchControl()
     events = search_events(
         file,

@@ -8,7 +8,7 @@ import pytest
 
 from accelopt_lsp.service.local import LocalService
 from accelopt_lsp.service.parser_main import StoredProfiles
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.load import load_settings
 from accelopt_memory.connection import Connection
 from accelopt_memory.profile_cache import ProfileCache
@@ -43,7 +43,7 @@ async def test_what_the_host_lacked_is_not_remembered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: str
 ) -> None:
     monkeypatch.setenv("ACCELOPT_DB", str(tmp_path / "memory.db"))
-    file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings(), key="key")
+    file = FileRequest(examine(Path("/k.py"), "import triton\n"), load_settings(), key="key")
     service = LocalService()
     finding = Finding(code, 3, "error", "It is so.")
     await service._remember(

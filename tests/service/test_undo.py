@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from accelopt_lsp.service import local
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.load import load_settings
 from accelopt_profiling.examination import examine
 
@@ -20,7 +20,7 @@ async def test_a_save_and_an_opening_are_told_apart(tmp_path: Path, monkeypatch:
         noticed.append((file, read_at, opened))
 
     monkeypatch.setattr("accelopt_agent.suggestions.accept.notice_undone", notice)
-    file = FileText(examine(Path("/k.py"), "import triton\n"), load_settings())
+    file = FileRequest(examine(Path("/k.py"), "import triton\n"), load_settings())
     service = local.LocalService()
     try:
         await service.stored_searches(file)

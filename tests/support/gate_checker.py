@@ -13,6 +13,7 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import CaseOptions, GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import JobFiles, Limits
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
@@ -84,10 +85,10 @@ class Checker:
         original = path.read_text(encoding="utf-8")
         file = examine(path, original)
         assert file.problem.ref is not None, file.findings
-        kernel = file.kernels[0]
+        kernel = file.launched[0]
         request = GateRequest(
-            file.source(ship_imports=False, text=candidate),
-            file.source(ship_imports=False),
+            job_files(file, ship_imports=False, text=candidate),
+            job_files(file, ship_imports=False),
             file.problem.ref, kernel.name, kernel.dialect, target, limits or Limits(seconds=60),
             options or CaseOptions(),
         )  # fmt: skip

@@ -6,12 +6,12 @@ import asyncio
 import os
 
 from accelopt_lsp.service.process_main import serve
-from accelopt_lsp.service.protocol import FileText, StoredSearches
+from accelopt_lsp.service.protocol import FileRequest, StoredSearches
 from support.scripted_server import Scripted
 
 
 class Loud(Scripted):
-    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+    async def stored_searches(self, file: FileRequest, saved: bool = False) -> StoredSearches:
         if "DIE = 1" in file.text:
             os._exit(7)
         self.surface.memory_problem("the disk is full")

@@ -31,7 +31,7 @@ from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.server.main import start
 from accelopt_lsp.service.protocol import (
     Explanation,
-    FileText,
+    FileRequest,
     LearnedPair,
     SearchRequest,
     StoredSearches,
@@ -65,44 +65,44 @@ class Scripted:
     async def start(self) -> None:
         pass
 
-    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+    async def stored_searches(self, file: FileRequest, saved: bool = False) -> StoredSearches:
         own = [s for s in self._suggestions.values() if s.file == file.path]
         stopped = [
             ResumableRun("run0", k.name, k.content_hash, 7)
-            for k in file.found.kernels
+            for k in file.source.kernels
             if _says(file.text, "INTERRUPTED")
         ]
         return StoredSearches(own, stopped)
 
     async def profile(
-        self, file: FileText, kernels: Sequence[str] = (), timeline: bool = False
+        self, file: FileRequest, kernels: Sequence[str] = (), timeline: bool = False
     ) -> AsyncGenerator[FileMeasurement, None]:
         self._follow(file.text)
         kernels: list[KernelMeasurement] = []
-        for kernel in file.found.kernels:
+        for kernel in file.source.kernels:
             kernels.append(_measure(file, kernel))
             yield FileMeasurement(file.path, list(kernels))
             if _says(file.text, "HOLD"):
                 await asyncio.Event().wait()
         findings = []
-        if not re.search(r"^def get_inputs", file.text, re.M) and file.found.kernels:
+        if not re.search(r"^def get_inputs", file.text, re.M) and file.source.kernels:
             message = "No problem was found."
-            findings = [Finding("no-problem", k.line, "information", message) for k in file.found.kernels]
+            findings = [Finding("no-problem", k.line, "information", message) for k in file.source.kernels]
         if _says(file.text, "TIMEOUT"):
             message = "The run took longer than 60 s and was ended."
-            findings.append(Finding("timeout", file.found.kernels[0].line, "information", message))
+            findings.append(Finding("timeout", file.source.kernels[0].line, "information", message))
         complete = FileMeasurement(file.path, kernels, findings, complete=True)
         if file.key and _says(file.text, "STORE"):
             await asyncio.to_thread(_store, file, complete)
         yield complete
 
     async def optimize(
-        self, file: FileText, kernel: str | None, request: SearchRequest
+        self, file: FileRequest, kernel: str | None, request: SearchRequest
     ) -> AsyncGenerator[Event, None]:
         going = self._going.setdefault(request.job, asyncio.Event())
         self._follow(file.text)
         yield ProgressText("halving the cost")
-        target = next(k for k in file.found.kernels if k.name == kernel)
+        target = next(k for k in file.source.kernels if k.name == kernel)
         cost = _cost(file.text, target)
         for factor in (0.9, 0.5) if _says(file.text, "SEVERAL") else (0.5,):
             suggestion = _suggest(file, target, cost, factor)
@@ -130,15 +130,15 @@ class Scripted:
         self._stopped.add(job)
         self._going.setdefault(job, asyncio.Event()).set()
 
-    async def migrate(self, file: FileText, target: str = "") -> ComparedMigration:
+    async def migrate(self, file: FileRequest, target: str = "") -> ComparedMigration:
         moved = file.text.replace("neuronxcc.nki", "nki")
         return ComparedMigration(moved, [UnmovedLine(3, "as scripted")])
 
-    async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
+    async def infer_problem(self, file: FileRequest, kernel: str | None) -> InferredProblem:
         chosen = file.kernels(kernel)[0]
         return InferredProblem(problem_template(file.text, chosen), chosen.name)
 
-    async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
+    async def memory_for_kernel(self, file: FileRequest, kernel: str, bound: str | None) -> str:
         return f"# Remembered changes: {kernel}\n\nlimited by {bound}\n"
 
     async def memory_with_words(self, words: str, settings: Settings) -> str:
@@ -163,7 +163,7 @@ class Scripted:
         self._log("offered again", suggestion)
 
     async def learn(
-        self, file: FileText, slow: str, kernel: str | None = None, summary: str = ""
+        self, file: FileRequest, slow: str, kernel: str | None = None, summary: str = ""
     ) -> LearnedPair:
         lines = f"{len(slow.splitlines())} lines before, {len(file.text.splitlines())} now"
         return LearnedPair(lines, kernel or "", Speedup(2.0, 1.9, 2.1, Known.ESTIMATED))
@@ -181,7 +181,7 @@ class Scripted:
         if ask_model:
             yield Explanation(page.replace("is being asked", "has answered"))
 
-    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
+    async def depends_on(self, file: FileRequest, paths: frozenset[str]) -> bool:
         return f"{Path(file.path).stem}_problem.py" in {Path(path).name for path in paths}
 
     async def close(self) -> None:
@@ -204,7 +204,7 @@ class Scripted:
         return f"{what} {suggestion.id}"
 
 
-def _store(file: FileText, results: FileMeasurement) -> None:
+def _store(file: FileRequest, results: FileMeasurement) -> None:
     connection = Connection(file.settings.memory_path)
     ProfileCache(connection).put(file.key, results)
     connection.close()
@@ -227,7 +227,7 @@ def _latency(cost: float) -> Latency:
     return Latency(cost, cost * 0.9, cost * 1.1, Known.ESTIMATED)
 
 
-def _measure(file: FileText, kernel: Kernel) -> KernelMeasurement:
+def _measure(file: FileRequest, kernel: Kernel) -> KernelMeasurement:
     wrong = "WRONG = 1" in _body(file.text, kernel)
     status = Correctness("failed", "3 of 10 elements differ") if wrong else Correctness("passed", "", 10, 10)
     findings = [Finding("wrong-result", kernel.line, "error", "3 of 10 elements differ.")] if wrong else []
@@ -252,7 +252,7 @@ def _measure(file: FileText, kernel: Kernel) -> KernelMeasurement:
     )
 
 
-def _suggest(file: FileText, kernel: Kernel, cost: float, factor: float) -> Suggestion:
+def _suggest(file: FileRequest, kernel: Kernel, cost: float, factor: float) -> Suggestion:
     lines = re.split(r"(?<=\n)", file.text)
     for index in range(kernel.first_line - 1, kernel.end_line):
         lines[index] = lines[index].replace(f"COST = {cost:.0f}", f"COST = {cost * factor:.0f}")

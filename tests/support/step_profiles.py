@@ -10,6 +10,7 @@ from typing import Any
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host, JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Job, JobFiles, MeasureOptions, Step
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.plain import to_plain
@@ -25,7 +26,7 @@ class StepProfiles:
         self, files: dict[str, str], kernel: str, problem: dict[str, Any] | None, **params: Any
     ) -> dict[str, Any]:
         """Profile all kernels of one of the files; ``params`` are those of the step besides, and its options."""
-        kernels = [k for k in find_kernels(files[kernel]).kernels if not k.device_function]
+        kernels = find_kernels(files[kernel]).launched
         options = {o.name: params.pop(o.name) for o in fields(MeasureOptions) if o.name in params}
         all_params = {"kernels": to_plain(kernels), "problem": problem, "target": "h100", **params}
         all_params["options"] = to_plain(MeasureOptions(**options))
@@ -48,7 +49,7 @@ class StepProfiles:
         """Profile a file on disk with the problem the product finds for it."""
         file = examine(path, path.read_text())
         return self.profile(
-            file.source(ship_imports=False).files, path.name, to_plain(file.problem.ref), **params
+            job_files(file, ship_imports=False).files, path.name, to_plain(file.problem.ref), **params
         )
 
     def close(self) -> None:

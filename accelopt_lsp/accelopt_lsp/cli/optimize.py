@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from accelopt_agent.events import CandidateTried, Event, Finished
     from accelopt_agent.request import Budget
     from accelopt_agent.suggestions.suggestion import Suggestion
-    from accelopt_lsp.service.protocol import FileText, SearchRequest, Service
+    from accelopt_lsp.service.protocol import FileRequest, SearchRequest, Service
     from accelopt_lsp.settings.load import Settings
     from accelopt_profiling.measurement import Latency
 
@@ -199,7 +199,7 @@ class _Search:
 
 
 async def _follow(
-    service: Service, file: FileText, kernel: str | None, request: SearchRequest, search: _Search
+    service: Service, file: FileRequest, kernel: str | None, request: SearchRequest, search: _Search
 ) -> None:
     def stop() -> asyncio.Task[None]:
         return asyncio.ensure_future(service.stop(request.job, "interrupted"))

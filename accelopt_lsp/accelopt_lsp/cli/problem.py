@@ -37,14 +37,14 @@ def problem(file: Path, kernel: str | None, target: str | None, host: str | None
     from accelopt_profiling.problems.catalogue import layout_of
 
     source = read_file(file, settings_for(file, {"host": host}), target, kernels=[kernel] if kernel else [])
-    for finding in source.found.findings:
+    for finding in source.source.text_findings:
         if finding.severity == "error":
             raise wrong_input(f"{file}:{finding.line}: {finding.message}")
     chosen = source.kernels(kernel)
     path = file.with_name(f"{file.stem}_problem.py")
     if path.exists():
         raise wrong_input(f"{path} exists already; complete it there.")
-    ref = source.examined.problem.ref
+    ref = source.source.problem.ref
     # a Triton file that runs itself still gets one: the run has no reference, and where its tensors come from is told
     if ref is not None and (not layout_of(ref).runs_itself or chosen[0].dialect == "nki"):
         if as_json:

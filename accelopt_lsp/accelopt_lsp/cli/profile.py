@@ -27,7 +27,7 @@ from accelopt_profiling.duration import duration_text
 
 if TYPE_CHECKING:
     from accelopt_lsp.service.local import LocalService
-    from accelopt_lsp.service.protocol import FileText
+    from accelopt_lsp.service.protocol import FileRequest
     from accelopt_profiling.measurement import FileMeasurement
 
 
@@ -104,13 +104,13 @@ def _write_trace(path: Path, measurement: FileMeasurement, text: str) -> None:
 
 
 def profiled(
-    files: Sequence[FileText], kernels: Sequence[str] = (), timeline: bool = False
+    files: Sequence[FileRequest], kernels: Sequence[str] = (), timeline: bool = False
 ) -> list[FileMeasurement]:
     """Return the complete measurement of each file, on the host of its settings, under the name that it was given by:
     a terminal makes a link of it."""
 
-    async def one(service: LocalService, file: FileText) -> FileMeasurement:
-        with err().status(f"profiling {printable(file.examined.path.name)} on {file.settings.host} ..."):
+    async def one(service: LocalService, file: FileRequest) -> FileMeasurement:
+        with err().status(f"profiling {printable(file.source.path.name)} on {file.settings.host} ..."):
             async with aclosing(service.profile(file, kernels, timeline)) as growing:
                 *_, last = [measurement async for measurement in growing]
         return replace(last, file=file.name)
@@ -121,12 +121,12 @@ def profiled(
     return call_service(each, Terminal("The receipts were not kept."))
 
 
-def _check_names(file: FileText, kernels: Sequence[str]) -> None:
+def _check_names(file: FileRequest, kernels: Sequence[str]) -> None:
     """A ``--kernel`` that is not there is a mistake in the call, not an empty result."""
-    names = [kernel.name for kernel in file.examined.kernels]
+    names = [kernel.name for kernel in file.source.launched]
     for name in kernels:
         if names and name not in names:
-            raise wrong_input(f"{file.examined.path.name} has no kernel {name!r}; it has {', '.join(names)}.")
+            raise wrong_input(f"{file.source.path.name} has no kernel {name!r}; it has {', '.join(names)}.")
 
 
 def answer(measurement: FileMeasurement) -> Exit:

@@ -43,7 +43,7 @@ def report(files: tuple[Path, ...], output: Path, target: str | None, host: str 
         read_file(file, settings_for(file, {"host": host}), target, among_others=True) for file in files
     ]
     with_target(
-        sources[0].settings, target, {k.dialect for source in sources for k in source.examined.kernels}
+        sources[0].settings, target, {k.dialect for source in sources for k in source.source.launched}
     )
     measurements = profiled(sources, timeline=True)
     try:

@@ -58,7 +58,7 @@ def verify(
         file = read_file(original or candidate, settings, target)
 
         async def work(service: LocalService) -> CheckedCandidate:
-            with err().status(f"checking {printable(file.examined.path.name)} on {settings.host} ..."):
+            with err().status(f"checking {printable(file.source.path.name)} on {settings.host} ..."):
                 return await service.verify(file, text)
 
         checked = call_service(work, Terminal("The receipt was not kept."))

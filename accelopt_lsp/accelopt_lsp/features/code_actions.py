@@ -9,7 +9,7 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.actions import ACTIONS, KINDS
 from accelopt_lsp.features.wording import change, origin, speedup, version_name
 from accelopt_lsp.state.jobs import BackgroundJob
-from accelopt_lsp.state.state_store import FileState, KernelState
+from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.measurement import LIMITS, Finding
 
 
@@ -39,7 +39,7 @@ def offer(action: str, argument: Mapping[str, object], which: str = "", **words:
 
 
 def code_actions(
-    state: FileState, first: int, last: int, jobs: Iterable[BackgroundJob], only: Sequence[str] | None = None
+    state: Document, first: int, last: int, jobs: Iterable[BackgroundJob], only: Sequence[str] | None = None
 ) -> list[CodeAction]:
     """Return the actions for the 1-based lines ``first``..``last``, best suggestions first; ``only`` are the
     kinds asked for, each standing for the kinds below it too."""
@@ -47,7 +47,7 @@ def code_actions(
     return sorted(chosen, key=lambda a: KINDS.index(a.kind))
 
 
-def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> Iterator[CodeAction]:
+def _all(state: Document, first: int, last: int, jobs: list[BackgroundJob]) -> Iterator[CodeAction]:
     where = {"uri": state.uri}
     inside = [k for k in state.kernels if k.kernel.first_line <= last and first <= k.kernel.end_line]
     for kernel in inside:
@@ -81,7 +81,7 @@ def _all(state: FileState, first: int, last: int, jobs: list[BackgroundJob]) -> 
             yield offer("createProblem", of_kernel, "inferred")
 
 
-def _of_kernel(state: FileState, kernel: KernelState, jobs: list[BackgroundJob]) -> Iterator[CodeAction]:
+def _of_kernel(state: Document, kernel: KernelState, jobs: list[BackgroundJob]) -> Iterator[CodeAction]:
     name = kernel.kernel.name
     where = {"uri": state.uri, "kernel": name}
     for index, suggestion in enumerate(kernel.offers):
@@ -105,7 +105,7 @@ def _of_kernel(state: FileState, kernel: KernelState, jobs: list[BackgroundJob])
     yield offer("optimize", where, kernel=name)
 
 
-def _suggestion(state: FileState, suggestion: Suggestion) -> CodeAction:
+def _suggestion(state: Document, suggestion: Suggestion) -> CodeAction:
     words = {
         "speedup": speedup(suggestion.speedup),
         "summary": suggestion.summary.rstrip("."),
@@ -120,7 +120,7 @@ def _suggestion(state: FileState, suggestion: Suggestion) -> CodeAction:
     )
 
 
-def _findings(state: FileState) -> Iterator[Finding]:
+def _findings(state: Document) -> Iterator[Finding]:
     yield from state.findings
     yield from state.run_findings
     for kernel in state.kernels:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import get_args
 
 from accelopt_lsp.features.wording import change, duration, speedup
-from accelopt_lsp.state.state_store import FileState, KernelState
+from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.measurement import Finding, Severity
 
 #: Findings about the problem and the packages a run needs: editing the kernel does not change them.
@@ -28,7 +28,7 @@ MOST = 100
 _GRAVEST_FIRST = get_args(Severity)
 
 
-def findings(state: FileState) -> list[Finding]:
+def findings(state: Document) -> list[Finding]:
     """Return what to say about a file now, by line. What belongs to older text says so and is only a hint."""
     current = [*state.findings, *(_old(state.run_findings) if state.old else state.run_findings)]
     for kernel in state.kernels:

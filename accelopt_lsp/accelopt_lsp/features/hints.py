@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from accelopt_lsp.features.wording import percent, quantity
-from accelopt_lsp.state.state_store import FileState
+from accelopt_lsp.state.state_store import Document
 from accelopt_profiling.duration import WIDTH
 from accelopt_profiling.measurement import LineCost
 
@@ -23,7 +23,7 @@ class Hint:
     tooltip: str
 
 
-def hints(state: FileState, first: int, last: int) -> Iterator[Hint]:
+def hints(state: Document, first: int, last: int) -> Iterator[Hint]:
     """Yield the hints of the lines ``first``..``last`` (1-based, included). Kernels whose text changed have
     none."""
     for kernel in state.kernels:

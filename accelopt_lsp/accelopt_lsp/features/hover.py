@@ -14,12 +14,12 @@ from accelopt_lsp.features.wording import (
     speedup,
     stop_reason,
 )
-from accelopt_lsp.state.state_store import FileState, KernelState
+from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.quantity import Quantity
 
 
-def hover(state: FileState, line: int, markdown: bool) -> str | None:
+def hover(state: Document, line: int, markdown: bool) -> str | None:
     """Return what is known about the kernel around the 1-based ``line``, on its head (decorators to ``def``),
     and about a single line where that line has a cost; None elsewhere."""
     kernel = state.kernel_at(line)

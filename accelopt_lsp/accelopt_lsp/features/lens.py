@@ -14,7 +14,7 @@ from accelopt_lsp.features.wording import (
     version_name,
 )
 from accelopt_lsp.state.jobs import BackgroundJob
-from accelopt_lsp.state.state_store import FileState, KernelState
+from accelopt_lsp.state.state_store import Document, KernelState
 from accelopt_profiling.measurement import Dialect, KernelMeasurement
 from accelopt_profiling.quantity import Known
 
@@ -29,7 +29,7 @@ class Lens:
     argument: Mapping[str, object]
 
 
-def lenses(state: FileState, jobs: Iterable[BackgroundJob], targets: Mapping[Dialect, str]) -> list[Lens]:
+def lenses(state: Document, jobs: Iterable[BackgroundJob], targets: Mapping[Dialect, str]) -> list[Lens]:
     """Return the lenses of a file, top to bottom: one with the result per kernel, one to optimize it or to
     stop doing so, and per kernel with suggestions one that shows the best and, of several, one that lists
     them all."""
@@ -79,7 +79,7 @@ def _of_search(
         yield Lens(line, "pause", "pause", job)
 
 
-def result_title(state: FileState, kernel: KernelState, target: str, profiling: bool) -> str:
+def result_title(state: Document, kernel: KernelState, target: str, profiling: bool) -> str:
     """Return ``est. 911 us on trn1 · 41 % of peak · VectorE bound · 1.22x faster than last save``."""
     result, fault = kernel.shown, syntax_fault(state)
     if fault:

@@ -11,7 +11,7 @@ from accelopt_agent.experience.standing import PairStanding, standings_for_kerne
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.features.wording import duration, escaped, times
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_memory.memory import Memory
 from accelopt_profiling.source_text import source_lines
 
@@ -91,9 +91,9 @@ def _line(text: str) -> str:
     return escaped(" ".join(text.split()))
 
 
-def kernel_page(file: FileText, kernel: str, bound: str | None, memory: Memory) -> str:
+def kernel_page(file: FileRequest, kernel: str, bound: str | None, memory: Memory) -> str:
     """Return the page about the pairs that a search would try on a kernel. Raises UserError: it is not there."""
-    dialect = next((k.dialect for k in file.found.kernels if k.name == kernel), None)
+    dialect = next((k.dialect for k in file.source.kernels if k.name == kernel), None)
     if dialect is None:
         raise UserError(f"The file has no kernel {kernel}.")
     target = file.targets[dialect]

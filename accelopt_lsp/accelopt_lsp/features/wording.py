@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from accelopt_agent.speedup import Direction, direction, resolution
 from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
-from accelopt_lsp.state.state_store import FileState
+from accelopt_lsp.state.state_store import Document
 from accelopt_profiling.duration import duration_text, interval, rounded, span_text, unit_of
 from accelopt_profiling.measurement import Finding, KernelMeasurement, Latency, short_text, worst
 from accelopt_profiling.quantity import Known, Quantity
@@ -184,7 +184,7 @@ def change(before: KernelMeasurement | None, now: KernelMeasurement) -> LatencyC
 WRONG = "wrong result"
 
 
-def syntax_fault(state: FileState) -> str:
+def syntax_fault(state: Document) -> str:
     """Return ``does not parse, line 12`` where the text of a file does not; empty otherwise."""
     return next((short_text(f) for f in state.findings if f.code == "syntax-error"), "")
 

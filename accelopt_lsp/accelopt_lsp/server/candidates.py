@@ -64,11 +64,11 @@ class CandidateTexts:
         while len(self._shown) > KEPT:
             self._shown.popitem(last=False)
         try:
-            document = await self._documents.text(document_uri)
+            text = await self._documents.text(document_uri)
         except UserError:
             return suggestion.text
-        edits = await self._parser.edits_for(document.text, suggestion)
-        return suggestion.text if isinstance(edits, ApplyRefusal) else apply_to_text(document.text, edits)
+        edits = await self._parser.edits_for(text, suggestion)
+        return suggestion.text if isinstance(edits, ApplyRefusal) else apply_to_text(text, edits)
 
     def file_read(self, document_uri: str) -> None:
         """Have the editor fetch the candidates for a file again that it was given before."""

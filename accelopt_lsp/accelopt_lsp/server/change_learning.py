@@ -11,9 +11,10 @@ from accelopt_lsp.features.wording import speedup
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.service.protocol import FileText, Service
+from accelopt_lsp.service.protocol import Service
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
+from accelopt_profiling.kernels import KernelSource
 
 #: So many texts that were profiled are kept of each open file.
 TEXTS_KEPT = 4
@@ -25,10 +26,10 @@ class ProfiledTexts:
     def __init__(self) -> None:
         self._texts: dict[str, OrderedDict[str, frozenset[str]]] = {}
 
-    def note(self, uri: str, file: FileText) -> None:
+    def note(self, uri: str, source: KernelSource) -> None:
         texts = self._texts.setdefault(uri, OrderedDict())
-        texts[file.text] = frozenset(k.content_hash for k in file.found.kernels)
-        texts.move_to_end(file.text)
+        texts[source.text] = frozenset(k.content_hash for k in source.kernels)
+        texts.move_to_end(source.text)
         while len(texts) > TEXTS_KEPT:
             texts.popitem(last=False)
 

@@ -16,7 +16,7 @@ from accelopt_lsp.settings.layers import editor_settings
 from accelopt_lsp.settings.load import Settings, load_settings
 from accelopt_lsp.settings.trust import Workspace
 from accelopt_lsp.state.jobs import JobRegistry
-from accelopt_lsp.state.state_store import FileState, StateStore
+from accelopt_lsp.state.state_store import Document, StateStore
 
 
 class SettingsCache:
@@ -73,7 +73,7 @@ class SettingsSync:
         documents: Documents,
         cache: SettingsCache,
         status: StatusLine,
-        on_read: Callable[[FileState], None],
+        on_read: Callable[[Document], None],
         on_changed: Callable[[str], None],
     ) -> None:
         self._editor, self._state, self._jobs = editor, state, jobs

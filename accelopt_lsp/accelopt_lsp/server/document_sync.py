@@ -12,10 +12,10 @@ from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import file_path
 from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.profiles import Profiles
-from accelopt_lsp.service.protocol import FileText, Service
+from accelopt_lsp.service.protocol import FileRequest, Service
 from accelopt_lsp.state.jobs import BackgroundTasks, JobRegistry
 from accelopt_lsp.state.line_map import LineMap
-from accelopt_lsp.state.state_store import FileState, StateStore
+from accelopt_lsp.state.state_store import Document, StateStore
 from accelopt_profiling.waiting import within
 
 #: The text is read again when nothing was typed for so many seconds.
@@ -51,7 +51,7 @@ class DocumentSync:
         """Show the last numbers at once, then profile what they do not cover."""
         path = file_path(uri)
         if path is not None:
-            self._state.put(FileState(uri, path))
+            self._state.put(Document(uri, path))
             self._flow(uri, self._open(uri))
 
     def edited(self, uri: str, moved: LineMap) -> None:
@@ -134,24 +134,24 @@ class DocumentSync:
         if path := file_path(uri):
             await self.profile_dependents(frozenset((path,)))
 
-    async def _update(self, uri: str, disk: bool = False) -> FileText | None:
+    async def _update(self, uri: str, disk: bool = False) -> FileRequest | None:
         file, current = await self._files.update(uri, disk)
         if current:
             self.on_read(uri)
         return file
 
-    def _show_stored(self, uri: str, file: FileText) -> None:
+    def _show_stored(self, uri: str, file: FileRequest) -> None:
         """Show the stored profile of ``file``, the text of the document ``uri``, where nothing newer is shown."""
         state = self._state.get(uri)
         if file.stored is not None and state is not None and not any(k.shown for k in state.kernels):
-            self._profiles.texts.note(uri, file)
-            self._state.show(uri, file.stored, file.found)
+            self._profiles.texts.note(uri, file.source)
+            self._state.show(uri, file.stored, file.source)
 
-    async def _recall(self, uri: str, file: FileText, saved: bool = False) -> None:
+    async def _recall(self, uri: str, file: FileRequest, saved: bool = False) -> None:
         """Show what the memory knows of the searches for ``file``, the text of the document ``uri``."""
         stored = await self._service.stored_searches(file, saved)
 
-        def recall(state: FileState) -> FileState:
+        def recall(state: Document) -> Document:
             for kernel in state.kernels:
                 own = tuple(s for s in stored.suggestions if s.kernel == kernel.kernel.name)
                 ids = {s.id for s in own}
@@ -161,7 +161,7 @@ class DocumentSync:
 
         self._state.update(uri, recall)
 
-    def _profile(self, uri: str, file: FileText, again: bool = False) -> None:
+    def _profile(self, uri: str, file: FileRequest, again: bool = False) -> None:
         """Profile, unless that very text is being profiled and nothing asks for it ``again``."""
         if (folder := file.settings.untrusted) is not None:
             self.on_untrusted(folder)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 
 from pygls.lsp.server import LanguageServer
@@ -14,20 +13,6 @@ from accelopt_agent.syntax.lines import split_lines
 from accelopt_lsp.errors import UserError
 from accelopt_lsp.resources import read_source
 from accelopt_lsp.server.convert import Text
-
-
-@dataclass(frozen=True)
-class DocumentText:
-    """A document's text at one moment; ``version`` is the editor's, None for a text read from disk."""
-
-    uri: str
-    path: str
-    text: str
-    version: int | None
-
-    @property
-    def hash(self) -> str:
-        return text_hash(self.text)
 
 
 def text_hash(text: str) -> str:
@@ -53,30 +38,29 @@ class Documents:
     def is_open(self, uri: str) -> bool:
         return uri in self._server.workspace.text_documents
 
-    def opened(self, uri: str) -> DocumentText | None:
-        """Return the text of a document that the editor has open; None for others."""
-        path = file_path(uri)
-        if path is None or not self.is_open(uri):
-            return None
-        document = self._server.workspace.get_text_document(uri)
-        return DocumentText(uri, path, document.source, document.version)
+    def opened(self, uri: str) -> str | None:
+        """Return the text of a file that the editor has open; None for others."""
+        return self._server.workspace.get_text_document(uri).source if self._is_open_file(uri) else None
 
-    async def text(self, uri: str) -> DocumentText:
+    def version(self, uri: str) -> int | None:
+        """Return the editor's version of a file that it has open; None for others."""
+        return self._server.workspace.get_text_document(uri).version if self._is_open_file(uri) else None
+
+    async def text(self, uri: str) -> str:
         """Return the text of a document, open or not. Raises UserError: it cannot be read."""
-        if opened := self.opened(uri):
-            return opened
-        path = file_path(uri)
-        if path is None:
+        if (text := self.opened(uri)) is not None:
+            return text
+        return await asyncio.to_thread(read_source, Path(self.path(uri)))
+
+    def path(self, uri: str) -> str:
+        """Return the path of a document. Raises UserError: it is no file."""
+        if (path := file_path(uri)) is None:
             raise UserError(f"{uri} cannot be read: it is not a file yet. Save it as one first.")
-        return DocumentText(uri, path, await asyncio.to_thread(read_source, Path(path)), None)
+        return path
 
-    def lines(self, uri: str) -> Text:
-        """Return the lines of an open document to place things in; only line numbers hold where it is not
-        open."""
-        document = self.opened(uri)
-        return Text(
-            split_lines(document.text).texts if document else [], self._server.workspace.position_codec
-        )
+    def lines(self, text: str | None) -> Text:
+        """Return the lines of a text to place things in; without one only line numbers hold."""
+        return Text(split_lines(text).texts if text else [], self._server.workspace.position_codec)
 
-    def lines_of(self, document: DocumentText) -> Text:
-        return Text(split_lines(document.text).texts, self._server.workspace.position_codec)
+    def _is_open_file(self, uri: str) -> bool:
+        return file_path(uri) is not None and self.is_open(uri)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.document_sync import DocumentSync
-from accelopt_lsp.server.documents import Documents, file_path
+from accelopt_lsp.server.documents import Documents, file_path, text_hash
 from accelopt_lsp.state.jobs import BackgroundTasks
 from accelopt_lsp.state.state_store import StateStore
 from accelopt_profiling.source_text import UnreadableFileError, read_text
@@ -123,9 +123,9 @@ class FileWatcher:
             if error.code != "not-text":
                 return  # deleted again meanwhile: that is told separately
             on_disk = error.data.decode("utf-8", "replace")
-        if _same_text(on_disk, opened.text):
+        if _same_text(on_disk, opened):
             self._waiting.pop(uri, None)
-            if state.profiled_text != opened.hash:
+            if state.profiled_text != text_hash(opened):
                 self._sync.saved(uri)
         else:
             self._waiting[uri] = path

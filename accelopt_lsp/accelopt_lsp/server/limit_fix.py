@@ -10,7 +10,7 @@ from accelopt_lsp.errors import UserError
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.schema import all_settings
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_profiling.source_text import UnreadableFileError, read_text
@@ -65,7 +65,7 @@ class LimitFix:
             )
 
 
-def _settings_file(file: FileText, line: str) -> tuple[Path, bool]:
+def _settings_file(file: FileRequest, line: str) -> tuple[Path, bool]:
     """Return the project's settings file and whether it was written now, with ``line`` as its only limit.
 
     Raises:

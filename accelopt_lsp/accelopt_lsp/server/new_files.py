@@ -12,7 +12,7 @@ from accelopt_lsp.resources import write_new
 from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.service.protocol import FileText, Service
+from accelopt_lsp.service.protocol import FileRequest, Service
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 
 
@@ -60,7 +60,7 @@ class NewFiles:
         self._editor.say(f"{path.name} was written. {outcome}")
 
 
-async def _free_path(file: FileText, suffix: str, advice: str) -> Path:
+async def _free_path(file: FileRequest, suffix: str, advice: str) -> Path:
     """Return ``<stem>_<suffix>.py`` beside the kernel file. Raises UserError: it exists; ``advice`` says what to do."""
     path = Path(file.path)
     path = path.with_name(f"{path.stem}_{suffix}.py")
@@ -69,7 +69,7 @@ async def _free_path(file: FileText, suffix: str, advice: str) -> Path:
     return path
 
 
-def _kernel_at(file: FileText, line: int | None) -> str | None:
+def _kernel_at(file: FileRequest, line: int | None) -> str | None:
     """Return the name of the launched kernel at the 1-based ``line``, None where there is none."""
-    at = (k.name for k in file.examined.kernels if line and k.first_line <= line <= k.end_line)
+    at = (k.name for k in file.source.launched if line and k.first_line <= line <= k.end_line)
     return next(at, None)

@@ -13,7 +13,7 @@ from accelopt_lsp.server.commands import Arguments, Handler
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import text_hash
 from accelopt_lsp.server.kernel_files import KernelFiles
-from accelopt_lsp.service.protocol import FileText, Service
+from accelopt_lsp.service.protocol import FileRequest, Service
 from accelopt_lsp.state.jobs import BackgroundJob, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
 
@@ -34,7 +34,7 @@ class Profiles:
         self._editor, self._state, self._jobs = editor, state, jobs
         self._service, self._files, self.texts = service, files, texts
 
-    def start(self, uri: str, file: FileText) -> BackgroundJob:
+    def start(self, uri: str, file: FileRequest) -> BackgroundJob:
         """Profile ``file``; a profile of the same document that still runs is cancelled first."""
         earlier = self._jobs.cancel_for(uri, "profile")
         job = BackgroundJob.of("profile", uri)
@@ -63,20 +63,20 @@ class Profiles:
         file = await self._files.read(job.uri)
         await self._run(job, replace(file, again=True), earlier)
 
-    async def _run(self, job: BackgroundJob, file: FileText, earlier: list[asyncio.Task[None]]) -> None:
+    async def _run(self, job: BackgroundJob, file: FileRequest, earlier: list[asyncio.Task[None]]) -> None:
         uri = job.uri
         if earlier:
             await asyncio.wait(earlier, timeout=5)
-        self.texts.note(uri, file)
+        self.texts.note(uri, file.source)
         self._state.update(uri, lambda state: state.with_profile_started(text_hash(file.text)))
         if file.stored is not None and not file.again:
-            self._state.show(uri, file.stored, file.found)
+            self._state.show(uri, file.stored, file.source)
             return
         async with (
             self._editor.progress(job.title, partial(self._jobs.cancel, job.id), delay=QUICK) as progress,
             aclosing(self._service.profile(file)) as growing,
         ):
             async for results in growing:
-                self._state.show(uri, results, file.found)
+                self._state.show(uri, results, file.source)
                 done = [k for k in results.kernels if k.latency.us is not None]
-                progress.report(f"{len(done)} of {len(file.found.kernels)} kernels")
+                progress.report(f"{len(done)} of {len(file.source.kernels)} kernels")

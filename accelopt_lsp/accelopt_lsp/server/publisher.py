@@ -11,7 +11,7 @@ from accelopt_lsp.features.diagnostics import findings
 from accelopt_lsp.server import convert
 from accelopt_lsp.server.connection import EditorConnection
 from accelopt_lsp.server.documents import Documents
-from accelopt_lsp.state.state_store import FileState, StateStore
+from accelopt_lsp.state.state_store import Document, StateStore
 
 if TYPE_CHECKING:
     from lsprotocol import types
@@ -31,7 +31,7 @@ class Publisher:
         self._refresh = False
         self._asking: set[asyncio.Task[None]] = set()
 
-    def state_changed(self, old: FileState | None, new: FileState) -> None:
+    def state_changed(self, old: Document | None, new: Document) -> None:
         self._pending.add(new.uri)
         self.refresh()
 
@@ -66,12 +66,11 @@ class Publisher:
         state = self._state.get(uri)
         if state is None or not state.read:
             return
-        text = self._documents.lines(uri)
+        text = self._documents.lines(self._documents.opened(uri))
         diagnostics = convert.diagnostics(findings(state), text, self._editor.client)
         if diagnostics != self._published.get(uri, []):
             self._published[uri] = diagnostics
-            opened = self._documents.opened(uri)
-            self._editor.publish(uri, diagnostics, opened.version if opened else None)
+            self._editor.publish(uri, diagnostics, self._documents.version(uri))
 
     async def _ask(self, request: Awaitable[None]) -> None:
         try:

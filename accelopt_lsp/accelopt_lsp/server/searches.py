@@ -21,7 +21,7 @@ from accelopt_lsp.server.kernel_files import KernelFiles
 from accelopt_lsp.server.model_access import ConsentPrompt
 from accelopt_lsp.server.pages import Pages
 from accelopt_lsp.server.progress import WorkDoneProgress
-from accelopt_lsp.service.protocol import FileText, SearchRequest, Service
+from accelopt_lsp.service.protocol import FileRequest, SearchRequest, Service
 from accelopt_lsp.state.jobs import BackgroundJob, BackgroundTasks, JobRegistry
 from accelopt_lsp.state.state_store import StateStore
 
@@ -135,7 +135,7 @@ class Searches:
     async def _search(
         self,
         job: BackgroundJob,
-        file: FileText,
+        file: FileRequest,
         name: str,
         progress: WorkDoneProgress,
         request: SearchRequest,
@@ -178,7 +178,7 @@ class Searches:
         ended = {"uri": uri, "kernel": kernel, "message": message, "versions": best}
         self._editor.notify(ENDED, ended)
 
-    async def _show_interrupted(self, uri: str, file: FileText) -> None:
+    async def _show_interrupted(self, uri: str, file: FileRequest) -> None:
         """Read from the memory after a search whether it can go on."""
         with contextlib.suppress(UserError):
             stored = await self._service.stored_searches(file)
@@ -200,11 +200,11 @@ def several(outcome: str, jobs: Iterable[BackgroundJob]) -> dict[str, Any]:
     return {"job": ids[0] if ids else None, outcome: ids}
 
 
-def kernels_meant(file: FileText, kernel: str | None, line: int | None) -> list[str]:
+def kernels_meant(file: FileRequest, kernel: str | None, line: int | None) -> list[str]:
     """Return the names of the kernels that are meant: the one named, at the line, or all. Raises UserError:
     there is none."""
     if kernel is None and line is not None:
-        inside = [k for k in file.found.kernels if k.first_line <= line <= k.end_line]
+        inside = [k for k in file.source.kernels if k.first_line <= line <= k.end_line]
         if not inside:
             raise UserError(f"There is no kernel at line {line} of {file.path}.")
         kernel = max(inside, key=lambda k: k.first_line).name

@@ -292,7 +292,11 @@ def _answers(server: AccelOptServer) -> None:
         if state is None or settings is None or not settings.editor.hints:
             return []
         items = list(hints.hints(state, params.range.start.line + 1, params.range.end.line + 1))
-        return convert.inlay_hints(items, server.documents.lines(state.uri)) if items else []
+        return (
+            convert.inlay_hints(items, server.documents.lines(server.documents.opened(state.uri)))
+            if items
+            else []
+        )
 
     def show_hover(params: types.HoverParams) -> types.Hover | None:
         state = server.state.get(params.text_document.uri)

@@ -87,18 +87,17 @@ class SuggestionActions:
 
     async def edit_of(self, suggestion: Suggestion, uri: str) -> types.WorkspaceEdit | ApplyRefusal:
         """Return the edit that brings a suggestion into the current text of ``uri``, or why there is none."""
+        version = self._documents.version(uri)
         try:
-            document = await self._documents.text(uri)
+            text = await self._documents.text(uri)
         except UserError as error:
             return ApplyRefusal(str(error))
-        edits = await self._parser.edits_for(document.text, suggestion)
+        edits = await self._parser.edits_for(text, suggestion)
         if isinstance(edits, ApplyRefusal):
             return edits
-        now = self._documents.opened(uri)
-        if now is not None and now.version != document.version:
+        if self._documents.version(uri) not in (None, version):
             return ApplyRefusal("The file was edited just now; try again.")
-        lines = self._documents.lines_of(document)
-        return convert.workspace_edit(uri, document.version, edits, lines, self._editor.client)
+        return convert.workspace_edit(uri, version, edits, self._documents.lines(text), self._editor.client)
 
     async def find(self, suggestion_id: str | None, uri: str | None = None) -> tuple[Suggestion, str]:
         """Return the suggestion and the document it is for.
@@ -180,8 +179,7 @@ class SuggestionActions:
     async def _is_applied(self, suggestion: Suggestion, uri: str) -> bool:
         """Return whether the document holds the suggestion; an edit on its way is waited for."""
         while True:
-            document = await self._documents.text(uri)
-            if await self._parser.holds(document.text, suggestion):
+            if await self._parser.holds(await self._documents.text(uri), suggestion):
                 return True
             if not await self._text_changes(uri, EDIT_ARRIVES):
                 return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from accelopt_lsp.errors import HostUnavailableError, RefusedError, UserError
 from accelopt_lsp.resources import host_named
-from accelopt_lsp.service.protocol import CheckedCandidate, FileText
+from accelopt_lsp.service.protocol import CheckedCandidate, FileRequest
 from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
 from accelopt_profiling.hosts.host import Host, HostFacts, HostUnreachableError, JobFailedError
@@ -37,7 +37,7 @@ class HostProfiles:
         self._inferred: dict[str, InferredProblem] = {}
 
     async def profile(
-        self, file: FileText, kernels: Sequence[str] = (), timeline: bool = False
+        self, file: FileRequest, kernels: Sequence[str] = (), timeline: bool = False
     ) -> AsyncGenerator[FileMeasurement, None]:
         """Profile on the host of the settings; while that cannot be reached, without hardware on this machine.
 
@@ -45,7 +45,7 @@ class HostProfiles:
             HostUnavailableError: this machine's worker cannot be started.
         """
         request = ProfileRequest(
-            file.examined,
+            file.source,
             file.targets,
             kernels=kernels or None,
             options=MeasureOptions(timeline=timeline),
@@ -72,14 +72,12 @@ class HostProfiles:
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 
-    def known_problem(self, file: FileText, kernel: str) -> InferredProblem | None:
+    def known_problem(self, file: FileRequest, kernel: str) -> InferredProblem | None:
         """Return the problem that a profile inferred for the file, if it has none of its own and runs ``kernel``."""
-        problem = (
-            self._inferred.get(inference_key(file.examined)) if file.examined.problem.ref is None else None
-        )
+        problem = self._inferred.get(inference_key(file.source)) if file.source.problem.ref is None else None
         return problem if problem is not None and kernel in problem.launched else None
 
-    async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
+    async def infer_problem(self, file: FileRequest, kernel: str | None) -> InferredProblem:
         """Return inputs with which a kernel, or all of the first one's dialect, run, or the best that were found; of
         an untrusted folder's from its syntax alone.
 
@@ -89,18 +87,18 @@ class HostProfiles:
         chosen = file.kernels(kernel)
         first = chosen[0]
         if (folder := file.settings.untrusted) is not None:
-            return guessed(file.examined, first, f"{folder} is not trusted")
+            return guessed(file.source, first, f"{folder} is not trusted")
         if (problem := self.known_problem(file, first.name)) is not None:
             return problem
         of_dialect = [k for k in chosen if k.dialect == first.dialect]
         settings, target = file.settings, file.targets[first.dialect]
         try:
             host = await self.connected(settings)
-            return await infer_problem(host, file.examined, of_dialect, target, settings.job_limits)
+            return await infer_problem(host, file.source, of_dialect, target, settings.job_limits)
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
 
-    async def migrate(self, file: FileText, target: str = "") -> ComparedMigration:
+    async def migrate(self, file: FileRequest, target: str = "") -> ComparedMigration:
         """``Service.migrate``."""
         from accelopt_agent.migration.comparison import TARGET, migrate
         from accelopt_agent.migration.file_migration import is_beta1
@@ -108,20 +106,20 @@ class HostProfiles:
         if not is_beta1(file.text):
             raise RefusedError(f"{file.name} does not import neuronxcc.nki: there is nothing to move.")
         file.require_sound()
-        if file.examined.problem.ref is None:
+        if file.source.problem.ref is None:
             raise UserError(
                 f"No problem says what to run {file.name} with; create a problem file first "
                 f"(`accelopt problem {file.name}`)."
             )
         try:
             host = await self.connected(file.settings)
-            return await migrate(host, file.examined, target or TARGET, file.settings.job_limits)
+            return await migrate(host, file.source, target or TARGET, file.settings.job_limits)
         except HostUnreachableError as error:
             raise HostUnavailableError(str(error)) from None
         except JobFailedError as failed:
             raise UserError(f"{file.name} cannot be run: {failed.error.message}") from None
 
-    async def verify(self, file: FileText, candidate: str) -> CheckedCandidate:
+    async def verify(self, file: FileRequest, candidate: str) -> CheckedCandidate:
         """``Service.verify``: one check per dialect of the file, up to the first refusal."""
         from accelopt_lsp.gate_check import GateCheck, gate_requests
         from accelopt_profiling.gate.gate import check
@@ -129,7 +127,7 @@ class HostProfiles:
 
         settings = file.settings
         checked = GateCheck(
-            file.examined.path,
+            file.source.path,
             candidate,
             original=file.text,
             problem=Path(str(settings.problem)),

@@ -15,7 +15,7 @@ from accelopt_agent.learn import (
 )
 from accelopt_lsp.errors import HostUnavailableError, RefusedError
 from accelopt_lsp.service.host_profiles import HostProfiles
-from accelopt_lsp.service.protocol import FileText, LearnedPair, SearchRequest
+from accelopt_lsp.service.protocol import FileRequest, LearnedPair, SearchRequest
 from accelopt_lsp.service.search import optimize_request
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import rewritten
@@ -23,13 +23,13 @@ from accelopt_profiling.hosts.host import HostUnreachableError
 
 
 async def learn_change(
-    file: FileText, slow: str, kernel: str | None, summary: str, profiles: HostProfiles, memory: Memory
+    file: FileRequest, slow: str, kernel: str | None, summary: str, profiles: HostProfiles, memory: Memory
 ) -> LearnedPair:
     """``Service.learn``."""
     try:
         name = changed_kernel(slow, file.text, kernel)
-        before = rewritten(file.examined, slow)
-        request = optimize_request(replace(file, examined=before), name, SearchRequest())
+        before = rewritten(file.source, slow)
+        request = optimize_request(replace(file, source=before), name, SearchRequest())
         host = await profiles.connected(file.settings)
         learned = await learned_suggestion(
             request, file.text, HostCost(host, request), HostGate(host, request), memory, host.name,

@@ -18,7 +18,7 @@ from accelopt_lsp.service.memory_executor import MemoryExecutor
 from accelopt_lsp.service.protocol import (
     CheckedCandidate,
     Explanation,
-    FileText,
+    FileRequest,
     LearnedPair,
     Replayed,
     SearchRequest,
@@ -63,18 +63,18 @@ class LocalService:
     async def start(self) -> None:
         """Do nothing: hosts connect and memories open when they are first used."""
 
-    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+    async def stored_searches(self, file: FileRequest, saved: bool = False) -> StoredSearches:
         from accelopt_agent.search.history import interrupted
         from accelopt_agent.search.paid import content_of
         from accelopt_agent.suggestions.accept import notice_undone
         from accelopt_agent.suggestions.suggestion import best_first
 
-        hashes = {k.content_hash: file.targets[k.dialect] for k in file.found.kernels}
+        hashes = {k.content_hash: file.targets[k.dialect] for k in file.source.kernels}
 
         def look(memory: Memory) -> tuple[list[dict[str, Any]], list[ResumableRun]]:
             notice_undone(memory, file.path, hashes, file.read_at, opened=not saved)
             stored = memory.suggestions(file=file.path, state="offered")
-            host, content = file.settings.host, content_of(file.examined)
+            host, content = file.settings.host, content_of(file.source)
             runs = (interrupted(memory, k, target, host, content) for k, target in hashes.items())
             return [s.body for s in stored], [run for run in runs if run is not None]
 
@@ -88,7 +88,7 @@ class LocalService:
         return StoredSearches(best_first(offered), unfinished)
 
     async def profile(
-        self, file: FileText, kernels: Sequence[str] = (), timeline: bool = False
+        self, file: FileRequest, kernels: Sequence[str] = (), timeline: bool = False
     ) -> AsyncGenerator[FileMeasurement, None]:
         last: FileMeasurement | None = None
         profiles = await self._profiles()
@@ -98,14 +98,14 @@ class LocalService:
         if last is not None and last.complete:
             await self._remember(file, last)
 
-    async def migrate(self, file: FileText, target: str = "") -> ComparedMigration:
+    async def migrate(self, file: FileRequest, target: str = "") -> ComparedMigration:
         return await (await self._profiles()).migrate(file, target)
 
-    async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
+    async def infer_problem(self, file: FileRequest, kernel: str | None) -> InferredProblem:
         return await (await self._profiles()).infer_problem(file, kernel)
 
     async def optimize(
-        self, file: FileText, kernel: str | None, request: SearchRequest
+        self, file: FileRequest, kernel: str | None, request: SearchRequest
     ) -> AsyncGenerator[Event, None]:
         from accelopt_agent.search.control import SearchControl
 
@@ -133,7 +133,7 @@ class LocalService:
         if (control := self._controls.get(job)) is not None:
             control.stop(why)
 
-    async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
+    async def memory_for_kernel(self, file: FileRequest, kernel: str, bound: str | None) -> str:
         view = await _imported("accelopt_lsp.features.memory_page")
         return str(await self._memory.use(file.settings, lambda m: view.kernel_page(file, kernel, bound, m)))
 
@@ -206,7 +206,7 @@ class LocalService:
         await self._memory.use(settings, lambda memory: unreject(memory, suggestion))
 
     async def learn(
-        self, file: FileText, slow: str, kernel: str | None = None, summary: str = ""
+        self, file: FileRequest, slow: str, kernel: str | None = None, summary: str = ""
     ) -> LearnedPair:
         require_memory(file.settings)
         learning = await _imported("accelopt_lsp.service.learning")
@@ -233,7 +233,7 @@ class LocalService:
             async for explanation in growing:
                 yield explanation
 
-    async def verify(self, file: FileText, candidate: str) -> CheckedCandidate:
+    async def verify(self, file: FileRequest, candidate: str) -> CheckedCandidate:
         profiles = await self._profiles()
         checked: CheckedCandidate = await profiles.verify(file, candidate)
         await self._keep(file.settings, lambda m: [m.add_receipt(r) for r in checked.receipts])
@@ -247,15 +247,15 @@ class LocalService:
         replayed: Replayed = await replaying.replay(receipt, settings, await self._profiles())
         return replayed
 
-    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
-        return await asyncio.to_thread(depends_on_any, file.examined, paths)
+    async def depends_on(self, file: FileRequest, paths: frozenset[str]) -> bool:
+        return await asyncio.to_thread(depends_on_any, file.source, paths)
 
     async def close(self) -> None:
         if self._host_profiles is not None:
             await self._host_profiles.close()
         await self._memory.close()
 
-    async def _remember(self, file: FileText, results: FileMeasurement) -> None:
+    async def _remember(self, file: FileRequest, results: FileMeasurement) -> None:
         findings = [*results.findings, *(f for k in results.kernels for f in k.findings)]
         lasting = bool(file.key and results.kernels) and not any(f.code in _PASSING for f in findings)
         if not lasting and not results.receipts:

@@ -23,13 +23,11 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_agent.suggestions.text_edit import ApplyRefusal, TextEdit
 from accelopt_lsp.own_process import PARSER
 from accelopt_lsp.service.cache_key import run_conditions
-from accelopt_lsp.service.protocol import FileText
+from accelopt_lsp.service.protocol import FileRequest
 from accelopt_lsp.settings.load import Settings
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Discovery
-from accelopt_profiling.measurement import FileMeasurement, Finding
+from accelopt_profiling.kernels import KernelSource, unread
+from accelopt_profiling.measurement import FileMeasurement
 from accelopt_profiling.plain import from_plain, to_plain
-from accelopt_profiling.problems.ref import ProblemLookup
 
 T = TypeVar("T")
 
@@ -49,14 +47,14 @@ class ParserProcess:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="parser")
         self._closed = False
 
-    async def find_kernels(self, text: str) -> Discovery:
+    async def find_kernels(self, text: str) -> KernelSource:
         """``kernels.find_kernels(text)``; text that the parser cannot survive gives one finding."""
         try:
-            return await self._ask({"do": "find", "text": text}, lambda plain: from_plain(Discovery, plain))
+            return await self._ask({"do": "find", "text": text}, lambda plain: _source(plain, text))
         except ParserProcessError as error:
-            return _unread(error)
+            return _unread(text, error)
 
-    async def examine(self, path: Path, text: str, settings: Settings) -> FileText:
+    async def examine(self, path: Path, text: str, settings: Settings) -> FileRequest:
         """``examination.examine``, and the stored profile; text that the parser cannot survive gives one finding and no
         problem."""
         root, problem = settings.project_root, settings.problem
@@ -71,14 +69,14 @@ class ParserProcess:
             "database": str(settings.memory_path),
         }
 
-        def read(answer: dict[str, Any]) -> FileText:
-            examined = replace(from_plain(KernelFile, answer["file"]), text=text)
-            return FileText(examined, settings, answer["key"], _stored(answer["stored"]))
+        def read(answer: dict[str, Any]) -> FileRequest:
+            source = _source(answer["file"], text)
+            return FileRequest(source, settings, answer["key"], _stored(answer["stored"]))
 
         try:
             return await self._ask(request, read)
         except ParserProcessError as error:
-            return FileText(KernelFile(path, text, _unread(error), ProblemLookup(None)), settings)
+            return FileRequest(replace(_unread(text, error), path=path), settings)
 
     async def edits_for(self, text: str, suggestion: Suggestion) -> list[TextEdit] | ApplyRefusal:
         """``apply.edits_for(text, suggestion)``."""
@@ -157,5 +155,10 @@ def _stored(profile: Any) -> FileMeasurement | None:
         return None
 
 
-def _unread(error: ParserProcessError) -> Discovery:
-    return Discovery(findings=(Finding("syntax-error", 1, "error", f"The file could not be read: {error}."),))
+def _source(plain: Any, text: str) -> KernelSource:
+    """Return what the child read of ``text``, which it does not send back."""
+    return replace(from_plain(KernelSource, plain), text=text)
+
+
+def _unread(text: str, error: ParserProcessError) -> KernelSource:
+    return unread(text, f"The file could not be read: {error}.")

@@ -47,14 +47,14 @@ class StoredProfiles:
 
 def answer(request: dict[str, Any], profiles: StoredProfiles) -> Any:
     if request["do"] == "find":
-        return to_plain(find_kernels(request["text"]))
+        return to_plain(replace(find_kernels(request["text"]), text=""))  # who asks has the text
     if request["do"] == "examine":
         root = Path(request["root"]) if request["root"] else None
         path = Path(request["path"])
-        examined = examine(path, request["text"], project_root=root, problem=request["problem"])
-        key = content_key("profile", examined, [request["conditions"], installed_packages(request["python"])])
+        file = examine(path, request["text"], project_root=root, problem=request["problem"])
+        key = content_key("profile", file, [request["conditions"], installed_packages(request["python"])])
         return {
-            "file": to_plain(replace(examined, text="")),  # who asks has the text
+            "file": to_plain(replace(file, text="")),
             "key": key,
             "stored": profiles.get(Path(request["database"]), key),
         }

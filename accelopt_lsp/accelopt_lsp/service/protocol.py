@@ -13,8 +13,7 @@ from accelopt_agent.suggestions.suggestion import Speedup, Suggestion
 from accelopt_lsp.errors import RefusedError, UserError
 from accelopt_lsp.service.surface import Surface
 from accelopt_lsp.settings.load import Settings
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Discovery, Kernel
+from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import Dialect, FileMeasurement
 
 if TYPE_CHECKING:
@@ -27,15 +26,15 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class FileText:
-    """A file as the editor has it, examined once for all requests about it, and the settings that hold for it.
+class FileRequest:
+    """What is asked about: a file, read once for all requests about it, and the settings that hold for it.
 
     ``key`` is the hash of all that results for it come from, empty where they are not to be stored, and ``stored`` is
     the complete profile that was found under it. ``again`` asks for a new profile even so. ``read_at`` is when the
     text was taken from the editor, in seconds since the epoch. ``label`` is the file as a person named it, if one did.
     """
 
-    examined: KernelFile
+    source: KernelSource
     settings: Settings
     key: str = ""
     stored: FileMeasurement | None = None
@@ -45,7 +44,7 @@ class FileText:
 
     @property
     def path(self) -> str:
-        return str(self.examined.path)
+        return str(self.source.path)
 
     @property
     def name(self) -> str:
@@ -54,13 +53,11 @@ class FileText:
 
     @property
     def text(self) -> str:
-        return self.examined.text
+        return self.source.text
 
     def require_sound(self) -> None:
         """Raise UserError where something is wrong with the text or its problem."""
-        errors = [
-            f"{self.name}:{f.line}: {f.message}" for f in self.examined.findings if f.severity == "error"
-        ]
+        errors = [f"{self.name}:{f.line}: {f.message}" for f in self.source.findings if f.severity == "error"]
         if errors:
             raise UserError("\n".join(errors))
 
@@ -70,7 +67,7 @@ class FileText:
         Raises:
             RefusedError: there is none. UserError: none has that name.
         """
-        kernels = self.examined.kernels
+        kernels = self.source.launched
         if not kernels:
             raise RefusedError(f"{self.name} has no kernel that is launched.")
         chosen = [k for k in kernels if name in (None, k.name)]
@@ -80,13 +77,9 @@ class FileText:
         return chosen
 
     @property
-    def found(self) -> Discovery:
-        return self.examined.discovery
-
-    @property
     def targets(self) -> dict[Dialect, str]:
         """The target per dialect."""
-        return self.settings.targets(self.found.kernels)
+        return self.settings.targets(self.source.kernels)
 
 
 @dataclass(frozen=True)
@@ -170,7 +163,7 @@ class Service(Protocol):
     async def start(self) -> None:
         """Get ready ahead of the first call."""
 
-    async def stored_searches(self, file: FileText, saved: bool = False) -> StoredSearches:
+    async def stored_searches(self, file: FileRequest, saved: bool = False) -> StoredSearches:
         """Return what is known without running anything.
 
         A text that was ``saved`` can undo what was accepted; one that is opened only where git has not moved to
@@ -178,7 +171,7 @@ class Service(Protocol):
         """
 
     def profile(
-        self, file: FileText, kernels: Sequence[str] = (), timeline: bool = False
+        self, file: FileRequest, kernels: Sequence[str] = (), timeline: bool = False
     ) -> AsyncGenerator[FileMeasurement, None]:
         """Profile a file; yields growing results, the last one ``complete``. Closing it ends what it started.
 
@@ -189,7 +182,7 @@ class Service(Protocol):
             HostUnavailableError, UserError
         """
 
-    async def migrate(self, file: FileText, target: str = "") -> ComparedMigration:
+    async def migrate(self, file: FileRequest, target: str = "") -> ComparedMigration:
         """Return a file of NKI's Beta 1 in today's NKI, and what running both on ``target`` came to.
 
         Raises:
@@ -198,7 +191,7 @@ class Service(Protocol):
         """
         ...
 
-    async def infer_problem(self, file: FileText, kernel: str | None) -> InferredProblem:
+    async def infer_problem(self, file: FileRequest, kernel: str | None) -> InferredProblem:
         """Return inputs with which a kernel, or all of the first one's dialect, run, or the best that were found; of
         an untrusted folder's from its syntax alone.
 
@@ -207,7 +200,7 @@ class Service(Protocol):
         """
 
     def optimize(
-        self, file: FileText, kernel: str | None, request: SearchRequest
+        self, file: FileRequest, kernel: str | None, request: SearchRequest
     ) -> AsyncGenerator[Event, None]:
         """Search for faster versions of a kernel, or of each that is launched; the last event is ``Finished``. Closing
         it ends what it started.
@@ -223,7 +216,7 @@ class Service(Protocol):
         """Let the search of that job end with what it has, for the reason ``why``. One that is not there (any more) is
         none."""
 
-    async def memory_for_kernel(self, file: FileText, kernel: str, bound: str | None) -> str:
+    async def memory_for_kernel(self, file: FileRequest, kernel: str, bound: str | None) -> str:
         """Return the page about the remembered changes that a search would try on a kernel. Raises UserError."""
 
     async def memory_with_words(self, words: str, settings: Settings) -> str:
@@ -256,7 +249,7 @@ class Service(Protocol):
         """Offer a rejected suggestion again. Raises UserError."""
 
     async def learn(
-        self, file: FileText, slow: str, kernel: str | None = None, summary: str = ""
+        self, file: FileRequest, slow: str, kernel: str | None = None, summary: str = ""
     ) -> LearnedPair:
         """Remember a person's own change from the text ``slow`` to that of ``file``, once the gate has accepted it.
 
@@ -269,7 +262,7 @@ class Service(Protocol):
         """
         ...
 
-    async def verify(self, file: FileText, candidate: str) -> CheckedCandidate:
+    async def verify(self, file: FileRequest, candidate: str) -> CheckedCandidate:
         """Return whether the text ``candidate`` may stand in the place of ``file``, whose settings name the problem.
 
         Raises:
@@ -291,7 +284,7 @@ class Service(Protocol):
         """Explain why a suggestion is faster, at once and then with a model's words where one may be asked. Closing it
         ends the question."""
 
-    async def depends_on(self, file: FileText, paths: frozenset[str]) -> bool:
+    async def depends_on(self, file: FileRequest, paths: frozenset[str]) -> bool:
         """Return whether results for ``file`` come from any of these files too (its problem, or a module it
         imports)."""
 

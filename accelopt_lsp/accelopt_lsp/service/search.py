@@ -19,7 +19,7 @@ from accelopt_lsp.errors import HostUnavailableError, UserError
 from accelopt_lsp.models import resolve_team
 from accelopt_lsp.search_plan import require_proposer, search_budget, search_plan
 from accelopt_lsp.service.host_profiles import HostProfiles
-from accelopt_lsp.service.protocol import FileText, SearchRequest
+from accelopt_lsp.service.protocol import FileRequest, SearchRequest
 from accelopt_memory.errors import MemoryUnavailableError
 from accelopt_memory.memory import Memory
 from accelopt_profiling.hosts.host import HostUnreachableError
@@ -28,7 +28,7 @@ from accelopt_profiling.waiting import in_thread
 
 
 async def search_events(
-    file: FileText,
+    file: FileRequest,
     kernel: str | None,
     request: SearchRequest,
     profiles: HostProfiles,
@@ -75,7 +75,7 @@ async def search_events(
             yield event
 
 
-def optimize_request(file: FileText, kernel: str | None, request: SearchRequest) -> OptimizeRequest:
+def optimize_request(file: FileRequest, kernel: str | None, request: SearchRequest) -> OptimizeRequest:
     """Return the request for a search of a file under its settings.
 
     Raises:
@@ -83,7 +83,7 @@ def optimize_request(file: FileText, kernel: str | None, request: SearchRequest)
         UserError: it has no such kernel, or no problem that can be used.
     """
     file.require_sound()
-    searched, examined, settings = file.kernels(kernel), file.examined, file.settings
+    searched, examined, settings = file.kernels(kernel), file.source, file.settings
     if examined.problem.ref is None and not lacks_problem(examined, searched):
         why = "; ".join(f.message for f in examined.problem.findings) or "no problem was found for it."
         raise UserError(f"{file.name}: {why}")
@@ -102,11 +102,11 @@ def optimize_request(file: FileText, kernel: str | None, request: SearchRequest)
     )
 
 
-def _earlier_instructions(memory: Memory, file: FileText, search: OptimizeRequest) -> str:
+def _earlier_instructions(memory: Memory, file: FileRequest, search: OptimizeRequest) -> str:
     """Return what the person asked for in the run that is continued."""
     content = file.kernels(search.kernel)[0].content_hash
     try:
-        before = interrupted(memory, content, search.target, file.settings.host, content_of(file.examined))
+        before = interrupted(memory, content, search.target, file.settings.host, content_of(file.source))
     except MemoryUnavailableError:
         return ""  # the search itself will say what is wrong with the memory
     return before.instructions if before is not None else ""

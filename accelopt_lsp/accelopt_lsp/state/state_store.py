@@ -13,7 +13,7 @@ from pathlib import Path
 from accelopt_agent.search.resumable_run import ResumableRun
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_lsp.state.line_map import LineMap, move_findings, move_kernel, move_measurement
-from accelopt_profiling.kernels import Discovery, Kernel
+from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import FileMeasurement, Finding, KernelMeasurement
 from accelopt_profiling.quantity import Known
 
@@ -58,7 +58,7 @@ class KernelState:
 
 
 @dataclass(frozen=True)
-class FileState:
+class Document:
     """One open file. ``findings`` are those of its text, ``run_findings`` those of its last profile.
 
     ``read`` tells that the kernels were looked for at least once; ``profiled_text`` is the hash of the text that the
@@ -91,7 +91,7 @@ class FileState:
     def kernel(self, name: str) -> KernelState | None:
         return next((k for k in self.kernels if k.kernel.name == name), None)
 
-    def edit(self, moved: LineMap) -> FileState:
+    def edit(self, moved: LineMap) -> Document:
         """Return the state after an edit: lines have moved and the kernels that it went through are marked."""
         return replace(
             self,
@@ -100,25 +100,25 @@ class FileState:
             run_findings=tuple(move_findings(self.run_findings, moved)),
         )
 
-    def with_text(self, discovery: Discovery) -> FileState:
-        """Return the state after the text was read again. While it does not parse, the kernels known before stay,
-        marked as touched."""
-        if any(f.code == "syntax-error" for f in discovery.findings):
-            kernels = tuple(replace(k, touched=True) for k in self.kernels)
-            return replace(self, kernels=kernels, findings=discovery.findings, read=True)
-        rest_changed = self.measured_rest is not None and discovery.rest_hash != self.measured_rest
-        kernels = tuple(self._read_kernel(kernel, rest_changed) for kernel in discovery.kernels)
-        return replace(
-            self, kernels=kernels, findings=discovery.findings, rest_hash=discovery.rest_hash, read=True
-        )
+    def with_text(self, source: KernelSource) -> Document:
+        """Return the document after its text was read again.
 
-    def with_profile_started(self, text_hash: str) -> FileState:
+        While it does not parse, the kernels known before stay, marked as touched.
+        """
+        read = replace(self, findings=source.text_findings, read=True)
+        if source.syntax_error is not None:
+            return replace(read, kernels=tuple(replace(k, touched=True) for k in self.kernels))
+        rest_changed = self.measured_rest is not None and source.rest_hash != self.measured_rest
+        kernels = tuple(self._read_kernel(kernel, rest_changed) for kernel in source.kernels)
+        return replace(read, kernels=kernels, rest_hash=source.rest_hash)
+
+    def with_profile_started(self, text_hash: str) -> Document:
         return replace(self, profiled_text=text_hash)
 
-    def with_results(self, results: FileMeasurement, text: Discovery) -> FileState:
-        """Return the state after results for the text that ``text`` describes arrived, partial or complete."""
+    def with_results(self, results: FileMeasurement, source: KernelSource) -> Document:
+        """Return the document after results for ``source`` arrived, partial or complete."""
         fresh = {m.name: m for m in results.kernels if results.complete or _says_something(m)}
-        base = {k.name: k for k in text.kernels}
+        base = {k.name: k for k in source.kernels}
         kernels = []
         for state in self.kernels:
             result, at = fresh.get(state.kernel.name), base.get(state.kernel.name)
@@ -127,21 +127,21 @@ class FileState:
                 continue
             result = replace(result, content_hash=result.content_hash or at.content_hash)
             moved = LineMap.shift(state.kernel.line - at.line)
-            kernels.append(_show(state, move_measurement(result, moved), self.rest_hash != text.rest_hash))
+            kernels.append(_show(state, move_measurement(result, moved), self.rest_hash != source.rest_hash))
         return replace(
             self,
             kernels=tuple(kernels),
-            run_findings=tuple(f for f in results.findings if f not in text.findings),
-            measured_rest=text.rest_hash,
+            run_findings=tuple(f for f in results.findings if f not in source.text_findings),
+            measured_rest=source.rest_hash,
         )
 
-    def with_interrupted(self, runs: Sequence[ResumableRun]) -> FileState:
+    def with_interrupted(self, runs: Sequence[ResumableRun]) -> Document:
         """Return the state with the searches that can go on, as the memory knows them now."""
         by_hash = {run.kernel_hash: run for run in runs}
         kernels = (replace(k, interrupted=by_hash.get(k.kernel.content_hash)) for k in self.kernels)
         return replace(self, kernels=tuple(kernels))
 
-    def with_suggestions(self, kernel: str, suggestions: tuple[Suggestion, ...]) -> FileState:
+    def with_suggestions(self, kernel: str, suggestions: tuple[Suggestion, ...]) -> Document:
         kernels = (
             replace(k, suggestions=suggestions) if k.kernel.name == kernel else k for k in self.kernels
         )
@@ -188,19 +188,19 @@ def _show(state: KernelState, result: KernelMeasurement, rest_changed: bool) -> 
 class StateStore:
     """The states of all open files by URI. Only the event loop writes; ``changed`` hears of every replaced state."""
 
-    changed: Callable[[FileState | None, FileState], None] = lambda old, new: None
-    _files: dict[str, FileState] = field(default_factory=dict)
+    changed: Callable[[Document | None, Document], None] = lambda old, new: None
+    _files: dict[str, Document] = field(default_factory=dict)
 
-    def get(self, uri: str) -> FileState | None:
+    def get(self, uri: str) -> Document | None:
         return self._files.get(uri)
 
-    def put(self, state: FileState) -> FileState:
+    def put(self, state: Document) -> Document:
         old, self._files[state.uri] = self._files.get(state.uri), state
         if state != old:
             self.changed(old, state)
         return state
 
-    def update(self, uri: str, change: Callable[[FileState], FileState]) -> FileState | None:
+    def update(self, uri: str, change: Callable[[Document], Document]) -> Document | None:
         """Replace the state of an open file by ``change(state)``; None when it is not open (any more)."""
         state = self._files.get(uri)
         return None if state is None else self.put(change(state))
@@ -209,12 +209,12 @@ class StateStore:
         """Offer exactly these suggestions, best first, for a kernel of an open file."""
         self.update(uri, lambda state: state.with_suggestions(kernel, suggestions))
 
-    def show(self, uri: str, results: FileMeasurement, text: Discovery) -> None:
-        """``FileState.with_results`` for an open file."""
-        self.update(uri, lambda state: state.with_results(results, text))
+    def show(self, uri: str, results: FileMeasurement, source: KernelSource) -> None:
+        """``Document.with_results`` for an open file."""
+        self.update(uri, lambda state: state.with_results(results, source))
 
-    def edit(self, uri: str, moved: LineMap) -> FileState | None:
-        """``FileState.edit`` for an open file. ``changed`` hears of it only when something became old by it: the
+    def edit(self, uri: str, moved: LineMap) -> Document | None:
+        """``Document.edit`` for an open file. ``changed`` hears of it only when something became old by it: the
         editor itself moves what it shows."""
         state = self._files.get(uri)
         if state is None:
@@ -228,10 +228,10 @@ class StateStore:
     def drop(self, uri: str) -> None:
         self._files.pop(uri, None)
 
-    def files(self) -> Iterator[FileState]:
+    def files(self) -> Iterator[Document]:
         return iter(tuple(self._files.values()))
 
-    def suggestion(self, suggestion_id: str) -> tuple[FileState, KernelState, Suggestion] | None:
+    def suggestion(self, suggestion_id: str) -> tuple[Document, KernelState, Suggestion] | None:
         """Return the offered or outdated suggestion of that id, with the kernel and file it is for."""
         for state in self._files.values():
             for kernel in state.kernels:

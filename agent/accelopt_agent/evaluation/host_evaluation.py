@@ -16,9 +16,9 @@ from accelopt_profiling.gate.gate import check
 from accelopt_profiling.gate.request import GateRequest
 from accelopt_profiling.gate.verdict import Verdict
 from accelopt_profiling.hosts.host import Host, HostUnreachableError, JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Extent, MeasureOptions
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.kernels import KernelSource, find_kernels
 from accelopt_profiling.measurement import (
     NO_TIME,
     OWN_FAULTS,
@@ -119,12 +119,7 @@ class HostCost:
     def _alone(self, text: str, kernel: str) -> bool:
         """Return whether the time of ``kernel`` says all about ``text``: nothing else that is launched changed."""
         try:
-            names = {
-                k.name
-                for t in (self._request.text, text)
-                for k in find_kernels(t).kernels
-                if not k.device_function
-            }
+            names = {k.name for t in (self._request.text, text) for k in find_kernels(t).launched}
             return names == {kernel} or only_kernel_changed(self._request.text, text, kernel)
         except (SyntaxError, ValueError, RecursionError):
             return True
@@ -212,7 +207,9 @@ class HostGate:
 
     def __init__(self, host: Host, request: OptimizeRequest) -> None:
         self._host, self._request = host, request
-        self._files: dict[str, KernelFile] = {}  # the original, examined for the first candidate of a kernel
+        self._files: dict[
+            str, KernelSource
+        ] = {}  # the original, examined for the first candidate of a kernel
 
     async def check(self, text: str, kernel: str) -> tuple[Verdict, Receipt]:
         try:
@@ -235,8 +232,7 @@ class HostGate:
             request_text = self._request.text
             if gate_request.dialect != "triton" or layout_of(gate_request.problem).runs_itself:
                 return None
-            discovered = await interruptible(find_kernels, text)
-            launched = [k for k in discovered.kernels if not k.device_function]
+            launched = (await interruptible(find_kernels, text)).launched
             kernels = [k for k in launched if k.name == kernel]
             if not await interruptible(only_kernel_changed, request_text, text, kernel):
                 kernels = launched
@@ -275,7 +271,7 @@ class HostGate:
                 "no-problem", f"There is no problem to check {kernel} against.", lasting=False
             )
         candidate, original = (
-            file.source(ship_imports=self._host.remote, text=t) for t in (text, request.text)
+            job_files(file, ship_imports=self._host.remote, text=t) for t in (text, request.text)
         )
         return GateRequest(
             candidate,

@@ -9,15 +9,14 @@ from typing import Any
 
 from accelopt_agent.migration.file_migration import UnmovedLine, migrate_text
 from accelopt_profiling.hosts.host import Host, JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Job, Limits, MeasureOptions, Step
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import kernels_in
+from accelopt_profiling.kernels import KernelSource, find_kernels
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.nki.equivalence import CaseComparison, CompareParams, DialectComparison
 from accelopt_profiling.nki.tile_facts import FactsParams, TileFacts
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
-from accelopt_profiling.source_text import try_parse
 
 #: Errors of what a kernel computes, which the comparison judges.
 _OF_VALUES = ("wrong-result", "uninitialised-read")
@@ -66,7 +65,7 @@ class ComparedMigration:
         return bool(self.cases) and not lacks and all(c.equal for c in self.cases)
 
 
-async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> ComparedMigration:
+async def migrate(host: Host, file: KernelSource, target: str, limits: Limits) -> ComparedMigration:
     """Move ``file``, of which the problem says what to run, and compare both on the problem's cases.
 
     Raises:
@@ -99,10 +98,11 @@ async def migrate(host: Host, file: KernelFile, target: str, limits: Limits) -> 
     )
 
 
-async def _profile_error(host: Host, file: KernelFile, text: str, target: str, limits: Limits) -> str:
+async def _profile_error(host: Host, file: KernelSource, text: str, target: str, limits: Limits) -> str:
     """Profile the new text in the place of the original. Return the error that it ends in, "" for none."""
-    parsed = try_parse(text)
-    new_file = replace(file, text=text, discovery=kernels_in(parsed), imports=parsed.imports)
+    new_file = replace(
+        find_kernels(text), path=file.path, problem=file.problem, project_root=file.project_root
+    )
     request = ProfileRequest(new_file, {"nki": target}, limits=limits, options=MeasureOptions(detail=False))
     findings: list[Finding] = []
     async with contextlib.aclosing(profile(host, request)) as measurements:
@@ -112,9 +112,9 @@ async def _profile_error(host: Host, file: KernelFile, text: str, target: str, l
     return next((f"line {f.line}: {f.message}" for f in stopping), "")
 
 
-async def _last(host: Host, file: KernelFile, step: str, params: Any, limits: Limits) -> Any:
+async def _last(host: Host, file: KernelSource, step: str, params: Any, limits: Limits) -> Any:
     """Run one step and return its last message."""
-    job = Job(file.source(ship_imports=host.remote), [Step(step, "numpy", to_plain(params), limits)])
+    job = Job(job_files(file, ship_imports=host.remote), [Step(step, "numpy", to_plain(params), limits)])
     value: Any = None
     async with contextlib.aclosing(host.run(job)) as messages:
         async for message in messages:

@@ -12,7 +12,7 @@ from accelopt_agent.model.edit_bounds import Bounds, lines_not_run
 from accelopt_agent.model.prompt_templates import fenced
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_profiling.comparison.tolerance import rule
-from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import KernelSource
 from accelopt_profiling.measurement import Dialect
 
 #: The most lines of a problem's file that are told, and of a kernel's file that is shown whole.
@@ -42,7 +42,7 @@ def hidden_lines(text: str, bounds: Bounds) -> frozenset[int]:
     return lines_not_run(bounds, text) if len(split_lines(text).texts) > WHOLE_FILE else frozenset()
 
 
-def problem_text(file: KernelFile, bounds: Bounds) -> str:
+def problem_text(file: KernelSource, bounds: Bounds) -> str:
     """Return the problem as Markdown: what it calls, its source where the kernel's file does not hold it, and how
     results are compared."""
     entries = ", ".join(f"`{name}`" for name in sorted(bounds.entries))

@@ -37,8 +37,7 @@ from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.search.recorder import TRANSCRIPT_ENTRY
 from accelopt_agent.syntax.fingerprint import file_fingerprint
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.kernels import KernelSource, find_kernels
 from accelopt_profiling.problems.ref import ProblemLookup
 from accelopt_profiling.waiting import interruptible
 
@@ -64,7 +63,7 @@ class ModelProposer:
         wishes: str = "",
         query: ModelQuery = query_model,
         experience: ExperienceSource | None = None,
-        file: Callable[[], KernelFile] | None = None,
+        file: Callable[[], KernelSource] | None = None,
     ) -> None:
         self._team = settings if isinstance(settings, ModelTeam) else same_for_all(settings)
         self._meter, self._target, self._backoff, self._wishes = meter, target, backoff_seconds, wishes
@@ -291,8 +290,7 @@ def checked(node: Node, bounds: Bounds, text: str) -> str:
         raise InvalidAnswerError(beyond)
     if same:
         raise InvalidAnswerError("the plan is not carried out: the code does what it did")
-    kernels = find_kernels(text).kernels
-    if not any(k.dialect == root.kernel.dialect and not k.device_function for k in kernels):
+    if not any(k.dialect == root.kernel.dialect for k in find_kernels(text).launched):
         raise InvalidAnswerError(f"no {root.kernel.dialect} kernel is left")
     return text
 

@@ -12,7 +12,7 @@ from accelopt_agent.search.recorder import Recorder
 from accelopt_profiling import __version__
 from accelopt_profiling.content_key import content_key
 from accelopt_profiling.hosts.host import HostFacts, HostUnreachableError
-from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import KernelSource
 from accelopt_profiling.measurement import KernelMeasurement
 from accelopt_profiling.plain import from_plain
 from accelopt_profiling.waiting import interruptible
@@ -118,6 +118,6 @@ def run_content(request: OptimizeRequest) -> str:
     return content_of(replace(request, inferred=()).kernel_file())
 
 
-def content_of(examined: KernelFile) -> str:
+def content_of(examined: KernelSource) -> str:
     """Return ``run_content`` of a search of this file."""
     return content_key("run", examined, [])

@@ -217,9 +217,7 @@ def net_summary(base_text: str, text: str, steps: Sequence[str]) -> str:
     sentence = THEN.join(steps[:STEPS_TOLD])
     if len(steps) > STEPS_TOLD:
         sentence += f"; and {len(steps) - STEPS_TOLD} more"
-    before, after = (
-        {k.name for k in find_kernels(t).kernels if not k.device_function} for t in (base_text, text)
-    )
+    before, after = ({k.name for k in find_kernels(t).launched} for t in (base_text, text))
     gone, added = sorted(before - after), sorted(after - before)
     if not gone:
         return sentence

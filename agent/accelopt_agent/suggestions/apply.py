@@ -61,13 +61,13 @@ def holds(text: str, base: str, target: str) -> bool:
 
 
 def _same_kernel(text: str, suggestion: Suggestion) -> Kernel:
-    discovery = find_kernels(text)
-    if any(f.code == "syntax-error" for f in discovery.findings):
+    source = find_kernels(text)
+    if source.syntax_error is not None:
         raise _RefusalError(
             "The file does not parse at the moment; repair it and apply the suggestion again."
         )
     bare = suggestion.kernel.partition("#")[0]
-    same_name = [k for k in discovery.kernels if k.name.partition("#")[0] == bare]
+    same_name = [k for k in source.kernels if k.name.partition("#")[0] == bare]
     if not same_name:
         raise _RefusalError(f"The kernel {suggestion.kernel} is no longer in the file.")
     unchanged = [k for k in same_name if k.content_hash == suggestion.base_hash]

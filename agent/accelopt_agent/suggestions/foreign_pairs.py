@@ -85,7 +85,7 @@ def _pair(change: _Change, target_of: Callable[[Kernel], str]) -> Pair:
 
 
 def _kernels(text: str) -> dict[str, Kernel]:
-    return {k.name: k for k in find_kernels(text).kernels if not k.device_function}
+    return {k.name: k for k in find_kernels(text).launched}
 
 
 def _with_kernel_name_of(slow: str, fast: str) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from accelopt_benchmarks.checkout import DEVICE_CORPUS, EXAMPLES
 from accelopt_benchmarks.edit_cases import EditCase, read_edit_cases
 from accelopt_profiling.examination import examine
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import JobFiles, Limits
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import Dialect
@@ -37,10 +38,10 @@ class CorpusKernel:
     def asked(self) -> tuple[JobFiles, list[Kernel], ProblemRef]:
         """Return what a timing job needs of it. Raises ValueError: it has no kernel or no usable problem."""
         file = self.request("h100").file
-        if file.problem.ref is None or not file.kernels:
+        if file.problem.ref is None or not file.launched:
             faults = "; ".join(finding.message for finding in file.findings)
             raise ValueError(f"{self.path} cannot be timed: {faults}")
-        return file.source(ship_imports=True), file.kernels, file.problem.ref
+        return job_files(file, ship_imports=True), file.launched, file.problem.ref
 
 
 @dataclass(frozen=True)

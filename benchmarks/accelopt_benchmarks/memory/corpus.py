@@ -117,7 +117,7 @@ def _read_pair(file: Path) -> CorpusPair:
 
 def first_kernel(text: str) -> str:
     """Return the name of the first kernel of ``text`` that host code launches."""
-    return next(k.name for k in find_kernels(text).kernels if not k.device_function)
+    return find_kernels(text).launched[0].name
 
 
 #: Names by which the profiler finds a problem.

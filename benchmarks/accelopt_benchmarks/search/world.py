@@ -36,7 +36,7 @@ class StudyKernel:
 
     @property
     def kernel(self) -> Kernel:
-        return next(k for k in find_kernels(self.text).kernels if not k.device_function)
+        return find_kernels(self.text).launched[0]
 
 
 class World:

@@ -1,6 +1,4 @@
 import torch
-import torch.nn as nn
-import torch.nn.functional as F
 
 entry = "solve"
 shapes = [{"batch": 3, "n": 13}]

@@ -74,11 +74,11 @@ async def _fault(host: Host, task: SetTask, text: str, target: str, folder: Path
     """Return what the gate has against a file, as one line; "" where it accepts it."""
     examined = examine(folder / KERNEL, text, project_root=folder, problem=task.problem)
     request = OptimizeRequest(examined, target, limits=limits)
-    if not examined.kernels:
+    if not examined.launched:
         errors = [f.message for f in examined.findings if f.severity == "error"]
         return "; ".join(errors) or "The file launches no Triton kernel."
     try:
-        verdict, _ = await HostGate(host, request).check(text, examined.kernels[0].name)
+        verdict, _ = await HostGate(host, request).check(text, examined.launched[0].name)
     except CostUnavailableError as error:
         return f"{error.code}: {error}"
     return "; ".join(

@@ -19,6 +19,7 @@ from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Limits, MeasureOptions
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
@@ -149,7 +150,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
         options=MeasureOptions(detail=False),
         background=True,
     )
-    if not examined.kernels:
+    if not examined.launched:
         return SetResult(
             task.name, task.group, "absent", "its file has no Triton or NKI kernel that is launched"
         )
@@ -164,7 +165,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
     whole = sum(k.latency.us or 0.0 for k in timed) or None
     latency = measured.latency if measured else Latency()
     percent = measured.percent_of_peak if measured else None
-    name = measured.name if measured else examined.kernels[0].name
+    name = measured.name if measured else examined.launched[0].name
     try:
         verdict, _ = await HostGate(host, request).check(request.text, name)
     except CostUnavailableError as error:
@@ -173,7 +174,7 @@ async def _examined(host: Host, task: SetTask, request: OptimizeRequest, plan: S
         why = " ".join(reason.message for reason in verdict.reasons[:2])
         code = verdict.reasons[0].code if verdict.reasons else ""
         return SetResult(task.name, task.group, "wrong", why, latency, latency, code=code)
-    source = examined.source(ship_imports=host.remote)
+    source = job_files(examined, ship_imports=host.remote)
     torch = await reference_times(host, source, examined.problem.ref, plan.target, plan.limits)
     detail = torch.why if reason is None else reason.message
     return SetResult(

@@ -149,10 +149,9 @@ def _whole(request: GateRequest) -> GateRequest:
 
 def _refusals(request: GateRequest, evidence: Evidence) -> list[Refusal]:
     """Return the reasons to refuse a candidate before it is run."""
-    discovery = find_kernels(request.candidate.files[request.candidate.kernel])
-    broken = [f for f in discovery.findings if f.code == "syntax-error"]
-    if broken:
-        return [Refusal("does-not-parse", f"{broken[0].message} (line {broken[0].line})")]
+    source = find_kernels(request.candidate.files[request.candidate.kernel])
+    if (fault := source.syntax_error) is not None:
+        return [Refusal("does-not-parse", f"{fault.message} (line {fault.line})")]
     if request.dialect != "numpy" and not _launchable(request):
         name = f" {request.kernel}" if request.kernel else ""
         message = f"The candidate has no {request.dialect} kernel{name}; it must rewrite it, not remove it."

@@ -58,7 +58,7 @@ class CaseOptions:
 
 @dataclass(frozen=True)
 class GateRequest:
-    """``candidate`` and ``original`` are whole sources (see ``KernelFile.source``) with the same kernel path;
+    """``candidate`` and ``original`` are whole sources (see ``job_files.job_files``) with the same kernel path;
     the problem's functions come from ``original`` alone. ``kernel`` is the kernel that was rewritten. ``limits`` hold
     for the candidate, their ``seconds`` for each of its cases; all cases together get ``GateBudget.all_cases`` times as
     long, the problem's own steps as long as that, and ``GateBudget.problem_seconds`` at least. ``kernel`` may be "":

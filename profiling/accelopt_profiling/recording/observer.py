@@ -186,7 +186,7 @@ def _kernels_of(file: str) -> frozenset[str]:
         text = read_text(Path(file))
     except UnreadableFileError:
         return frozenset()
-    return frozenset(k.name for k in find_kernels(text).kernels if not k.device_function)
+    return frozenset(k.name for k in find_kernels(text).launched)
 
 
 #: Functions that drive a kernel rather than offer it.

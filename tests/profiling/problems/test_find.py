@@ -14,6 +14,7 @@ from support.problem_files import KERNEL, found_in
 
 import accelopt_profiling
 from accelopt_profiling.examination import examine
+from accelopt_profiling.job_files import job_files
 
 MODULE = "def get_inputs(): return [1]\ndef reference(x): return x\n"
 NKIBENCH = "def get_inputs(): pass\ndef forward(x): pass\ndef transform_to_nki_inputs(i): pass\ndef transform_nki_outputs(k, r): pass\n"
@@ -150,7 +151,7 @@ def test_nkibench_folders(tmp_path: Path) -> None:
     lookup = found_in(tmp_path, {}, KERNEL, None, None, "kernels/silu_M4_N8_0.py")
     assert lookup.ref is not None
     assert lookup.ref.path == "reference/silu_M4_N8_numpy_1.py"
-    source = examine(tmp_path / "kernels/silu_M4_N8_0.py", KERNEL).source(ship_imports=True)
+    source = job_files(examine(tmp_path / "kernels/silu_M4_N8_0.py", KERNEL), ship_imports=True)
     assert set(source.files) == {"kernels/silu_M4_N8_0.py", "reference/silu_M4_N8_numpy_1.py"}
 
 
@@ -182,10 +183,10 @@ def test_a_job_for_another_machine_brings_what_is_imported(tmp_path: Path) -> No
     }
     found_in(tmp_path, files, KERNEL, tmp_path)
     file = examine(tmp_path / "k.py", KERNEL + "# unsaved\n", project_root=tmp_path)
-    source = file.source(ship_imports=True)
+    source = job_files(file, ship_imports=True)
     assert set(source.files) == {"k.py", *files} - {"unrelated.py"}
     assert source.files["k.py"].endswith("# unsaved\n")
     assert source.import_paths == []
-    here = file.source(ship_imports=False, text=KERNEL)
+    here = job_files(file, ship_imports=False, text=KERNEL)
     assert set(here.files) == {"k.py", "k_problem.py"}
     assert here.import_paths == [str(tmp_path), str(tmp_path / "src")]

@@ -135,7 +135,7 @@ def test_methods_of_unittest_are_tests_that_may_be_expected_to_fail() -> None:
         "    @pytest.mark.xfail\n    def test_b(self):\n        self.assertEqual(k, 2)\n"
         "    @unittest.skip('never')\n    def test_c(self):\n        ran.append('c')\n"
     )
-    runs = own_runs(try_parse(text), find_kernels(text))
+    runs = own_runs(try_parse(text).tree, find_kernels(text))
     assert runs.functions == ["T.test_a", "T.test_b", "T.test_c"]
     module = ModuleType("tests")
     module.__dict__["ran"] = []
@@ -159,7 +159,7 @@ def test_calls_of_functions_that_reach_a_kernel_are_recorded(more: str, recorded
     private = more.startswith("@@")
     text = SELFRUN.replace("def double(", "def _double(") if private else SELFRUN
     text += more.removeprefix("@@_double")
-    assert own_runs(try_parse(text), find_kernels(text)).recorded == recorded
+    assert own_runs(try_parse(text).tree, find_kernels(text)).recorded == recorded
 
 
 def test_a_file_that_applies_its_autograd_function_itself(tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ def doubled(x):
 doubled(torch.ones(2, requires_grad=True))
 Double.apply(torch.ones(3), 1)
 """
-    recorded = own_runs(try_parse(text), find_kernels(text)).recorded
+    recorded = own_runs(try_parse(text).tree, find_kernels(text)).recorded
     assert "Double.apply" in recorded
     run = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": [*recorded, "doubled"]})
     assert [(name, len(x)) for name, x, *_ in run.calls] == [("doubled", 2), ("Double.apply", 3)]
@@ -256,7 +256,7 @@ def test_what_was_called_before_the_files_own_check_failed_is_recorded(tmp_path:
 )
 def test_a_function_that_a_statement_defines_is_not_run_by_it(statement: str, runs: bool) -> None:
     text = f"{SELFRUN}\n{statement}"
-    assert own_runs(try_parse(text), find_kernels(text)).module == runs
+    assert own_runs(try_parse(text).tree, find_kernels(text)).module == runs
 
 
 def test_a_function_that_is_called_for_gradients_is_told(tmp_path: Path) -> None:
@@ -334,7 +334,7 @@ def kernel(x):
 x = np.ones((128, 64), np.float32)
 assert np.all({call} == x)
 """
-    runs = own_runs(try_parse(text), find_kernels(text))
+    runs = own_runs(try_parse(text).tree, find_kernels(text))
     assert runs.module
     with emulated(sdk=False):
         recorded = record_calls(context_of(tmp_path, {"k.py": text}), {"recorded": runs.recorded})

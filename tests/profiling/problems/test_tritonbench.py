@@ -9,6 +9,7 @@ import pytest
 from support.problem_kinds import KINDS
 
 from accelopt_profiling.examination import examine
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import JobFiles
 from accelopt_profiling.problems.layouts.tritonbench import benchmarked_operator, names_from
 from accelopt_profiling.worker.usercode import _shipped_member
@@ -74,7 +75,7 @@ def test_a_job_for_an_operator_is_imported_by_its_packages_names(tmp_path: Path,
     assert file.problem.ref.kind == "tritonbench"
     own = path.name == "operator.py"
     assert file.problem.ref.options["member"] == ("" if own else "tritonbench.operators.scale.operator")
-    source = file.source(ship_imports=True)
+    source = job_files(file, ship_imports=True)
     assert "tritonbench/utils/triton_op.py" in source.files
     member = _shipped_member(source, source.kernel)
     assert member == ("tritonbench.operators.scale.operator" if own else None)

@@ -94,7 +94,7 @@ def test_the_settings_may_name_what_is_no_file(setting: str, tmp_path: Path) -> 
 )
 def test_any_decorator_may_stand_on_a_test(mark: str) -> None:
     text = KERNEL + f"import pytest\n@pytest.mark.{mark}\ndef test_add(n):\n    add(n, n)\n"
-    assert own_runs(try_parse(text), find_kernels(text)).functions in ([], ["test_add"])
+    assert own_runs(try_parse(text).tree, find_kernels(text)).functions in ([], ["test_add"])
 
 
 def test_both_models_draw_the_same_weights_from_any_generator(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from support.worker_jobs import answer, local_host
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Job, Step
 
 _KERNEL = "# accelopt: problem=../../two/p.py\nimport nki\n@nki.jit\ndef k(x): return x\n"
@@ -26,7 +27,7 @@ async def _names(folder: Path, text: str, private: str) -> list[str]:
     folder.chmod(0o755)
     kernel = folder / "a/one/k.py"
     kernel.write_text(_KERNEL)
-    source = examine(kernel, _KERNEL, project_root=folder).source(ship_imports=False, text=text)
+    source = job_files(examine(kernel, _KERNEL, project_root=folder), ship_imports=False, text=text)
     for place in private.split():
         (folder / place).chmod(0o700 if (folder / place).is_dir() else 0o600)
     async with local_host() as host:

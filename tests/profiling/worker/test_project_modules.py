@@ -13,6 +13,7 @@ from support.shared_host import SharedWorkers
 
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Job, JobFiles, Step, StepError
 from accelopt_profiling.step_context import StepContext, StepFailedError
 from accelopt_profiling.worker.job_folders import write_sources
@@ -176,7 +177,7 @@ def test_what_an_import_takes(
     (tmp_path / "repo/project/problems/p.py").write_text("def get_inputs(): pass\ndef reference(): pass\n")
     text = f"# accelopt: problem=../problems/p.py\n{_reporting(TAKEN)}@nki.jit\ndef k(x): return x\n"
     kernel.write_text(text)
-    source = examine(kernel, text, project_root=tmp_path / "repo/project").source(ship_imports=far)
+    source = job_files(examine(kernel, text, project_root=tmp_path / "repo/project"), ship_imports=far)
     expected = {name: by_place[place] for name, by_place in TAKEN.items()}
     if far and place == "own folder, a package":
         expected["click"] = "file"  # what makes it a package does not travel

@@ -6,6 +6,7 @@ import pytest
 from support.worker_jobs import answers, local_host
 
 from accelopt_profiling.examination import examine
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import Job, JobFiles, Step
 from accelopt_profiling.problems.discovery.imports import with_imports
 from accelopt_profiling.problems.loading.script_run import run_script
@@ -107,10 +108,10 @@ def test_neighbours_travel_with_the_job_and_not_the_whole_folder(tmp_path, far):
     (tmp_path / "sizes.py").write_text("N = 3\n")
     (tmp_path / "secret.py").write_text("KEY = 1\n")
     path = tmp_path / "k.py"
-    source = examine(path, "from .tiles import N\n").source(ship_imports=far)
+    source = job_files(examine(path, "from .tiles import N\n"), ship_imports=far)
     assert set(source.files) == {"k.py", "tiles.py", "sizes.py"}
     assert set(with_imports(source).files) == {"k.py", "tiles.py", "sizes.py"}
-    plain = examine(path, "import tiles\n").source(ship_imports=False)
+    plain = job_files(examine(path, "import tiles\n"), ship_imports=False)
     assert set(plain.files) == {"k.py"}
 
 
@@ -120,7 +121,7 @@ async def test_a_worker_loads_a_kernel_of_a_package(tmp_path):
     package.mkdir()
     (package / "__init__.py").write_text("")
     (package / "tiles.py").write_text("TILE = 128\n")
-    source = examine(package / "k.py", "from .tiles import TILE\n").source(ship_imports=False)
+    source = job_files(examine(package / "k.py", "from .tiles import TILE\n"), ship_imports=False)
     async with local_host() as host:
         messages = await answers(host, Job(source, [Step("load", "numpy")]))
         assert [message.value["names"] for message in messages] == [["TILE"]]
@@ -133,7 +134,7 @@ def test_without_a_project_the_root_is_above_what_the_file_imports(tmp_path, pac
     write_sources(tmp_path, {**files, **{f"{folder}/__init__.py": "" for folder in packages}})
     path = tmp_path / "a/b/k.py"
     problem = examine(path, text).problem
-    source = examine(path, text).source(ship_imports=True)
+    source = job_files(examine(path, text), ship_imports=True)
     assert problem.root == (tmp_path if packages else tmp_path / "a")
     brought = {problem.root / name for name in source.files}
     assert {tmp_path / name for name in ("a/b/k.py", "a/b/k_problem.py", "a/sizes.py")} <= brought
@@ -147,8 +148,8 @@ def test_a_package_that_is_imported_by_its_own_name_is_found_without_a_project(t
     path = tmp_path / "mine/ops/k.py"
     problem = examine(path, text).problem
     assert problem.root == tmp_path
-    assert "mine/sizes.py" in examine(path, text).source(ship_imports=True).files
-    assert str(tmp_path) in examine(path, text).source(ship_imports=False).import_paths
+    assert "mine/sizes.py" in job_files(examine(path, text), ship_imports=True).files
+    assert str(tmp_path) in job_files(examine(path, text), ship_imports=False).import_paths
 
 
 def test_a_file_that_imports_nothing_relatively_needs_its_own_folder_only(tmp_path):

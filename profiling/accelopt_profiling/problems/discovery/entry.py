@@ -6,7 +6,7 @@ import ast
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
-from accelopt_profiling.kernels import Discovery, find_kernels
+from accelopt_profiling.kernels import KernelSource, find_kernels
 from accelopt_profiling.measurement import Dialect
 from accelopt_profiling.problems.inference.kernel_makers import makes_with
 from accelopt_profiling.problems.problem import ProblemError
@@ -120,9 +120,9 @@ class _TopLevelNames(ast.NodeVisitor):
             self.bound[node.id] = node
 
 
-def launchable_kernels(discovery: Discovery) -> dict[str, Dialect]:
+def launchable_kernels(file: KernelSource) -> dict[str, Dialect]:
     """Return the kernels of a file that host code launches, with their dialects."""
-    return {k.name: k.dialect for k in discovery.kernels if not k.device_function}
+    return {k.name: k.dialect for k in file.launched}
 
 
 def launchers(tree: ast.Module, kernels: set[str]) -> list[str]:

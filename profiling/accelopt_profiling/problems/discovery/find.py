@@ -7,12 +7,10 @@ and at last inputs in the kernel file without a reference.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.kernels import KernelSource
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.catalogue import LAYOUTS
 from accelopt_profiling.problems.discovery.named_problem import (
@@ -26,26 +24,19 @@ from accelopt_profiling.problems.ref import ProblemLookup
 from accelopt_profiling.source_text import ParsedPython, UnreadableFileError
 
 
-def find_problem(
-    path: Path,
-    source: ParsedPython,
-    discovery: Discovery,
-    *,
-    project_root: Path | None,
-    configured: Mapping[str, str] | str | None,
-) -> ProblemLookup:
-    """Find the problem of the kernel file ``path`` whose (perhaps unsaved) content is ``source``.
+def find_problem(file: KernelSource, parsed: ParsedPython) -> ProblemLookup:
+    """Find the problem of a kernel file, whose text is ``parsed``.
 
-    ``configured`` is the setting ``problem``: one path, or patterns of files and their paths, relative to
-    ``project_root``. What is wrong becomes findings; nothing is raised.
+    ``file.configured`` is the setting ``problem``: one path, or patterns of files and their paths, relative to
+    ``file.project_root``. What is wrong becomes findings; nothing is raised.
     """
-    path, root = path.resolve(), project_root.resolve() if project_root else None
+    path, root = file.path.resolve(), file.project_root.resolve() if file.project_root else None
     root = root if root is not None and path.is_relative_to(root) else None
-    if not discovery.kernels:
+    if not file.kernels:
         return ProblemLookup(None, root=root or path.parent)
-    choice = named_in_comment(path, source.text) or named_in_settings(path, configured, root)
-    own = recognise_python(source, LAYOUTS)
-    search = ProblemSearch(path, source, discovery, root, own.names)
+    choice = named_in_comment(path, file.text) or named_in_settings(path, file.configured, root)
+    own = recognise_python(parsed, LAYOUTS)
+    search = ProblemSearch(file, parsed, root, own.names)
     if choice:
         return _named(search, choice, own)
     for layout in LAYOUTS:
@@ -130,7 +121,7 @@ def _none(search: ProblemSearch, own: Recognised) -> ProblemLookup:
     if own.names & _PARTS and own.kind is None:
         message = f"The problem in this file cannot be used: {own.fault}."
         findings.append(Finding("problem-invalid", own.line, "warning", message))
-    stem, kernels = search.path.stem, search.discovery.kernels
+    stem, kernels = search.path.stem, search.file.kernels
     if all(k.device_function for k in kernels):
         names = ", ".join(k.name for k in kernels[:4])
         message = f"Nothing here is launched: kernels call {names}, so profile a file with such a kernel."

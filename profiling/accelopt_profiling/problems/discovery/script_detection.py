@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.kernels import KernelSource
 from accelopt_profiling.problems.discovery.entry import (
     called_names,
     is_driver,
@@ -16,7 +16,7 @@ from accelopt_profiling.problems.discovery.entry import (
     reached,
     used_names,
 )
-from accelopt_profiling.source_text import ParsedPython, is_main_guard
+from accelopt_profiling.source_text import is_main_guard
 
 
 @dataclass(frozen=True)
@@ -37,9 +37,9 @@ class OwnRuns:
         return self.main or self.module or bool(self.functions)
 
 
-def own_runs(source: ParsedPython, discovery: Discovery) -> OwnRuns:
-    """Find what of a kernel file launches its kernels, ``discovery``, when the file is run."""
-    tree, kernels = source.tree, launchable_kernels(discovery)
+def own_runs(tree: ast.Module, file: KernelSource) -> OwnRuns:
+    """Find what of a kernel file, with the syntax ``tree``, launches its kernels when it is run."""
+    kernels = launchable_kernels(file)
     if not kernels:
         return OwnRuns()
     nki = {name for name, dialect in kernels.items() if dialect == "nki"}

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from accelopt_profiling.kernels import Discovery
+from accelopt_profiling.kernels import KernelSource
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.discovery.imports import Imports
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
@@ -58,7 +58,7 @@ def readable(files: Iterable[ProblemFile]) -> Iterator[ProblemFile]:
 
 
 class ProblemSearch:
-    """A search for the problem of the kernel file ``path``.
+    """A search for the problem of the kernel file ``file``, whose text is ``source``.
 
     ``names`` are those at its top level, ``line`` is that of its first kernel. ``project_root`` is None for a file
     outside the project.
@@ -66,15 +66,14 @@ class ProblemSearch:
 
     def __init__(
         self,
-        path: Path,
+        file: KernelSource,
         source: ParsedPython,
-        discovery: Discovery,
         project_root: Path | None,
         names: frozenset[str],
     ) -> None:
-        self.path, self.source, self.text, self.discovery = path, source, source.text, discovery
+        self.path, self.text, self.file, self.source = file.path.resolve(), file.text, file, source
         self.project_root, self.names = project_root, names
-        self.line = discovery.kernels[0].line if discovery.kernels else 1
+        self.line = file.kernels[0].line if file.kernels else 1
 
     def fault(self, code: str, message: str, line: int | None = None) -> ProblemLookup:
         """Return the lookup of a problem that cannot be used, and why."""
@@ -107,9 +106,7 @@ class ProblemSearch:
                 "problem-invalid", f"The problem {file} lies outside the project; move it into it."
             )
         files = {p.relative_to(root).as_posix(): content for p, content in texts.items()}
-        own = (
-            text if file else self.discovery.rest_hash
-        )  # editing a kernel does not change a problem beside it
+        own = text if file else self.file.rest_hash  # editing a kernel does not change a problem beside it
         digest = hashlib.sha256("\0".join([kind, own, *also.values()]).encode()).hexdigest()[:16]
         path = file.relative_to(root).as_posix() if file else None
         ref = ProblemRef(kind, path, entry, origin, digest, _relative(options or {}, root))

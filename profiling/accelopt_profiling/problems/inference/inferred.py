@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from accelopt_profiling.kernel_file import KernelFile
-from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.kernels import Kernel, KernelSource
 from accelopt_profiling.measurement import Finding
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemLookup, ProblemRef
@@ -63,29 +62,29 @@ class InferredProblem:
         return f"{self.entry} was not run with it{why}. Edit its inputs."
 
 
-def inference_key(file: KernelFile) -> str:
+def inference_key(file: KernelSource) -> str:
     """Return a key of what an inferred problem rests on: the host code, and the kernels' names and
     arguments."""
-    kernels = [(k.name, k.arguments) for k in file.discovery.kernels]
-    return f"{file.path}:{file.discovery.rest_hash}:{kernels}"
+    kernels = [(k.name, k.arguments) for k in file.kernels]
+    return f"{file.path}:{file.rest_hash}:{kernels}"
 
 
-def lacks_problem(file: KernelFile, kernels: Sequence[Kernel]) -> bool:
+def lacks_problem(file: KernelSource, kernels: Sequence[Kernel]) -> bool:
     """Return whether the file has no problem, none that cannot be used either, and ``kernels`` of one dialect: then one
     may be inferred."""
     none = file.problem.ref is None and [f.code for f in file.problem.findings] == ["no-problem"]
     return none and len({k.dialect for k in kernels}) == 1
 
 
-def to_be_inferred(file: KernelFile) -> KernelFile:
+def to_be_inferred(file: KernelSource) -> KernelSource:
     """Return the file with the problem that its profile is to infer, in place of none."""
     path = file.path.resolve().with_name(f"{file.path.stem}_problem.py").relative_to(file.root).as_posix()
     options = {"unreferenced": True, "inferred": True}
-    ref = ProblemRef("inferred", path, None, "inferred", file.discovery.rest_hash, options)
+    ref = ProblemRef("inferred", path, None, "inferred", file.rest_hash, options)
     return replace(file, problem=ProblemLookup(ref, root=file.root))
 
 
-def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
+def with_problem(file: KernelSource, problem: InferredProblem) -> KernelSource:
     """Return the file with an inferred problem in place of none, as if its text stood in
     ``<stem>_problem.py``."""
     path = file.path.resolve().with_name(f"{file.path.stem}_problem.py")
@@ -102,9 +101,9 @@ def with_problem(file: KernelFile, problem: InferredProblem) -> KernelFile:
     return replace(file, problem=lookup)
 
 
-def inferred_finding(file: KernelFile, problem: InferredProblem) -> Finding:
+def inferred_finding(file: KernelSource, problem: InferredProblem) -> Finding:
     """Return the finding that says what the numbers of such a file rest on."""
-    line = file.kernels[0].line if file.kernels else 1
+    line = file.launched[0].line if file.launched else 1
     why = "No problem was found" if file.problem.ref is None or not layout_of(file.problem.ref).runs_itself else (
         "The file's own run launches no kernel here"
     )  # fmt: skip

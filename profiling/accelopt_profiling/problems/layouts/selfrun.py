@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def _find(search: ProblemSearch) -> ProblemLookup | None:
-    runs = own_runs(search.source, search.discovery)
+    runs = own_runs(search.source.tree, search.file)
     if not runs:
         return None
     ways = [

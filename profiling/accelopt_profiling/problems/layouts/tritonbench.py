@@ -111,7 +111,7 @@ def _read(search: ProblemSearch, file: ProblemFile) -> ProblemLookup | None:
     if file.source is None or file.source.fault:
         return None
     own = file.path == search.path
-    kernels = {k.name.split(".")[-1] for k in search.discovery.kernels}
+    kernels = {k.name.split(".")[-1] for k in search.file.kernels}
     operator = benchmarked_operator(
         file.source.tree, kernels if own else names_from(file.source.tree, search.path.stem)
     )

@@ -12,8 +12,9 @@ from support.problem_files import KERNEL
 from accelopt_profiling import source_text
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError
+from accelopt_profiling.job_files import job_files
 from accelopt_profiling.jobs import StepError
-from accelopt_profiling.kernel_file import KernelFile
+from accelopt_profiling.kernels import KernelSource
 from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
 
@@ -61,28 +62,28 @@ async def test_a_text_is_parsed_once_from_discovery_to_the_job(tmp_path, parsed)
     request = ProfileRequest(file, {"triton": "h100", "nki": "trn1"})
     last = [m async for m in profile(_LostHost(), request)][-1]  # type: ignore[arg-type]
     assert [f.code for f in last.findings] == ["kernel-crashed"]
-    assert set(file.source(ship_imports=True).files) == {"k.py", "k_problem.py", "sizes.py"}
+    assert set(job_files(file, ship_imports=True).files) == {"k.py", "k_problem.py", "sizes.py"}
     assert parsed.count(text) == 1
     assert parsed.count(problem.read_text()) == 1
 
 
 def test_an_examined_file_travels_between_processes(tmp_path):
     file = examine(_folder(tmp_path), KERNEL, project_root=tmp_path)
-    again = from_plain(KernelFile, json.loads(json.dumps(to_plain(file))))
+    again = from_plain(KernelSource, json.loads(json.dumps(to_plain(file))))
     assert again == file
-    assert again.source(ship_imports=True) == file.source(ship_imports=True)
+    assert job_files(again, ship_imports=True) == job_files(file, ship_imports=True)
     assert again.content_hash == file.content_hash != examine(file.path, KERNEL + "\n").content_hash
 
 
 def test_a_rewrite_in_the_place_of_the_file_brings_what_it_imports_itself(tmp_path):
     file = examine(_folder(tmp_path), KERNEL, project_root=tmp_path)
     (tmp_path / "more.py").write_text("")
-    source = file.source(ship_imports=True, text=KERNEL + "import more\n")
+    source = job_files(file, ship_imports=True, text=KERNEL + "import more\n")
     assert source.files["k.py"].endswith("import more\n")
     assert "more.py" in source.files
 
 
 def test_a_text_that_does_not_parse_has_a_finding_and_no_kernel(tmp_path):
     file = examine(tmp_path / "k.py", KERNEL + "def (")
-    assert (file.kernels, [f.code for f in file.findings]) == ([], ["syntax-error"])
+    assert (file.launched, [f.code for f in file.findings]) == ([], ["syntax-error"])
     assert file.kernel("add") is None
