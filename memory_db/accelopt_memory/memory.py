@@ -283,7 +283,7 @@ class Memory:
             row = {
                 "id": receipt.id,
                 "kind": receipt.kind,
-                "body_json": to_json(receipt.body),
+                "body_json": receipt.body_text,
                 "created": now(),
             }
             db.insert("receipts", row, "IGNORE")

@@ -94,7 +94,7 @@ class LocalService:
         profiles = await self._profiles()
         async with aclosing(profiles.profile(file, kernels, timeline)) as growing:
             async for last in growing:
-                yield last
+                yield replace(last, receipts=[])  # the memory's, which has all files in them
         if last is not None and last.complete:
             await self._remember(file, last)
 
