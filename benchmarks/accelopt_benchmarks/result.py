@@ -40,7 +40,8 @@ def print_rows(rows: Sequence[GoalResult]) -> None:
     table = Table("what", "goal", "found", "", "how", box=None, pad_edge=False)
     for row in rows:
         met = {True: "met", False: "missed", None: ""}[row.met]
-        value = "not measured" if row.value is None else f"{row.value:.3g} {row.unit}"
+        number = f"{row.value:,}" if isinstance(row.value, int) else f"{row.value or 0:.3g}"
+        value = "not measured" if row.value is None else f"{number} {row.unit}"
         table.add_row(printable(row.what), row.goal, value, met, printable(row.detail))
     out().print(table)
 
