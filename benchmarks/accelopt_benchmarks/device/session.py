@@ -12,7 +12,7 @@ from accelopt_benchmarks.device.part_result import attempt
 from accelopt_profiling.hosts.host import HostFacts
 from accelopt_profiling.hosts.local import LocalHost
 from accelopt_profiling.jobs import Job, JobFiles, Step
-from accelopt_profiling.timing.floor import target_of_device
+from accelopt_profiling.measurement_builder import target_of_device
 
 #: Opens the device as a step that times does, and says what it is.
 OPENING = """

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import replace
 from typing import Any
 
 from accelopt_profiling.comparison.tolerance import rule
 from accelopt_profiling.gate.budget import GateBudget
-from accelopt_profiling.gate.costs import costs
 from accelopt_profiling.gate.evidence import Evidence
+from accelopt_profiling.gate.probes.conduct import LaunchOnTarget
 from accelopt_profiling.gate.request import Case, CaseOptions, GateRequest
 from accelopt_profiling.gate.scope import scope
 from accelopt_profiling.gate.verdict import Verdict
@@ -18,6 +19,24 @@ from accelopt_profiling.plain import from_plain, to_plain
 from accelopt_profiling.problems.catalogue import layout_of
 from accelopt_profiling.problems.ref import ProblemRef
 from accelopt_profiling.receipt import Receipt
+
+
+def costs(evidence: Evidence) -> dict[str, float]:
+    """Return the processor seconds of each probe: of its cases in every step, of its further calls, and of judging
+    them. What no probe asked for, such as starting processes, is in none.
+    """
+    seconds: dict[str, float] = defaultdict(float)
+    probes = {drawn.index: drawn.probe for drawn in evidence.drawn}
+    run, reference = evidence.run, evidence.reference
+    for case in [*evidence.drawn, *(run.cases if run else ()), *(reference.cases if reference else ())]:
+        seconds[probes.get(case.index, "")] += case.busy
+    for busy in [run.busy if run else {}, *(verdict.busy for verdict in evidence.verdicts)]:
+        for name, spent in busy.items():
+            seconds[name] += spent
+    if evidence.launch is not None:
+        seconds[LaunchOnTarget.name] += evidence.launch.busy
+    return {name: round(spent, 6) for name, spent in seconds.items() if name and spent}
+
 
 #: Raised whenever the gate decides differently about the same candidate.
 GATE_VERSION = 9

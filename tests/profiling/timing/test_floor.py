@@ -9,13 +9,18 @@ from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import HostFacts, JobFailedError, JobMessage
 from accelopt_profiling.jobs import StepError
 from accelopt_profiling.measurement import KernelMeasurement, Latency
-from accelopt_profiling.measurement_builder import with_checked_outputs, with_device_time
+from accelopt_profiling.measurement_builder import (
+    floor_us,
+    impossible,
+    target_of_device,
+    with_checked_outputs,
+    with_device_time,
+)
 from accelopt_profiling.plain import to_plain
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.quantity import Known, estimated
 from accelopt_profiling.targets import load_target
 from accelopt_profiling.timing.check_step import CheckedRuns
-from accelopt_profiling.timing.floor import floor_us, impossible, target_of_device
 from accelopt_profiling.timing.statistics import latency
 
 TIMES = st.floats(0.1, 1e6)

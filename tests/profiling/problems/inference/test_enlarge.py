@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from accelopt_profiling.problems.inference.arguments import InferredArgument, InferredCall
-from accelopt_profiling.problems.inference.enlarge import MOST_TRIED, elements, enlarged_calls, made_small
+from accelopt_profiling.problems.inference.infer_step import MOST_TRIED, elements, enlarged_calls, made_small
 
 
 def call(sizes: dict[str, int], *dims: list[str]) -> InferredCall:
