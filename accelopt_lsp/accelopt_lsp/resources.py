@@ -28,16 +28,17 @@ def say_once(line: str) -> None:
         say(line)
 
 
-def settings_for(start: Path, flags: Mapping[str, Any] | None = None, preset: str | None = None) -> Settings:
-    """Return the settings that hold for a file or folder, with those of a preset over them. No folder is untrusted:
-    who types a command wants its files run.
+def settings_for(start: Path, flags: Mapping[str, Any] | None = None) -> Settings:
+    """Return the settings that hold for a file or folder.
+
+    No folder is untrusted: who types a command wants its files run.
 
     Raises:
         UserError: a flag is wrong; it was typed just now, so it is not passed over.
     """
     from accelopt_lsp.settings.load import load_settings
 
-    settings = replace(load_settings(start, flags=flags, preset=preset), untrusted=None)
+    settings = replace(load_settings(start, flags=flags), untrusted=None)
     if settings.unapproved is not None and str(settings.unapproved) not in _said:
         _said.add(str(settings.unapproved))
         folder = settings.unapproved.folder

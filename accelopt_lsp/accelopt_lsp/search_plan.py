@@ -51,6 +51,6 @@ def require_proposer(sources: Collection[str], team: ModelTeam | None) -> None:
     """
     if set(sources) == {"model"} and team is None:
         raise UserError(
-            "Only a model may propose (--sources or --preset), and none is asked: configure one (`accelopt model`), or "
+            "Only a model may propose (`search.sources`), and none is asked: configure one (`accelopt model`), or "
             "in a benchmark give --model, --simulate or --conversation."
         )

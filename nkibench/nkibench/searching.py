@@ -8,6 +8,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 
 from accelopt_agent import events
+from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.suggestions.suggestion import Suggestion
@@ -31,6 +32,26 @@ def unhurried(plan: SearchPlan) -> SearchPlan:
     """Return the plan for a search that nobody waits for."""
     options = {**_UNHURRIED.get(plan.strategy, {}), **plan.options}
     return replace(plan, depth=plan.depth or _DEPTH, options=options)
+
+
+@dataclass(frozen=True)
+class SearchVariant:
+    """A search of all tasks by ``plan``, with a ``name`` where several are compared.
+
+    ``alone`` puts one agent in the place of the team.
+    """
+
+    plan: SearchPlan = field(default_factory=SearchPlan)
+    name: str = ""
+    alone: bool = False
+
+    @property
+    def suffix(self) -> str:
+        """What the variant's own files end with."""
+        return f"-{self.name.replace(' ', '-')}" if self.name else ""
+
+    def team_of(self, team: ModelTeam | None) -> ModelTeam | None:
+        return replace(team, alone=True) if team is not None and self.alone else team
 
 
 #: Starts a search on a host: ``accelopt_agent.optimize.optimize`` with a memory and a model, or without.

@@ -13,9 +13,9 @@ from accelopt_agent.events import CandidateTried, Event, ProgressText, Suggestio
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.optimize import optimize
 from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
-from accelopt_agent.simulated.serving import serving
-from accelopt_agent.simulated.team import Question
 from accelopt_agent.suggestions.apply import apply_to_text, edits_for, holds
+from accelopt_benchmarks.simulated.serving import serving
+from accelopt_benchmarks.simulated.team import Question
 from accelopt_profiling.examination import examine
 from accelopt_profiling.hosts.host import Host
 from accelopt_profiling.kernels import find_kernels

@@ -18,11 +18,14 @@ from support.command import Command
 from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import same_for_all
 from accelopt_agent.request import SearchPlan
+from accelopt_benchmarks.search.ablations import ABLATIONS, variants
+from accelopt_benchmarks.search.comparators import REFLEXION, SAMPLING
+from accelopt_lsp.cli.model_source import search_variants
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
-from nkibench.ablations import ABLATIONS, searches
 from nkibench.metrics import SetResult, metrics, of_nkibench
 from nkibench.result import Best, TaskResult
+from nkibench.searching import SearchVariant
 
 CONVERSATIONS = Path(__file__).parents[1] / "support" / "conversations"
 
@@ -49,16 +52,23 @@ def test_who_speaks_is_said_once(accelopt: Command, home: Path, options: tuple[s
     assert accelopt("bench", "nkibench", "--tasks", "silu", "--optimize", *options).code == 2
 
 
-@pytest.mark.parametrize("command", [("bench", "nkibench", "--tasks", "silu"), ("optimize", "k.py")])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("bench", "nkibench", "--tasks", "silu", "--preset", "accelopt"),
+        ("optimize", "k.py", "--sources", "model"),
+    ],
+)
 def test_somebody_has_to_propose(accelopt: Command, home: Path, command: tuple[str, ...]) -> None:
     (home / "k.py").write_text((Path(__file__).parents[2] / "examples/nki_silu.py").read_text("utf-8"))
-    ended = accelopt(*command, "--preset", "accelopt")
+    ended = accelopt(*command)
     assert (ended.code, "Only a model may propose" in ended.err) == (2, True), ended.err
 
 
 def test_an_ablation_leaves_out_what_it_says() -> None:
     plan = SearchPlan(options={"repairs": 3})
-    plans = {a.name: a.of(plan) for a in ABLATIONS}
+    all_variants = variants((), True, plan)
+    plans = {variant.name: variant.plan for variant in all_variants}
     assert {name: sorted(p.sources) for name, p in plans.items()} == {
         "everything": ["memory", "model", "rules"],
         "search only": ["memory", "rules"],
@@ -67,20 +77,20 @@ def test_an_ablation_leaves_out_what_it_says() -> None:
         "one agent": ["memory", "model", "rules"],
         "sampling": ["model"],
     }
-    strategies = ["hybrid", "hybrid", "reflexion", "hybrid", "hybrid", "sampling"]
+    strategies = ["hybrid", "hybrid", REFLEXION, "hybrid", "hybrid", SAMPLING]
     assert [p.strategy for p in plans.values()] == strategies
     assert [p.experience for p in plans.values()] == ["ours", "ours", "none", "none", "ours", "none"]
     assert plans["team only"].options == {}  # which are another strategy's
     assert plans["no memory"].options == {"repairs": 3}
-    assert len({f"{a.of(plan)} {a.alone}" for a in ABLATIONS}) == len(ABLATIONS)
-    assert searches((), True, plan) == ABLATIONS
-    assert searches((), False, plan) == (None,)
-    assert searches(("no memory",), False, plan) == (ABLATIONS[3],)
+    assert len({f"{v.plan} {v.alone}" for v in all_variants}) == len(ABLATIONS)
+    assert search_variants((), everything=True, plan=plan) == all_variants
+    assert search_variants((), everything=False, plan=plan) == (SearchVariant(plan),)
+    assert search_variants(("no memory",), everything=False, plan=plan) == (all_variants[3],)
     papers = SearchPlan("tree", frozenset({"model"}))
-    assert "search only" not in [a.name for a in searches((), True, papers) if a is not None]
+    assert "search only" not in [v.name for v in variants((), True, papers)]
     team = same_for_all(ModelSettings("http://localhost/v1", "m"))
-    assert len({own_team.setup for a in ABLATIONS if (own_team := a.team_of(team))}) == 2
-    assert [a.name for a in ABLATIONS if (own_team := a.team_of(team)) and own_team.alone] == [
+    assert len({own_team.setup for v in all_variants if (own_team := v.team_of(team))}) == 2
+    assert [v.name for v in all_variants if (own_team := v.team_of(team)) and own_team.alone] == [
         "one agent",
         "sampling",
     ]

@@ -11,8 +11,8 @@ from support.bench_checkouts import MODEL, REFERENCE, flashinfer_checkout, kerne
 from support.command import Command
 
 from accelopt_agent.model.first_kernel import module_in
-from accelopt_agent.simulated.serving import Conversation, serving
-from accelopt_agent.simulated.team import Question
+from accelopt_benchmarks.simulated.serving import Conversation, serving
+from accelopt_benchmarks.simulated.team import Question
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.quantity import Known
 from nkibench.journal import Journal

@@ -14,7 +14,7 @@ import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_metrics
-from accelopt_lsp.cli.model_source import ModelSource, model_source_options
+from accelopt_lsp.cli.model_source import ModelSource, model_source_options, preset_settings, search_variants
 from accelopt_lsp.cli.options import (
     host_option,
     json_option,
@@ -33,11 +33,10 @@ if TYPE_CHECKING:
     from accelopt_lsp.settings.load import Settings
     from accelopt_memory.memory import Memory
     from accelopt_profiling.hosts.host import Host
-    from nkibench.ablations import Ablation
     from nkibench.case import BenchmarkCases
     from nkibench.result import TaskResult
     from nkibench.run import BenchmarkPlan
-    from nkibench.searching import Searching
+    from nkibench.searching import Searching, SearchVariant
 
 
 @click.command(name="nkibench")
@@ -92,7 +91,6 @@ def nkibench(
     Exit code 1: a kernel is wrong or could not be run. 2: the data set cannot be used.
     """
     from accelopt_profiling.targets.target import default_neuron_target
-    from nkibench.ablations import searches
     from nkibench.metrics import metrics, of_nkibench
     from nkibench.progress import progress
     from nkibench.published import against_published, published_summary, published_table
@@ -100,7 +98,12 @@ def nkibench(
     from nkibench.run import BenchmarkPlan, in_order
 
     settings = search_settings(
-        Path.cwd(), {"host": host}, strategy=strategy, sources=sources, preset=preset, given=given
+        Path.cwd(),
+        {"host": host},
+        strategy=strategy,
+        sources=sources,
+        preset=preset_settings(preset),
+        given=given,
     )
     budget = budget or ("" if preset else "200")
     speaker = ModelSource(settings, Path.cwd() / "tasks", **speaker_options)
@@ -113,11 +116,11 @@ def nkibench(
     by_search: dict[str, list[TaskResult]] = {}
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        for left_out in searches(ablation, ablations, search_plan(settings)):
-            name = left_out.name if left_out is not None else ""
-            run = _NkiBenchRun(settings, cases, folder, BenchmarkPlan(target, dialect, jobs), left_out)
+        for variant in search_variants(ablation, everything=ablations, plan=search_plan(settings)):
+            name = variant.name
+            run = _NkiBenchRun(settings, cases, folder, BenchmarkPlan(target, dialect, jobs), variant)
             by_search[name] = in_order(cases, _results(run, speaker, limits))
-            whole = left_out is None or len(by_search) == 1
+            whole = len(by_search) == 1
             write_report(folder if whole else folder / name.replace(" ", "-"), cases, by_search[name], target)
         _write_comparisons(folder, by_search, own=data is None)
         speaker.keep()
@@ -200,7 +203,7 @@ class _NkiBenchRun:
     cases: BenchmarkCases
     folder: Path
     plan: BenchmarkPlan
-    ablation: Ablation | None
+    variant: SearchVariant
 
     @contextmanager
     def memory(self) -> Iterator[Memory]:
@@ -209,8 +212,7 @@ class _NkiBenchRun:
         from accelopt_memory.memory import Memory
         from nkibench.code import toolchain_hash
 
-        kind = f"-{self.ablation.file_name}" if self.ablation is not None else ""
-        memory = Memory.open(self.folder / f"memory{kind}-{toolchain_hash()[:8]}.db")
+        memory = Memory.open(self.folder / f"memory{self.variant.suffix}-{toolchain_hash()[:8]}.db")
         try:
             yield memory
         finally:
@@ -221,9 +223,7 @@ class _NkiBenchRun:
         from accelopt_agent.optimize import optimize
         from nkibench.searching import Searching
 
-        plan = search_plan(self.settings)
-        if self.ablation is not None:
-            plan, team = self.ablation.of(plan), self.ablation.team_of(team)
+        plan, team = self.variant.plan, self.variant.team_of(team)
         require_proposer(plan.sources, team)
 
         def start(request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:

@@ -13,7 +13,7 @@ import click
 
 from accelopt_lsp.cli.failures import CommandError, Exit, wrong_input
 from accelopt_lsp.cli.metrics_table import print_against_set, print_fast_p, print_metrics
-from accelopt_lsp.cli.model_source import ModelSource, model_source_options
+from accelopt_lsp.cli.model_source import ModelSource, model_source_options, preset_settings, search_variants
 from accelopt_lsp.cli.optimize import budget_of
 from accelopt_lsp.cli.options import (
     host_option,
@@ -30,11 +30,11 @@ from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
-    from accelopt_agent.request import Budget, SearchPlan
+    from accelopt_agent.request import Budget
     from accelopt_lsp.settings.load import Settings
-    from nkibench.ablations import Ablation
     from nkibench.kernel_sets.tasks import SetTask
     from nkibench.metrics import SetResult
+    from nkibench.searching import SearchVariant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -126,12 +126,16 @@ def _run_tasks(
 
     ``speaker_options`` say who speaks. Exit code 1: a kernel is wrong, absent or could not be run.
     """
-    from nkibench.ablations import searches
     from nkibench.kernel_sets.flashinfer_output import against_set, write_flashinfer
     from nkibench.metrics import fast_p, metrics
 
     settings = search_settings(
-        Path.cwd(), {"host": host}, strategy=strategy, sources=sources, preset=preset, given=given
+        Path.cwd(),
+        {"host": host},
+        strategy=strategy,
+        sources=sources,
+        preset=preset_settings(preset),
+        given=given,
     )
     budget = budget or ("" if preset else "60")
     speaker = ModelSource(settings, Path.cwd() / "set", **speaker_options)
@@ -147,8 +151,8 @@ def _run_tasks(
         settings, chosen, folder, limits, with_target(settings, target, ["triton"]).target.triton
     )
     try:
-        left_out = searches(ablation, ablations, search_plan(settings))
-        results = _searched(run, speaker, left_out) if limits is not None else asyncio.run(run.results())
+        variants = search_variants(ablation, everything=ablations, plan=search_plan(settings))
+        results = _searched(run, speaker, variants) if limits is not None else asyncio.run(run.results())
         speaker.keep()
         if data_set is not None:
             write_flashinfer(folder, chosen, results, run.target)
@@ -171,14 +175,12 @@ def _run_tasks(
     return Exit.DONE if all(result.status == "passed" for result in results) else Exit.NO
 
 
-def _searched(
-    run: _KernelSetRun, speaker: ModelSource, left_out: Sequence[Ablation | None]
-) -> list[SetResult]:
+def _searched(run: _KernelSetRun, speaker: ModelSource, variants: Sequence[SearchVariant]) -> list[SetResult]:
     results: list[SetResult] = []
-    for ablation in left_out:
+    for variant in variants:
         with speaker.team() as team:
-            require_proposer(run.plan_of(ablation).sources, team)
-            results += asyncio.run(run.results(team, ablation))
+            require_proposer(variant.plan.sources, team)
+            results += asyncio.run(run.results(team, variant))
     return results
 
 
@@ -190,26 +192,23 @@ class _KernelSetRun:
     budget: Budget | None
     target: str
 
-    def plan_of(self, ablation: Ablation | None) -> SearchPlan:
-        plan = search_plan(self.settings)
-        return plan if ablation is None else ablation.of(plan)
-
     async def results(
-        self, team: ModelTeam | None = None, ablation: Ablation | None = None
+        self, team: ModelTeam | None = None, variant: SearchVariant | None = None
     ) -> list[SetResult]:
         """Return one run over the tasks, with a memory of its own."""
         from accelopt_agent.evaluation.evaluators import EvaluatorLostError
         from accelopt_memory.memory import Memory
         from nkibench.kernel_sets.run import SetPlan, run_set
+        from nkibench.searching import SearchVariant
 
+        variant = variant or SearchVariant()
         results: list[SetResult] = []
         host = open_host(self.settings)
         memory: Memory | None = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             if self.budget is not None:
-                name = f"memory-{ablation.file_name}.db" if ablation is not None else "memory.db"
-                memory = Memory.open(self.folder / name)
+                memory = Memory.open(self.folder / f"memory{variant.suffix}.db")
             plan = SetPlan(
                 self.target,
                 self.folder.resolve(),
@@ -217,8 +216,7 @@ class _KernelSetRun:
                 budget=self.budget,
                 memory=memory,
                 team=team,
-                ablation=ablation,
-                search_plan=search_plan(self.settings),
+                variant=variant,
             )
             async with aclosing(run_set(host, self.tasks, plan)) as told:
                 async for result in told:

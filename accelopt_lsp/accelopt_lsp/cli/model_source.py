@@ -1,9 +1,12 @@
-"""Selects who answers in a benchmark: a model, the simulated team, or a recorded conversation."""
+"""Selects who answers in a benchmark, and which searches it compares.
+
+The simulated team, recorded conversations, ablations and presets are in the package that only a checkout has.
+"""
 
 from __future__ import annotations
 
 import datetime
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,14 +14,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from accelopt_lsp.cli.bench import own_module
 from accelopt_lsp.cli.failures import wrong_input
 from accelopt_lsp.models import team_of
 from accelopt_lsp.stderr import say
 
 if TYPE_CHECKING:
     from accelopt_agent.model.team import ModelTeam
-    from accelopt_agent.simulated.serving import Answering, Conversation
+    from accelopt_agent.request import SearchPlan
     from accelopt_lsp.settings.load import Settings
+    from nkibench.searching import SearchVariant
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -44,6 +49,10 @@ def model_source_options(command: F) -> F:
             help="Keep what the simulated team says, to be played again.",
         ),
         click.option(
+            "--preset", type=click.Choice(("accelopt", "stark")),
+            help="Search as a paper did: strategy, team and budget at once.",
+        ),
+        click.option(
             "--ablations", is_flag=True,
             help="Search once for each: everything, search only, team only, no memory, one agent, sampling.",
         ),
@@ -56,6 +65,22 @@ def model_source_options(command: F) -> F:
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def preset_settings(name: str | None) -> Mapping[str, Any]:
+    """Return the settings of the preset ``name``, none without a name."""
+    settings: Mapping[str, Any] = own_module("search.presets", "bench --preset").preset(name) if name else {}
+    return settings
+
+
+def search_variants(names: Sequence[str], *, everything: bool, plan: SearchPlan) -> tuple[SearchVariant, ...]:
+    """Return the ablations of ``plan`` that are asked for; the plain search where none is, or none proposes."""
+    from nkibench.searching import SearchVariant
+
+    variants: tuple[SearchVariant, ...] = ()
+    if names or everything:
+        variants = own_module("search.ablations", "bench --ablations").variants(names, everything, plan)
+    return variants or (SearchVariant(plan),)
 
 
 @dataclass
@@ -91,8 +116,8 @@ class ModelSource:
             yield self._team_to_ask()
             return
         from accelopt_agent.model.settings import ModelSettings
-        from accelopt_agent.simulated.serving import serving
 
+        serving = own_module("simulated.serving", "bench --simulate").serving
         model_settings = self.settings.model
         priced = bool(model_settings.price_in or model_settings.price_out)
         with serving(self._answering, self._name) as url:
@@ -112,24 +137,24 @@ class ModelSource:
         if self.record is not None and self._kept is not None:
             self._kept.save(self.record)
 
-    _kept: Conversation | None = None
+    #: The conversation that is recorded.
+    _kept: Any = None
 
-    def _whose(self) -> tuple[Answering | None, str]:
-        from accelopt_agent.simulated.serving import Conversation, read_conversation
-        from accelopt_agent.simulated.team import SimulatedTeam
-
+    def _whose(self) -> tuple[Any, str]:
+        """Return who answers in the place of a model, None for nobody, and the name to ask for."""
+        if self.conversation is None and self.simulate is None:
+            return None, ""
+        serving = own_module("simulated.serving", "bench --simulate")
         if self.conversation is not None:
             try:
-                played = read_conversation(self.conversation)
+                played = serving.read_conversation(self.conversation)
             except (OSError, ValueError) as error:
                 raise wrong_input(str(error)) from None
             say(f"Playing {self.conversation.name}. {played.source}")
             return played.answer, played.model
-        if self.simulate is None:
-            return None, ""
-        team = SimulatedTeam(seed=self.simulate)
+        team = own_module("simulated.team", "bench --simulate").SimulatedTeam(seed=self.simulate)
         source = f"Said by the simulated team (seed {self.simulate}) through the real client, not by a model."
-        self._kept = Conversation(source, datetime.date.today().isoformat(), SIMULATED)
+        self._kept = serving.Conversation(source, datetime.date.today().isoformat(), SIMULATED)
         return self._kept.recording(team.answer), SIMULATED
 
     def _team_to_ask(self) -> ModelTeam | None:

@@ -10,7 +10,6 @@ import click
 
 from accelopt_lsp.cli.failures import wrong_input
 from accelopt_lsp.resources import settings_for
-from accelopt_lsp.settings.layers import presets
 from accelopt_lsp.settings.schema import InvalidValueError, all_settings, nearest, setting_named
 
 if TYPE_CHECKING:
@@ -53,10 +52,6 @@ def search_options(command: F) -> F:
             "--sources", metavar="NAMES", help="Who proposes: rules, memory and model, separated by commas."
         ),
         click.option(
-            "--preset", type=click.Choice(presets()),
-            help="Search as a paper did: strategy, team and budget at once. A benchmark then searches.",
-        ),
-        click.option(
             "--set", "given", metavar="NAME=VALUE", multiple=True,
             help="Any other setting for this run, such as search.width=2 or model.samples=2; can be given again.",
         ),
@@ -72,10 +67,12 @@ def search_settings(
     *,
     strategy: str | None = None,
     sources: str | None = None,
-    preset: str | None = None,
+    preset: Mapping[str, Any] | None = None,
     given: Sequence[str] = (),
 ) -> Settings:
     """Return the settings for ``start`` with the options of ``search_options`` and ``flags`` over them.
+
+    ``preset`` are settings that belong together, below all options.
 
     Raises:
         CommandError: --set names no setting, or a value that it cannot have. UserError: another flag is wrong.
@@ -90,4 +87,5 @@ def search_settings(
             values[name.strip()] = setting.from_text(value.strip())
         except InvalidValueError as error:
             raise wrong_input(f"--set: {name} {error}.") from None
-    return settings_for(start, values, preset)
+    chosen = {name: value for name, value in values.items() if value is not None}
+    return settings_for(start, {**(preset or {}), **chosen})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,7 +23,6 @@ from accelopt_lsp.settings.schema import (
 FILE_BYTES = 1 << 20
 
 #: Settings that belong together, each file with its source.
-_PRESETS = Path(__file__).with_name("presets")
 
 _NO_KEYS = (
     "looks like a key, and no file holds one. Put it into an environment variable and name that one in "
@@ -137,25 +135,6 @@ def given_layer(name: str, values: Mapping[str, Any], folder: Path | None) -> La
         if value is not None:
             _take_named(layer, dotted, value)
     return layer
-
-
-def presets() -> list[str]:
-    """Return the names of the presets that come with the package."""
-    return sorted(path.stem for path in _PRESETS.glob("*.json"))
-
-
-def preset_layer(name: str | None) -> Layer:
-    """Return the settings of a preset, none without a name.
-
-    Raises:
-        KeyError: there is no preset of that name.
-    """
-    if name is None:
-        return Layer("no preset")
-    if name not in presets():
-        raise KeyError(name)
-    read = json.loads((_PRESETS / f"{name}.json").read_text("utf-8"))
-    return given_layer(f"the preset {name}", read["settings"], None)
 
 
 def _file_layer(path: Path, name: str, table: tuple[str, ...] = (), *, personal_too: bool = False) -> Layer:

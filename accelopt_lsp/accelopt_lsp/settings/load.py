@@ -15,7 +15,6 @@ from accelopt_lsp.settings.layers import (
     Layer,
     environment_layer,
     given_layer,
-    preset_layer,
     project_layer,
     user_layer,
 )
@@ -95,15 +94,13 @@ def load_settings(
     flags: Mapping[str, Any] | None = None,
     editor: Mapping[str, Any] | None = None,
     workspace: Workspace | None = None,
-    preset: str | None = None,
 ) -> Settings:
     """Return the settings for the file or folder ``start``; never raises: what is wrong is in ``complaints``.
 
-    ``preset`` names settings that belong together (``presets/``), which hold over all files. ``flags`` come from the
-    command line and ``editor`` from the editor's ``accelopt.*``, both by setting name. What a project says about hosts,
-    commands, files to write and models is used where the person approved it (``settings.approvals``). ``workspace`` is
-    what the editor says of its folders: for a file whose folder is not trusted (``settings.trust``) none of this is
-    used, the editor's own such settings neither.
+    ``flags`` come from the command line and ``editor`` from the editor's ``accelopt.*``, both by setting name. What a
+    project says about hosts, commands, files to write and models is used where the person approved it
+    (``settings.approvals``). ``workspace`` is what the editor says of its folders: for a file whose folder is not
+    trusted (``settings.trust``) none of this is used, the editor's own such settings neither.
     """
     environ = os.environ if environ is None else environ
     approvals = Approvals.of_user(environ)
@@ -121,7 +118,6 @@ def load_settings(
         project,
         environment_layer(environ),
         editor_layer,
-        preset_layer(preset),
         given_layer("the command line", flags or {}, Path.cwd()),
     ]
     values = {s.name: s.default for s in all_settings().values() if "NAME" not in s.name}

@@ -65,7 +65,7 @@ class LimitSettings:
 class SearchSettings:
     candidates: int
     minutes: float
-    strategy: Literal["hybrid", "beam", "tree", "sampling", "reflexion"]
+    strategy: Literal["hybrid", "beam", "tree"]
     percent_of_peak: float
     tokens: int
     sources: str

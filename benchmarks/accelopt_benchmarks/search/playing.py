@@ -23,10 +23,11 @@ from accelopt_agent.search.recorder import Recorder
 from accelopt_agent.search.search_run import SearchRun
 from accelopt_agent.search.strategies import strategy_named
 from accelopt_agent.search.trial import VersionTexts
-from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
+from accelopt_benchmarks.search.comparators import REFLEXION, SAMPLING
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
 from accelopt_benchmarks.search.world import World
+from accelopt_benchmarks.simulated.team import Skill
 from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import Kernel
 
@@ -210,6 +211,6 @@ CONTENDERS: tuple[Contender, ...] = (
     Contender("beam with the rules", "beam", rules=1.0, samples=2),
     Contender(TREE, "tree"),
     Contender("tree with the rules", "tree", rules=1.0),
-    Contender("reflexion", "reflexion"),
-    Contender("sampling", "sampling"),
+    Contender("reflexion", REFLEXION),
+    Contender("sampling", SAMPLING),
 )

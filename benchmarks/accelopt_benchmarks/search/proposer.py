@@ -11,8 +11,8 @@ from accelopt_agent.events import ModelCall
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
-from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
+from accelopt_benchmarks.simulated.team import Skill
 
 #: The rewrites of a text that the proposer may know.
 Rewrites = Callable[[str], Sequence[Candidate]]

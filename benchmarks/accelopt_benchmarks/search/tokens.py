@@ -16,10 +16,10 @@ from accelopt_agent.model.settings import ModelSettings
 from accelopt_agent.model.team import Role
 from accelopt_agent.rules.catalogue import proposals
 from accelopt_agent.search.node import Failure, Node
-from accelopt_agent.simulated.edit import Edit, edit_of
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_benchmarks.result import GoalResult
 from accelopt_benchmarks.search.proposer import CallTokens
+from accelopt_benchmarks.simulated.edit import Edit, edit_of
 from accelopt_profiling.examination import examine
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.measurement import KernelMeasurement

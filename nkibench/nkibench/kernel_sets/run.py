@@ -14,7 +14,7 @@ from accelopt_agent.evaluation.host_evaluation import HostGate
 from accelopt_agent.events import BaselineMeasured, CandidateTried, Event, Finished, SuggestionFound
 from accelopt_agent.model.team import ModelTeam
 from accelopt_agent.optimize import optimize
-from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
+from accelopt_agent.request import Budget, OptimizeRequest
 from accelopt_agent.suggestions.suggestion import Suggestion
 from accelopt_memory.memory import Memory
 from accelopt_profiling.examination import examine
@@ -24,19 +24,21 @@ from accelopt_profiling.jobs import Limits, MeasureOptions
 from accelopt_profiling.measurement import Latency
 from accelopt_profiling.profiler import ProfileRequest, profile
 from accelopt_profiling.pytorch.reference_step import reference_times
-from nkibench.ablations import Ablation
 from nkibench.journal import Journal
 from nkibench.kernel_sets.first_kernel import KERNEL, Written, first_kernel
 from nkibench.kernel_sets.tasks import SetTask
 from nkibench.metrics import SetResult
 from nkibench.run import largest_error
+from nkibench.searching import SearchVariant
 
 
 @dataclass(frozen=True)
 class SetPlan:
-    """How a set is run: for ``target``, with work and results below ``folder``. With a ``budget`` each kernel that
-    passes is optimized by ``search_plan``, of which an ``ablation`` may leave parts out. The memory is the run's own: a
-    kernel learns from what was checked on those before it."""
+    """How a set is run: for ``target``, with work and results below ``folder``.
+
+    With a ``budget`` each kernel that passes is optimized by the ``variant``'s plan. The memory is the run's own: a
+    kernel learns from what was checked on those before it.
+    """
 
     target: str
     folder: Path
@@ -44,30 +46,24 @@ class SetPlan:
     budget: Budget | None = None
     memory: Memory | None = None
     team: ModelTeam | None = None
-    ablation: Ablation | None = None
-    search_plan: SearchPlan = field(default_factory=SearchPlan)
+    variant: SearchVariant = field(default_factory=SearchVariant)
 
     @property
     def options(self) -> str:
         """What a result depends on besides the kernel and its problem."""
         team = self.whole_team
         search = "" if self.budget is None else f"{self.budget} {team.setup if team else 'rules'}"
-        return f"{self.target} {search}{f' {self.whole_plan}' if self.budget is not None else ''}"
+        return f"{self.target} {search}{f' {self.variant.plan}' if self.budget is not None else ''}"
 
     @property
     def whole_team(self) -> ModelTeam | None:
-        """The team, or what the ablation leaves of it."""
-        return self.team if self.ablation is None else self.ablation.team_of(self.team)
-
-    @property
-    def whole_plan(self) -> SearchPlan:
-        """The search with what the ablation leaves."""
-        return self.search_plan if self.ablation is None else self.ablation.of(self.search_plan)
+        """The team, or what the variant leaves of it."""
+        return self.variant.team_of(self.team)
 
     def search(self, request: OptimizeRequest, host: Host) -> AsyncGenerator[Event, None]:
         """Return the search for faster versions."""
         team = self.whole_team
-        return optimize(replace(request, plan=self.whole_plan), host, self.memory, model=team)
+        return optimize(replace(request, plan=self.variant.plan), host, self.memory, model=team)
 
 
 async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncGenerator[SetResult, None]:
@@ -83,8 +79,7 @@ async def run_set(host: Host, tasks: Iterable[SetTask], plan: SetPlan) -> AsyncG
         key = _key(task, plan)
         result = journal.get(key)
         if result is None or result.status == "failed":  # which may have been the machine's fault
-            search = plan.ablation.name if plan.ablation is not None else ""
-            result = replace(await _one(host, task, plan), key=key, search=search)
+            result = replace(await _one(host, task, plan), key=key, search=plan.variant.name)
             journal.add(result)
         yield result
 

@@ -29,10 +29,11 @@ from accelopt_agent.request import Budget
 from accelopt_agent.search.node import Node
 from accelopt_agent.search.proposer import ProposerError
 from accelopt_agent.search.strategies import STRATEGIES
+from accelopt_benchmarks.search.comparators import REFLEXION, SAMPLING
 from accelopt_memory.memory import Memory
 from accelopt_profiling.measurement import FileMeasurement, KernelMeasurement
 
-NAMES = sorted(STRATEGIES)
+NAMES = [*sorted(STRATEGIES), REFLEXION, SAMPLING]
 
 
 class Writer(ToyModel):
@@ -66,7 +67,7 @@ async def test_every_strategy_finds_what_rules_and_a_model_have_to_say(name: str
     suggestions = [e.suggestion for e in events if isinstance(e, SuggestionFound)]
     assert suggestions
     assert all("wrong" not in s.text for s in suggestions)
-    if name != "sampling":
+    if name != SAMPLING:
         assert any(len(s.steps) > 1 for s in suggestions)
 
 

@@ -27,10 +27,11 @@ from accelopt_agent.search.strategies.strategy import (
 )
 from accelopt_agent.search.strategies.tree import Tree
 from accelopt_agent.search.trial import Trial
+from accelopt_benchmarks.search.comparators import REFLEXION, SAMPLING
 from accelopt_memory.outcomes import Outcome, OutcomePrior
 from accelopt_profiling.kernels import find_kernels
 
-NAMES = sorted(STRATEGIES)
+NAMES = [*sorted(STRATEGIES), REFLEXION, SAMPLING]
 
 
 def made(parent: Node | None, us: int, number: int, **fields: object) -> Node:
@@ -365,7 +366,7 @@ def test_hybrid_tries_once_more_what_promises_nothing_after_each_paid_answer() -
 
 @settings(max_examples=40, deadline=None)
 @example("tree", 49, [1, 1, 1, 1, 2, 2, 1, 18, 1])  # a parent refused while its child is asked about
-@example("reflexion", 0, [1, 297, 1, 33, 1, 33, 1])  # a chain of repairs ended one version too deep
+@example(REFLEXION, 0, [1, 297, 1, 33, 1, 33, 1])  # a chain of repairs ended one version too deep
 @given(st.sampled_from(NAMES), st.integers(0, 2**32), st.lists(st.integers(1, 300), min_size=1, max_size=30))
 def test_no_strategy_stands_still_or_asks_about_what_is_unsound(
     name: str, seed: int, times: list[int]

@@ -14,13 +14,13 @@ from accelopt_agent.request import Budget
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.node import Failure, Node
 from accelopt_agent.search.proposer import ProposerError
-from accelopt_agent.simulated.team import Skill
 from accelopt_benchmarks.search import marks
 from accelopt_benchmarks.search.landscape import explored, pair_of, remembered
 from accelopt_benchmarks.search.playing import BEAM, CONTENDERS, HYBRID, TREE, play
 from accelopt_benchmarks.search.proposer import CallTokens, SimulatedProposer
 from accelopt_benchmarks.search.summary import mean_of, ratio_of
 from accelopt_benchmarks.search.world import StudyKernel, World
+from accelopt_benchmarks.simulated.team import Skill
 
 STEPS = 5
 SUBJECT = StudyKernel(

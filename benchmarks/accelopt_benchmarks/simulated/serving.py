@@ -14,7 +14,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from accelopt_agent.simulated.team import Question
+from accelopt_benchmarks.simulated.team import Question
 from accelopt_profiling.plain import from_plain, to_plain
 
 #: Tokens are counted as so many characters each.

@@ -12,8 +12,8 @@ from accelopt_agent.model.edit_bounds import beyond_bounds, bounds_of
 from accelopt_agent.model.prompt_templates import fenced, template
 from accelopt_agent.model.team import ROLES, Role
 from accelopt_agent.rules.catalogue import proposals
-from accelopt_agent.simulated.edit import Edit, edit_of, edited
 from accelopt_agent.syntax.lines import split_lines
+from accelopt_benchmarks.simulated.edit import Edit, edit_of, edited
 from accelopt_profiling.kernels import Kernel, find_kernels
 from accelopt_profiling.source_text import source_lines
 

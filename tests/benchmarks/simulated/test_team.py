@@ -14,8 +14,14 @@ from accelopt_agent.optimize import drive
 from accelopt_agent.request import Budget, OptimizeRequest, SearchPlan
 from accelopt_agent.search.budget import Meter
 from accelopt_agent.search.proposer import Proposer
-from accelopt_agent.simulated.serving import Conversation, NotRecordedError, Turn, read_conversation, serving
-from accelopt_agent.simulated.team import Question, SimulatedTeam, Skill
+from accelopt_benchmarks.simulated.serving import (
+    Conversation,
+    NotRecordedError,
+    Turn,
+    read_conversation,
+    serving,
+)
+from accelopt_benchmarks.simulated.team import Question, SimulatedTeam, Skill
 from accelopt_profiling.examination import examine
 
 #: A kernel that rules have something to say about; its time is written in it, as the toy world wants it.

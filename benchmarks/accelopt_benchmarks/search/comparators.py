@@ -1,4 +1,4 @@
-"""A single chain: each answer starts from the result of the last one. A baseline for comparison."""
+"""Strategies that others are compared with: one chain of answers, and repeated sampling."""
 
 from __future__ import annotations
 
@@ -43,3 +43,18 @@ class Reflexion(Frontier):
         if last in sound and last.gained:
             return last
         return min(sound, key=lambda n: n.us)
+
+
+class Sampling(Frontier):
+    """Asks about the original again and again, until the budget ends it."""
+
+    def next_ask(self) -> AskProposer | None:
+        if self.ideas:
+            return None
+        for name in self.sources:
+            if self.usable(name) and (name in PAID or name not in self.root.asked):
+                return AskProposer(self.root, name)
+        return None
+
+
+REFLEXION, SAMPLING = (f"{__name__}:{kind.__name__}" for kind in (Reflexion, Sampling))
