@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from accelopt_profiling.kernels import find_kernels
 from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.name_paths import all_import_paths, dotted_path
 from accelopt_profiling.source_text import syntax_of
 
 #: Width of the windows over the normalised tree, and how many hashes are kept (the smallest: a bottom-k
@@ -86,7 +87,7 @@ def kernel_features(text: str, kernel: str | None = None, bound: str | None = No
         why = source.findings[0].message if source.findings else f"It has no kernel {kernel or 'at all'}."
         raise ValueError(f"No features: {why}")
     tree = syntax_of(text)
-    names = _imported_names(tree)
+    names = {name: path.lstrip(".") for name, path in all_import_paths(tree).items()}
     functions = {n.name: n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))}
     root = next(
         n
@@ -161,28 +162,10 @@ def _label(node: ast.AST, names: dict[str, str]) -> str:
     return type(node).__name__
 
 
-def _imported_names(tree: ast.AST) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.asname:
-                    names[alias.asname] = alias.name
-        elif isinstance(node, ast.ImportFrom) and node.module:
-            for alias in node.names:
-                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    return names
-
-
 def _dotted(node: ast.expr, names: dict[str, str]) -> str | None:
-    parts: list[str] = []
-    while isinstance(node, ast.Attribute):
-        parts.append(node.attr)
-        node = node.value
-    if not isinstance(node, ast.Name):
-        return f"?.{parts[0]}" if parts else None  # a method of a value: its name still says what is done
-    parts.append(names.get(node.id, node.id))
-    path = ".".join(reversed(parts))
+    path = dotted_path(node, lambda name: names.get(name, name))
+    if path is None:  # of a method of a value the name still says what is done
+        return f"?.{node.attr}" if isinstance(node, ast.Attribute) else None
     for long, short in _MODULES:
         if path == long or path.startswith(long + "."):
             return short + path[len(long) :]

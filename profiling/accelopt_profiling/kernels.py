@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from accelopt_profiling.measurement import Dialect, Finding
+from accelopt_profiling.name_paths import dotted_path, import_paths
 from accelopt_profiling.problems.ref import ProblemLookup
 from accelopt_profiling.source_text import ParsedPython, by_text, try_parse
 
@@ -134,19 +135,17 @@ class _Scope:
     functions: dict[str, ast.FunctionDef] = field(default_factory=dict)
 
     def dotted(self, node: ast.expr) -> str | None:
-        if isinstance(node, ast.Name):
-            return self.names.get(node.id)
+        """Return the path of an expression; of a call that of what it calls, or of what it is a part of."""
         if isinstance(node, ast.Attribute):
             base = self.dotted(node.value)
             return f"{base}.{node.attr}" if base else None
-        if isinstance(node, ast.Call):
-            if [a.value for a in node.args if isinstance(a, ast.Constant)][:1] == ["triton"]:
-                return "triton"  # importlib.import_module("triton") and the like
-            target = self.dotted(node.func)
-            if target == "functools.partial" and node.args:
-                return self.dotted(node.args[0])
-            return target
-        return None
+        path = dotted_path(node, self.names.get)
+        if path is not None or not isinstance(node, ast.Call):
+            return path
+        if [a.value for a in node.args if isinstance(a, ast.Constant)][:1] == ["triton"]:
+            return "triton"  # a package's own way to import it
+        target = self.dotted(node.func)
+        return self.dotted(node.args[0]) if target == "functools.partial" and node.args else target
 
     def note_made(self, value: ast.expr) -> None:
         """Take note of the functions that a kernel's decorator is called with somewhere in ``value``."""
@@ -156,28 +155,11 @@ class _Scope:
                 self.made.update({a.id: maker for a in call.args[:1] if isinstance(a, ast.Name)})
 
     def bind_import(self, node: ast.Import | ast.ImportFrom) -> None:
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.asname:
-                    self.names[alias.asname] = alias.name
-                else:
-                    root = alias.name.split(".")[0]
-                    self.names[root] = root
-        else:
-            for alias in node.names:
-                if (
-                    alias.name == "triton"
-                ):  # whoever hands it on: it is Triton, or nothing where that is missing
-                    self.names[alias.asname or "triton"] = "triton"
-                elif not node.module or node.level:
-                    continue
-                elif alias.name == "*":
-                    for dotted in _JIT:
-                        parent, _, name = dotted.rpartition(".")
-                        if parent == node.module:
-                            self.names[name] = dotted
-                else:
-                    self.names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+        paths = import_paths(node)
+        if module := paths.pop("*", "").removesuffix(".*"):
+            made = (dotted.rpartition(".") for dotted in _JIT)
+            paths |= {name: f"{module}.{name}" for parent, _, name in made if parent == module}
+        self.names |= {name: path for name, path in paths.items() if not path.startswith(".")}
 
 
 def content_hash(node: ast.AST) -> str:

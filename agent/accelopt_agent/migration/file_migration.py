@@ -52,7 +52,7 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
         SyntaxError: it does not parse.
     """
     edits, table = StatementEdits(text), FactTable(facts)
-    names = ModuleNames(_imported(edits.tree))
+    names = ModuleNames.of(edits.tree)
     unmoved: list[UnmovedLine] = []
     new_lines: list[str] = []
     not_run: set[int] = set()
@@ -84,19 +84,6 @@ def migrate_text(text: str, facts: Iterable[ExpressionFact]) -> FileMigration:
                 lines, needs_isa = [*lines, "import nki.isa as nisa"], False
             edits.replace(node, lines)
     return FileMigration(edits.result(), sorted(unmoved, key=lambda u: u.line), sorted(not_run))
-
-
-def _imported(tree: ast.Module) -> dict[str, str]:
-    names: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            for alias in node.names:
-                if alias.name.startswith("neuronxcc"):
-                    names[alias.asname or "neuronxcc"] = alias.name if alias.asname else "neuronxcc"
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("neuronxcc"):
-            for alias in node.names:
-                names[alias.asname or alias.name] = f"{node.module}.{alias.name}"
-    return names
 
 
 #: Decorators that ``nki.jit`` stands for today.

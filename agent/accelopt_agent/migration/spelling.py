@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accelopt_profiling.name_paths import all_import_paths, dotted_path
 from accelopt_profiling.nki.current.versions import changes
 from accelopt_profiling.nki.operations.table import names, operations
 
@@ -55,14 +56,14 @@ class ModuleNames:
 
     names: dict[str, str]
 
+    @classmethod
+    def of(cls, tree: ast.Module) -> ModuleNames:
+        paths = all_import_paths(tree).items()
+        return cls({name: path for name, path in paths if path.partition(".")[0] == "neuronxcc"})
+
     def dotted(self, node: ast.expr) -> str:
         """Return ``neuronxcc.nki.language.load`` for ``nl.load``, "" for what is not below NKI."""
-        if isinstance(node, ast.Name):
-            return self.names.get(node.id, "")
-        if isinstance(node, ast.Attribute):
-            base = self.dotted(node.value)
-            return f"{base}.{node.attr}" if base else ""
-        return ""
+        return dotted_path(node, self.names.get) or ""
 
     def below(self, node: ast.expr, module: str) -> str:
         dotted = self.dotted(node)

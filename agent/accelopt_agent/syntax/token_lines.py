@@ -14,6 +14,7 @@ from typing import Literal
 
 from accelopt_agent.syntax.lines import split_lines
 from accelopt_agent.syntax.scopes import scopes_of
+from accelopt_profiling.name_paths import all_import_paths
 from accelopt_profiling.source_text import syntax_of
 
 #: "local": a name that the file binds itself; "fixed": a keyword, an imported or built-in name, an attribute, or the
@@ -142,18 +143,11 @@ class _Names:
     """What a name of the file means: imported (its full path), built in, or bound by the file."""
 
     def __init__(self, tree: ast.Module) -> None:
-        self.imported: dict[str, str] = {}
+        self.imported = all_import_paths(tree)
         bound: set[str] = set()
         self.parameters: set[str] = set()
         for node in ast.walk(tree):
-            if isinstance(node, ast.Import):
-                for alias in node.names:
-                    root = alias.name.split(".")[0]
-                    self.imported[alias.asname or root] = alias.name if alias.asname else root
-            elif isinstance(node, ast.ImportFrom):
-                for alias in node.names:
-                    self.imported[alias.asname or alias.name] = f"{node.module or ''}.{alias.name}"
-            elif isinstance(node, ast.arg):
+            if isinstance(node, ast.arg):
                 self.parameters.add(node.arg)
             elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
                 bound.add(node.id)

@@ -7,6 +7,7 @@ import ast
 import builtins
 
 from accelopt_profiling.kernels import find_kernels
+from accelopt_profiling.name_paths import import_paths
 from accelopt_profiling.source_text import syntax_of
 
 _Function = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -134,7 +135,7 @@ def _bound(statement: ast.AST, *, inside: bool) -> set[str]:
         elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
             names.add(node.name)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            names |= {(a.asname or a.name).split(".")[0] for a in node.names}
+            names |= import_paths(node).keys()
         elif isinstance(node, ast.ExceptHandler) and node.name:
             names.add(node.name)
     return names

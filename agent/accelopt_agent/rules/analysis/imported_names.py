@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import builtins
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 
 import libcst as cst
+
+from accelopt_profiling.name_paths import dotted_path, import_paths
 
 
 def dotted(node: cst.BaseExpression) -> str | None:
@@ -25,19 +28,31 @@ class ImportedNames:
         self._paths: dict[str, str] = {}
         self._assigned: set[str] = set()
 
-    def bind_all(self, body: cst.CSTNode) -> None:
+    def bind_all(self, body: Sequence[ast.stmt]) -> None:
         """Bind the imports and aliases in ``body``, not looking into functions and classes below it."""
         for statement in _statements(body):
-            if isinstance(statement, cst.Import):
-                self._bind_import(statement)
-            elif isinstance(statement, cst.ImportFrom):
-                self._bind_import_from(statement)
-            elif isinstance(statement, cst.Assign):
-                self._bind_assign(statement)
+            if isinstance(statement, (ast.Import, ast.ImportFrom)):
+                paths = import_paths(statement).items()
+                self._paths |= {name: path for name, path in paths if not path.startswith(".")}
+            elif isinstance(statement, ast.Assign) and len(statement.targets) == 1:
+                self._bind(statement.targets[0], statement.value)
 
-    def hide(self, name: str) -> None:
-        """``name`` is a parameter or local variable from here on."""
-        self._paths.pop(name, None)
+    def bind_arguments(self, arguments: ast.arguments) -> None:
+        """Hide what a function's parameters hide."""
+        for argument in ast.walk(arguments):
+            if isinstance(argument, ast.arg):
+                self._paths.pop(argument.arg, None)
+
+    def _bind(self, target: ast.expr, value: ast.expr) -> None:
+        """Bind ``F = torch.nn.functional``; another value hides the name, but for the None of what is missing."""
+        if not isinstance(target, ast.Name):
+            return
+        path = dotted_path(value, self._paths.get)
+        self._assigned.add(target.id)
+        if path is not None:
+            self._paths[target.id] = path
+        elif not (isinstance(value, ast.Constant) and value.value is None):
+            self._paths.pop(target.id, None)
 
     def path(self, node: cst.BaseExpression) -> str | None:
         """Return the full path that ``node`` means ("neuronxcc.nki.language.load").
@@ -76,47 +91,12 @@ class ImportedNames:
                 ways.append(f"{name}{path[len(bound) :]}")
         return min(ways, key=lambda way: (way.count("."), len(way)), default=None)
 
-    def _bind_import(self, node: cst.Import) -> None:
-        for alias in node.names:
-            path = dotted(alias.name)
-            if path is None:
-                continue
-            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
-                self._paths[alias.asname.name.value] = path
-            else:
-                root = path.partition(".")[0]
-                self._paths[root] = root
 
-    def _bind_import_from(self, node: cst.ImportFrom) -> None:
-        if node.module is None or node.relative or isinstance(node.names, cst.ImportStar):
-            return
-        module = dotted(node.module)
-        for alias in node.names:
-            name = dotted(alias.name)
-            bound = alias.asname.name if alias.asname is not None else alias.name
-            if module and name and isinstance(bound, cst.Name):
-                self._paths[bound.value] = f"{module}.{name}"
-
-    def _bind_assign(self, node: cst.Assign) -> None:
-        if len(node.targets) == 1 and isinstance(target := node.targets[0].target, cst.Name):
-            path = self.path(node.value)
-            self._assigned.add(target.value)
-            if path is not None:
-                self._paths[target.value] = path
-            else:
-                self.hide(target.value)
-
-
-def _statements(node: cst.CSTNode) -> Iterator[cst.BaseSmallStatement]:
-    body = getattr(node, "body", ())
-    children = [*(body if isinstance(body, (list, tuple)) else [body])]
-    children += [
-        *getattr(node, "handlers", ()),
-        getattr(node, "orelse", None),
-        getattr(node, "finalbody", None),
-    ]
-    for child in children:
-        if isinstance(child, cst.BaseSmallStatement):
-            yield child
-        elif isinstance(child, cst.CSTNode) and not isinstance(child, (cst.FunctionDef, cst.ClassDef)):
-            yield from _statements(child)
+def _statements(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the statements of ``body`` in source order, those of blocks too."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            for name in ("body", "handlers", "cases", "orelse", "finalbody"):
+                for part in getattr(statement, name, ()):
+                    yield from _statements([part] if isinstance(part, ast.stmt) else part.body)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +15,7 @@ from accelopt_agent.rules.analysis.imported_names import ImportedNames
 from accelopt_agent.rules.analysis.parsed_source import ParsedSource
 from accelopt_profiling.kernels import Kernel
 from accelopt_profiling.measurement import KernelMeasurement
+from accelopt_profiling.source_text import syntax_of
 
 T = TypeVar("T")
 
@@ -55,13 +57,14 @@ class RuleContext:
 
     @cached_property
     def names(self) -> ImportedNames:
-        names = ImportedNames()
-        names.bind_all(self.source.module)
+        names, tree = ImportedNames(), syntax_of(self.source.text)
+        names.bind_all(tree.body)
         around = [n for n in self.source.parents(self.function) if isinstance(n, cst.FunctionDef)]
-        for function in [*reversed(around), self.function]:
-            for parameter in self.source.walk(function.params, cst.Param):
-                names.hide(parameter.name.value)
-            names.bind_all(function.body)
+        lines = {self.source.line(function) for function in (*around, self.function)}
+        for node in ast.walk(tree):  # from the outside in
+            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno in lines:
+                names.bind_arguments(node.args)
+                names.bind_all(node.body)
         return names
 
     @property

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from accelopt_profiling.kernels import Kernel
+from accelopt_profiling.name_paths import dotted_path, import_paths
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _LOOK_UPS = "delattr getattr globals id locals object open print setattr type vars"
@@ -100,12 +101,10 @@ class Facts:
                 | ast.AnnAssign(target, _, value)
             ):
                 self.bindings += [(target, value)] if value is not None else []
-            case ast.Import(names):
-                for alias in names:
-                    root = alias.name.split(".")[0]
-                    self.imported[alias.asname or root] = alias.name if alias.asname else root
-            case ast.ImportFrom(module, names):
-                self.imported.update((a.asname or a.name, f"{module or ''}.{a.name}") for a in names)
+            case (
+                ast.Import() | ast.ImportFrom()
+            ):  # a module of the file's own is read as the one of that name
+                self.imported.update((name, path.lstrip(".")) for name, path in import_paths(node).items())
             case ast.Call(function):
                 function = function.value if isinstance(function, ast.Subscript) else function
                 match function:
@@ -126,16 +125,11 @@ class Facts:
 
     def dotted(self, node: ast.AST) -> str | None:
         """Return the dotted path of a name or attribute of something imported, or of a built-in; None for others."""
-        match node:
-            case ast.Name(name):
-                is_built_in = name in BUILTINS and name not in self.defined
-                return self.imported.get(name, name if is_built_in else None)
-            case ast.Attribute(value, name):
-                base = self.dotted(value)
-                return f"{base}.{name}" if base else None
-            case ast.Call(_, [ast.Constant(str() as name), *_]):
-                return name if self.called(node) in ("importlib.import_module", "__import__") else None
-        return None
+        return dotted_path(node, self._meaning)
+
+    def _meaning(self, name: str) -> str | None:
+        is_built_in = name in BUILTINS and name not in self.defined
+        return self.imported.get(name, name if is_built_in else None)
 
     def called(self, node: ast.AST) -> str:
         """Return the dotted path of what is called, "" where that is not known or ``node`` is no call."""

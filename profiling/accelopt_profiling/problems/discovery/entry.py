@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from accelopt_profiling.kernels import KernelSource, find_kernels
 from accelopt_profiling.measurement import Dialect
+from accelopt_profiling.name_paths import import_paths
 from accelopt_profiling.problems.inference.kernel_makers import makes_with
 from accelopt_profiling.problems.problem import ProblemError
 from accelopt_profiling.source_text import syntax_of
@@ -110,7 +111,7 @@ class _TopLevelNames(ast.NodeVisitor):
 
     def visit_Import(self, node: ast.Import | ast.ImportFrom) -> None:
         self.dynamic |= any(alias.name == "*" for alias in node.names)
-        self.bound.update({(alias.asname or alias.name).split(".")[0]: node for alias in node.names})
+        self.bound.update(dict.fromkeys(import_paths(node), node))
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         self.visit_Import(node)

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from accelopt_profiling.name_paths import import_paths
 from accelopt_profiling.problems.layout import ProblemLayout
 from accelopt_profiling.source_text import ParsedPython, is_main_guard
 
@@ -79,8 +80,8 @@ def top_level_names(tree: ast.Module) -> dict[str, int]:
                 if isinstance(target, ast.Name):
                     names.setdefault(target.id, node.lineno)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            for alias in node.names:
-                names.setdefault((alias.asname or alias.name).split(".")[0], node.lineno)
+            for name in import_paths(node):
+                names.setdefault(name, node.lineno)
         elif isinstance(node, ast.Try):
             waiting = [*node.body, *(s for h in node.handlers for s in h.body), *node.orelse, *waiting]
         elif isinstance(node, ast.If) and not is_main_guard(node):
